@@ -1,0 +1,70 @@
+"""The DLPack core on ctypes: structs, capsules, owning and borrowed tensors, the C exchange API.
+
+Public for those who bind C libraries. It knows no array library, not even NumPy.
+"""
+
+from __future__ import annotations
+
+from .c_exchange import ExchangeAPI, exchange_api
+from .capsule import from_capsule, is_capsule, peek, to_capsule
+from .device import CPU, Device, DeviceType
+from .dtypes import DataType, DataTypeCode
+from .errors import (
+    ConsumedCapsuleError,
+    DLPackError,
+    MalformedTensorError,
+    UnsupportedVersionError,
+)
+from .header import (
+    FLAG_IS_COPIED,
+    FLAG_IS_SUBBYTE_TYPE_PADDED,
+    FLAG_READ_ONLY,
+    VERSION,
+    DLDataType,
+    DLDevice,
+    DLManagedTensor,
+    DLManagedTensorVersioned,
+    DLPackExchangeAPI,
+    DLPackVersion,
+    DLTensor,
+)
+from .protocol import acquire, call_dlpack, device_of
+from .tensor import ALIGNMENT, ManagedTensor, Tensor, c_strides
+from .validate import MAX_NDIM
+
+__all__ = [
+    "ALIGNMENT",
+    "CPU",
+    "FLAG_IS_COPIED",
+    "FLAG_IS_SUBBYTE_TYPE_PADDED",
+    "FLAG_READ_ONLY",
+    "MAX_NDIM",
+    "VERSION",
+    "ConsumedCapsuleError",
+    "DLDataType",
+    "DLDevice",
+    "DLManagedTensor",
+    "DLManagedTensorVersioned",
+    "DLPackError",
+    "DLPackExchangeAPI",
+    "DLPackVersion",
+    "DLTensor",
+    "DataType",
+    "DataTypeCode",
+    "Device",
+    "DeviceType",
+    "ExchangeAPI",
+    "MalformedTensorError",
+    "ManagedTensor",
+    "Tensor",
+    "UnsupportedVersionError",
+    "acquire",
+    "c_strides",
+    "call_dlpack",
+    "device_of",
+    "exchange_api",
+    "from_capsule",
+    "is_capsule",
+    "peek",
+    "to_capsule",
+]

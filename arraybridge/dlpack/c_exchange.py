@@ -1,0 +1,114 @@
+"""The C exchange API: ``__dlpack_c_exchange_api__`` of a type, a table of C functions.
+
+It is the fast door of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks: gradients,
+conjugate and negative bits are the caller's to look at first. Nothing here synchronises streams.
+Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_void_p, cast
+
+from . import pyapi
+from .device import Device
+from .errors import DLPackError
+from .header import (
+    CURRENT_WORK_STREAM,
+    DLTENSOR_FIELDS,
+    DLTENSOR_FROM_PY_OBJECT,
+    MANAGED_FROM_PY_OBJECT,
+    MANAGED_TO_PY_OBJECT,
+    VERSION,
+    DLPackExchangeAPI,
+    DLPackExchangeAPIHeader,
+    DLTensor,
+)
+from .tensor import ManagedTensor, Tensor
+
+assert DLTENSOR_FIELDS.size == ctypes.sizeof(DLTensor)
+
+
+class ExchangeAPI:
+    """The exchange functions that one array type offers.
+
+    Attributes
+    ----------
+    version : tuple of int
+        The DLPack version of the table.
+    """
+
+    __slots__ = ("_borrow", "_export", "_import", "_stream", "version")
+
+    def __init__(self, table: DLPackExchangeAPI) -> None:
+        version = table.header.version
+        self.version = (version.major, version.minor)
+        self._export = MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
+        self._import = MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
+        borrow = table.dltensor_from_py_object_no_sync  # may be NULL, the header says
+        self._borrow = DLTENSOR_FROM_PY_OBJECT(borrow) if borrow else None
+        self._stream = CURRENT_WORK_STREAM(table.current_work_stream)
+
+    def acquire(self, x: object) -> ManagedTensor:
+        """An owning tensor on ``x``, an instance of exactly the type that offers this table."""
+        out = c_void_p()
+        # A Python exception that the C function set is raised by ctypes itself (PYFUNCTYPE).
+        if self._export(id(x), byref(out)) or not out.value:
+            raise DLPackError(f"{type(x).__name__} could not be exported")
+        return ManagedTensor.from_struct(out.value, versioned=True)
+
+    def borrow(self, x: object) -> Tensor:
+        """A description of ``x``, read before control returns to anybody else."""
+        if self._borrow is None:
+            return self.acquire(x)
+        out = DLTensor()
+        if self._borrow(id(x), byref(out)):
+            raise DLPackError(f"{type(x).__name__} could not be described")
+        return Tensor(ctypes.addressof(out))
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
+        """A new array of the offering library on ``tensor``."""
+        address = tensor.hand_over() if move else tensor.to_struct()
+        out = c_void_p()
+        if self._import(address, byref(out)) or not out.value:
+            raise DLPackError(f"{tensor!r} could not be imported")
+        return pyapi.take_object(out.value)
+
+    def current_stream(self, device: Device) -> int:
+        """The handle of the library's current stream on a device; 0 on the CPU."""
+        out = c_void_p()
+        if self._stream(device.type, device.id, byref(out)):
+            raise DLPackError(f"no current stream for {device}")
+        return out.value or 0
+
+
+_tables: dict[type, ExchangeAPI | None] = {}
+
+
+def exchange_api(array_type: type) -> ExchangeAPI | None:
+    """The exchange functions that ``array_type`` itself offers, or None.
+
+    A subclass that inherits the attribute does not count: the table is only valid for instances
+    of the type that it was made for (the header; torch's FakeTensor inherits it and has no memory).
+    The chain ``prev_api`` is walked to a table of our major version.
+    """
+    try:
+        return _tables[array_type]
+    except KeyError:
+        api = _tables[array_type] = _look_up(array_type)
+        return api
+
+
+def _look_up(array_type):
+    capsule = array_type.__dict__.get("__dlpack_c_exchange_api__")
+    if capsule is None or type(capsule) is not pyapi.CapsuleType:
+        return None
+    if pyapi.capsule_name(capsule) != b"dlpack_exchange_api":
+        return None
+    address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
+    while address:
+        head = cast(address, POINTER(DLPackExchangeAPIHeader)).contents
+        if head.version.major == VERSION[0]:
+            return ExchangeAPI(DLPackExchangeAPI.from_address(address))
+        address = head.prev_api
+    return None

@@ -1,0 +1,98 @@
+"""PyCapsules: how a struct travels through Python, legacy and versioned, in and out.
+
+Source: data-apis array API standard, "DLPack: Python specification".
+"""
+
+from __future__ import annotations
+
+from . import pyapi
+from .errors import ConsumedCapsuleError
+from .header import DL_TENSOR_OFFSET
+from .tensor import ManagedTensor, Tensor, read_head
+from .validate import check_version
+
+_KINDS = {b"dltensor": False, b"dltensor_versioned": True}
+
+
+def is_capsule(x: object) -> bool:
+    """Whether ``x`` is a PyCapsule (of any name)."""
+    return type(x) is pyapi.CapsuleType
+
+
+def _open(capsule: object) -> tuple[int, bool, bytes]:
+    """(address, versioned, name) of an unconsumed DLPack capsule."""
+    if type(capsule) is not pyapi.CapsuleType:
+        raise TypeError(
+            f"expected a PyCapsule named 'dltensor' or 'dltensor_versioned', got "
+            f"{type(capsule).__name__}"
+        )
+    name = pyapi.capsule_name(capsule)
+    versioned = _KINDS.get(name)
+    if versioned is None:
+        shown = "no name" if name is None else f"the name {name.decode(errors='replace')!r}"
+        if name in (b"used_dltensor", b"used_dltensor_versioned"):
+            raise ConsumedCapsuleError(
+                f"the capsule has {shown}: it was consumed already, and a capsule can be consumed "
+                "once; call __dlpack__ again for another"
+            )
+        raise TypeError(
+            f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or "
+            "'dltensor_versioned'"
+        )
+    return pyapi.capsule_pointer(capsule, name), versioned, name
+
+
+def from_capsule(capsule: object) -> ManagedTensor:
+    """Consume a capsule: the tensor is ours, the capsule is renamed ``used_...``.
+
+    Raises
+    ------
+    TypeError
+        For anything that is not a DLPack capsule.
+    ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
+        BufferErrors; on the latter two the tensor's deleter has run.
+    """
+    address, versioned, name = _open(capsule)
+    pyapi.rename_capsule(capsule, b"used_" + name)
+    return ManagedTensor.from_struct(address, versioned)
+
+
+def peek(capsule: object) -> Tensor:
+    """The description of the tensor in a capsule, which stays unconsumed.
+
+    Raises
+    ------
+    TypeError, ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
+        As :func:`from_capsule`, but nothing is released.
+    """
+    address, versioned, _ = _open(capsule)
+    if not versioned:
+        return Tensor(address)
+    version, _, flags = read_head(address)
+    check_version(version)
+    tensor = Tensor.__new__(Tensor)
+    tensor._read(address + DL_TENSOR_OFFSET, version, flags)
+    return tensor
+
+
+def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = False) -> object:
+    """A new capsule on a tensor.
+
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    versioned : bool
+        ``dltensor_versioned``, else the legacy ``dltensor``, which cannot say read-only: it is for
+        the caller to see that the consumer may write.
+    move : bool
+        Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
+    """
+    from . import native
+
+    functions = native.functions()
+    if versioned:
+        name, destructor = b"dltensor_versioned", functions.destroy_versioned
+    else:
+        name, destructor = b"dltensor", functions.destroy_legacy
+    address = tensor.hand_over(versioned) if move else tensor.to_struct(versioned)
+    return pyapi.new_capsule(address, name, destructor)

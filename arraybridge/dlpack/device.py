@@ -1,0 +1,137 @@
+"""Devices: the pair ``(device_type, device_id)`` of DLPack, with a readable spelling.
+
+Source: ``DLDeviceType`` and ``DLDevice`` in ``dlpack.h`` 1.3.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from enum import IntEnum
+
+
+class DeviceType(IntEnum):
+    """``DLDeviceType`` of ``dlpack.h`` 1.3."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    OPENCL = 4
+    VULKAN = 7
+    METAL = 8
+    VPI = 9
+    ROCM = 10
+    ROCM_HOST = 11
+    EXT_DEV = 12
+    CUDA_MANAGED = 13
+    ONEAPI = 14
+    WEBGPU = 15
+    HEXAGON = 16
+    MAIA = 17
+    TRAINIUM = 18
+
+
+KNOWN_DEVICE_CODES = {int(code): code for code in DeviceType}
+
+# Where `data` is an address that arithmetic works on, so that byte_offset can be folded into it.
+# Elsewhere (a cl_mem, a VkBuffer, an MTLBuffer) it is a handle, and the offset must stay apart.
+ADDRESSABLE = frozenset(
+    {
+        DeviceType.CPU,
+        DeviceType.CUDA,
+        DeviceType.CUDA_HOST,
+        DeviceType.ROCM,
+        DeviceType.ROCM_HOST,
+        DeviceType.CUDA_MANAGED,
+        DeviceType.ONEAPI,
+    }
+)
+
+# Memory that the CPU may dereference: pinned and managed memory are host memory under another label.
+HOST_ACCESSIBLE = frozenset(
+    {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
+)
+
+_NAMES = {code: code.name.lower() for code in DeviceType}
+_CODES = {name: code for code, name in _NAMES.items()} | {"gpu": DeviceType.CUDA}
+
+
+class Device(namedtuple("Device", ["type", "id"])):
+    """A DLPack device: equal to, and usable as, the pair ``(device_type, device_id)``.
+
+    Parameters
+    ----------
+    type : DeviceType or int
+        A code of ``DLDeviceType``; codes that a later minor version of DLPack adds stay plain ints.
+    id : int, default 0
+        The index of the device; 0 for host memory.
+
+    Examples
+    --------
+    >>> Device.parse("cuda:1") == (2, 1)
+    True
+    >>> str(Device(1))
+    'cpu'
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: int, id: int = 0) -> Device:  # noqa: A002 - DLDevice's own field names
+        return super().__new__(cls, KNOWN_DEVICE_CODES.get(type, type), id)
+
+    @classmethod
+    def parse(cls, spec: object) -> Device:
+        """A Device from a Device, a DLPack pair ``(type, id)``, or a string such as ``"cuda:1"``.
+
+        Raises
+        ------
+        ValueError
+            For a name or a code that DLPack does not have, or a negative index.
+        TypeError
+            For anything else.
+        """
+        if isinstance(spec, Device):
+            return spec
+        if isinstance(spec, DeviceType):
+            return cls(spec)
+        if isinstance(spec, str):
+            name, _, index = spec.partition(":")
+            code = _CODES.get(name.lower())
+            if code is None or (index and not index.isdecimal()):
+                raise ValueError(
+                    f"unknown device {spec!r}: expected a name such as 'cpu' or 'cuda:1', one of "
+                    + ", ".join(sorted(_CODES))
+                )
+            return cls(code, int(index or 0))
+        if isinstance(spec, tuple) and len(spec) == 2:
+            code, index = spec
+            try:
+                code, index = int(code), int(index or 0)  # Paddle's id is None on the CPU
+            except (TypeError, ValueError):
+                code = -1
+            if code > 0 and index >= 0:
+                return cls(code, index)
+            raise ValueError(f"{spec!r} is no DLPack device: expected (device_type, device_id)")
+        raise TypeError(
+            f"a device is an arraybridge.Device, a DLPack pair (type, id) or a string such as "
+            f"'cuda:0'; got {spec!r} of type {type(spec).__name__}"
+        )
+
+    @property
+    def addressable(self) -> bool:
+        """Whether ``data`` is an address that arithmetic works on (else an opaque handle)."""
+        return self.type in ADDRESSABLE
+
+    @property
+    def host(self) -> bool:
+        """Whether the CPU may dereference the memory (pinned and managed memory included)."""
+        return self.type in HOST_ACCESSIBLE
+
+    def __str__(self) -> str:
+        name = _NAMES.get(self.type, f"device{int(self.type)}")
+        return name if self.type == DeviceType.CPU and self.id == 0 else f"{name}:{self.id}"
+
+    def __repr__(self) -> str:
+        return f"Device({str(self)!r})"
+
+
+CPU = Device(DeviceType.CPU)

@@ -1,0 +1,133 @@
+"""Data types: ``DLDataType`` (code, bits, lanes) with names, item sizes and the legal widths.
+
+Source: ``DLDataTypeCode`` and ``DLDataType`` in ``dlpack.h`` 1.3; names are those of NumPy and ml_dtypes.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from enum import IntEnum
+
+
+class DataTypeCode(IntEnum):
+    """``DLDataTypeCode`` of ``dlpack.h`` 1.3."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    OPAQUE_HANDLE = 3
+    BFLOAT = 4
+    COMPLEX = 5
+    BOOL = 6
+    FLOAT8_E3M4 = 7
+    FLOAT8_E4M3 = 8
+    FLOAT8_E4M3B11FNUZ = 9
+    FLOAT8_E4M3FN = 10
+    FLOAT8_E4M3FNUZ = 11
+    FLOAT8_E5M2 = 12
+    FLOAT8_E5M2FNUZ = 13
+    FLOAT8_E8M0FNU = 14
+    FLOAT6_E2M3FN = 15
+    FLOAT6_E3M2FN = 16
+    FLOAT4_E2M1FN = 17
+
+
+# The widths in bits that each code may have. The header fixes fp4, fp6, fp8 and bool; the rest are
+# the widths that some library has (1 and 4: packed integers; 128: quad floats; 32: complex of halves).
+LEGAL_BITS: dict[int, tuple[int, ...]] = {
+    DataTypeCode.INT: (1, 2, 4, 8, 16, 32, 64, 128),
+    DataTypeCode.UINT: (1, 2, 4, 8, 16, 32, 64, 128),
+    DataTypeCode.FLOAT: (16, 32, 64, 128),
+    DataTypeCode.OPAQUE_HANDLE: (8, 16, 32, 64, 128),
+    DataTypeCode.BFLOAT: (16,),
+    DataTypeCode.COMPLEX: (32, 64, 128, 256),
+    DataTypeCode.BOOL: (8,),
+    **{code: (8,) for code in range(DataTypeCode.FLOAT8_E3M4, DataTypeCode.FLOAT8_E8M0FNU + 1)},
+    DataTypeCode.FLOAT6_E2M3FN: (6,),
+    DataTypeCode.FLOAT6_E3M2FN: (6,),
+    DataTypeCode.FLOAT4_E2M1FN: (4,),
+}
+
+# Codes whose name already says the width.
+_FIXED = {code: code.name.lower() for code in DataTypeCode if code >= DataTypeCode.FLOAT8_E3M4}
+_PREFIX = {
+    DataTypeCode.INT: "int",
+    DataTypeCode.UINT: "uint",
+    DataTypeCode.FLOAT: "float",
+    DataTypeCode.OPAQUE_HANDLE: "handle",
+    DataTypeCode.BFLOAT: "bfloat",
+    DataTypeCode.COMPLEX: "complex",
+}
+
+
+class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
+    """A DLPack data type, equal to the triple ``(code, bits, lanes)``.
+
+    Examples
+    --------
+    >>> DataType.named("bfloat16")
+    DataType('bfloat16')
+    >>> DataType(2, 32, 4).name, DataType(2, 32, 4).itemsize
+    ('float32x4', 16)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, code: int, bits: int, lanes: int = 1) -> DataType:
+        return super().__new__(cls, code, bits, lanes)
+
+    @classmethod
+    def named(cls, name: str) -> DataType:
+        """The data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float4_e2m1fn"``.
+
+        Raises
+        ------
+        ValueError
+            For a name that DLPack 1.3 does not have.
+        """
+        found = BY_NAME.get(name)
+        if found is None:
+            raise ValueError(
+                f"DLPack has no data type named {name!r}; it has {', '.join(sorted(BY_NAME))}"
+            )
+        return found
+
+    @property
+    def name(self) -> str:
+        """NumPy's or ml_dtypes' name; ``x4`` is appended for 4 lanes."""
+        if self.code == DataTypeCode.BOOL:
+            base = "bool"
+        elif self.code in _FIXED:
+            base = _FIXED[self.code]
+        else:
+            base = f"{_PREFIX.get(self.code, f'code{self.code}_')}{self.bits}"
+        return base if self.lanes == 1 else f"{base}x{self.lanes}"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element that stands alone: ``(bits * lanes + 7) // 8``."""
+        return (self.bits * self.lanes + 7) // 8
+
+    @property
+    def subbyte(self) -> bool:
+        """Whether elements are packed below a byte unless the tensor is flagged as padded."""
+        return self.bits * self.lanes % 8 != 0
+
+    def nbytes(self, size: int, padded: bool = False) -> int:
+        """Bytes of ``size`` compact elements; sub-byte ones packed unless ``padded``."""
+        if self.subbyte and not padded:
+            return (size * self.bits * self.lanes + 7) // 8
+        return size * self.itemsize
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"DataType({self.name!r})"
+
+
+BY_NAME = {
+    dtype.name: dtype
+    for code, widths in LEGAL_BITS.items()
+    for dtype in (DataType(int(code), bits) for bits in widths)
+}

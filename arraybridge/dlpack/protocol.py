@@ -1,0 +1,148 @@
+"""Talking to producers: ``__dlpack__`` and ``__dlpack_device__`` of any vintage.
+
+Producers differ in the keywords that they know. All are offered first; fewer are offered where the
+producer's *signature* is what refused them, never where a TypeError came from inside it.
+Source: data-apis array API standard 2025.12, ``array.__dlpack__``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .capsule import from_capsule, is_capsule
+from .device import Device, DeviceType
+from .header import VERSION
+from .tensor import ManagedTensor
+
+# What C functions, pybind11 and nanobind say of keywords that they don't know.
+_SIGNATURE_COMPLAINT = re.compile(
+    r"unexpected keyword|keyword argument|takes no arguments|takes exactly|takes at most"
+    r"|positional argument|incompatible function arguments|invalid keyword"
+)
+
+_known_keywords: dict[type, frozenset[str]] = {}  # what each producer type turned out to know
+
+
+def device_of(x: object) -> Device:
+    """The device that ``x.__dlpack_device__()`` names.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` has no such method, or it returns no pair of integers.
+    """
+    method = getattr(x, "__dlpack_device__", None)
+    if method is None:
+        raise TypeError(
+            f"{type(x).__name__} has no __dlpack_device__: it does not speak DLPack "
+            "(arraybridge.from_pointer wraps raw memory)"
+        )
+    pair = method()
+    try:
+        return Device.parse(tuple(pair))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{type(x).__name__}.__dlpack_device__() returned {pair!r}, expected a pair of integers"
+        ) from error
+
+
+def _signature_refuses(method, keywords, error):
+    """Whether ``method(**keywords)`` raised because of its signature, not from inside."""
+    import inspect
+
+    try:
+        inspect.signature(method).bind(**keywords)
+    except TypeError:
+        return True
+    except ValueError:  # a C function without a signature: only its message tells
+        return bool(_SIGNATURE_COMPLAINT.search(str(error)))
+    # The signature fits (often a catch-all **kwargs that hands on): the error is the producer's own.
+    return False
+
+
+def call_dlpack(x: object, **keywords: object) -> object:
+    """``x.__dlpack__(**keywords)``, without the keywords that its signature does not know.
+
+    A producer that knows no ``copy`` or ``dl_device`` is called without: whoever calls this compares
+    what came with what was wanted.
+
+    Raises
+    ------
+    Exception
+        The producer's own errors, unchanged.
+    """
+    method = x.__dlpack__
+    known = _known_keywords.get(type(x))
+    if known is not None:
+        return method(**{key: value for key, value in keywords.items() if key in known})
+    attempts = [keywords]
+    for drop in (("copy", "dl_device"), ("max_version",), ("stream",)):
+        fewer = {key: value for key, value in attempts[-1].items() if key not in drop}
+        if len(fewer) < len(attempts[-1]):
+            attempts.append(fewer)
+    attempts.sort(key=len, reverse=True)
+    for attempt in attempts:
+        try:
+            result = method(**attempt)
+        except TypeError as error:
+            if not attempt or not _signature_refuses(method, attempt, error):
+                raise
+            refused = error
+            continue
+        if len(attempt) < len(keywords) and type(x).__module__ != "builtins":
+            _known_keywords[type(x)] = frozenset(attempt)
+        return result
+    raise refused
+
+
+def acquire(
+    x: object,
+    *,
+    stream: int | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> ManagedTensor:
+    """An owning tensor on what ``x`` exports: anything with ``__dlpack__``, or a bare capsule.
+
+    Parameters
+    ----------
+    x : object
+        A producer or a capsule; a capsule is consumed.
+    stream : int or None
+        The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1 no
+        synchronisation, else a handle; ROCm: 0 default). Never sent to a CPU producer: several refuse
+        any value (cuda-python#473). None leaves the producer's default.
+    dl_device, copy
+        Sent to producers that know them; not enforced here.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` does not speak DLPack or returns something that is no capsule.
+    BufferError
+        For what cannot be exchanged; see :func:`from_capsule`.
+    """
+    if is_capsule(x):
+        return from_capsule(x)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"{type(x).__name__} has no __dlpack__: expected an array, an object that speaks "
+            "DLPack, or a DLPack capsule (arraybridge.from_pointer wraps raw memory)"
+        )
+    device = device_of(x)
+    keywords: dict[str, object] = {"max_version": VERSION}
+    if stream is not None and device.type != DeviceType.CPU:
+        keywords["stream"] = stream
+    if dl_device is not None:
+        keywords["dl_device"] = dl_device
+    if copy is not None:
+        keywords["copy"] = copy
+    capsule = call_dlpack(x, **keywords)
+    if not is_capsule(capsule):
+        raise TypeError(
+            f"{type(x).__name__}.__dlpack__() returned a {type(capsule).__name__}, expected a "
+            "PyCapsule"
+        )
+    return from_capsule(capsule)
+
+

@@ -1,0 +1,116 @@
+"""CPython's C API: the only file that uses ``ctypes.pythonapi``, and the C heap beside it.
+
+Two rules shape it. The name of a capsule must outlive the capsule, so names live in C memory that is
+never freed. And a capsule reaches its destructor at reference count 0, so no function here that a
+destructor could call takes it as a ``py_object``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import c_char_p, c_int, c_size_t, c_void_p, py_object
+
+_api = ctypes.pythonapi
+_libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase")
+
+
+def _function(library, name, restype, *argtypes):
+    """A function object of its own, so that setting its types disturbs nobody else's."""
+    prototype = (ctypes.PYFUNCTYPE if library is _api else ctypes.CFUNCTYPE)(restype, *argtypes)
+    return prototype((name, library))
+
+
+malloc = _function(_libc, "malloc", c_void_p, c_size_t)
+free = _function(_libc, "free", None, c_void_p)
+
+_capsule_new = _function(_api, "PyCapsule_New", py_object, c_void_p, c_void_p, c_void_p)
+_capsule_name = _function(_api, "PyCapsule_GetName", c_char_p, py_object)
+_capsule_pointer = _function(_api, "PyCapsule_GetPointer", c_void_p, py_object, c_void_p)
+_capsule_set_name = _function(_api, "PyCapsule_SetName", c_int, py_object, c_void_p)
+incref = _function(_api, "Py_IncRef", None, py_object)
+decref = _function(_api, "Py_DecRef", None, py_object)
+# Takes over a reference that C code gave us: the py_object result is incremented on the way, so
+# one is to be given back.
+_steal = _function(_api, "Py_DecRef", None, c_void_p)
+
+CapsuleType = type(_capsule_new(1, None, None))
+
+
+def _immortal(name: bytes) -> int:
+    address = malloc(len(name) + 1)
+    ctypes.memmove(address, name + b"\0", len(name) + 1)
+    return address
+
+
+_NAMES = {
+    name: _immortal(name)
+    for name in (
+        b"dltensor",
+        b"used_dltensor",
+        b"dltensor_versioned",
+        b"used_dltensor_versioned",
+        b"dlpack_exchange_api",
+    )
+}
+
+
+def new_capsule(pointer: int, name: bytes, destructor: int) -> object:
+    """A PyCapsule on ``pointer``; ``destructor`` is the address of a native function."""
+    return _capsule_new(pointer, _NAMES[name], destructor)
+
+
+def capsule_name(capsule: object) -> bytes | None:
+    """The name of a capsule."""
+    return _capsule_name(capsule)
+
+
+def capsule_pointer(capsule: object, name: bytes) -> int:
+    """The pointer in a capsule of that name.
+
+    Raises
+    ------
+    ValueError
+        Where the capsule has another name (CPython's own error).
+    """
+    return _capsule_pointer(capsule, _NAMES[name])
+
+
+def rename_capsule(capsule: object, name: bytes) -> None:
+    """Give a capsule one of the five names that DLPack knows."""
+    _capsule_set_name(capsule, _NAMES[name])
+
+
+def take_object(address: int) -> object:
+    """The Python object at ``address``, taking over the one reference that its giver owned."""
+    result = ctypes.cast(address, py_object).value
+    _steal(address)
+    return result
+
+
+def addresses() -> dict[str, int]:
+    """Addresses of the C functions that native deleters call."""
+    finalizing = "Py_IsFinalizing" if hasattr(_api, "Py_IsFinalizing") else "_Py_IsFinalizing"
+    names = {
+        "Py_IsInitialized": "Py_IsInitialized",
+        "Py_IsFinalizing": finalizing,
+        "PyGILState_Ensure": "PyGILState_Ensure",
+        "PyGILState_Release": "PyGILState_Release",
+        "PyErr_Fetch": "PyErr_Fetch",
+        "PyErr_Restore": "PyErr_Restore",
+        "Py_DecRef": "Py_DecRef",
+        "PyCapsule_IsValid": "PyCapsule_IsValid",
+        "PyCapsule_GetPointer": "PyCapsule_GetPointer",
+    }
+    found = {
+        name: ctypes.cast(getattr(_api, symbol), c_void_p).value for name, symbol in names.items()
+    }
+    found["free"] = free_address()
+    for name in ("dltensor", "dltensor_versioned"):
+        found[name] = _NAMES[name.encode()]
+    return found
+
+
+def free_address() -> int:
+    """The address of C's ``free``: the deleter of a tensor that is one block of :func:`malloc`."""
+    return ctypes.cast(_libc.free, c_void_p).value
