@@ -1,0 +1,417 @@
+"""Arithmetic on shapes and strides: contiguity, spans, canonical forms.
+
+Nothing here knows an array, a library or an address: shapes and strides are plain tuples of
+``int``. Every function that needs a scale takes ``itemsize``: pass the item size in bytes with
+strides in **bytes**, or leave it at 1 with strides in **elements**. Three rules hold throughout,
+and are NumPy's "relaxed strides":
+
+* the stride of an axis with extent 0 or 1 is never used to reach an element, so it is never looked
+  at;
+* a shape with an extent of 0 has no elements, so it is contiguous in every order;
+* ``strides=None`` (where it is allowed) is DLPack's and the buffer protocol's word for C order.
+
+The canonical form is the planning recipe that the transposition libraries share (HPTT, cuTENSOR,
+Eigen, CCCL's ``copy``, NVIDIA/cccl#7823): drop unit axes, flip negatives, order by stride, fuse,
+widen the item.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+__all__ = [
+    "LAYOUTS",
+    "Canonical",
+    "c_strides",
+    "canonical",
+    "classify",
+    "f_strides",
+    "is_broadcast",
+    "is_c_contiguous",
+    "is_compact",
+    "is_f_contiguous",
+    "is_non_negative",
+    "may_overlap_itself",
+    "relaxed",
+    "span",
+]
+
+#: What `classify` says, with what it means. The words are tried in this order.
+LAYOUTS: dict[str, str] = {
+    "c": "dense, last axis fastest (also: one element, none)",
+    "fortran": "dense, first axis fastest",
+    "permuted": "dense, axes in another order",
+    "broadcast": "an axis of several elements has stride 0: the elements share memory",
+    "negative": "an axis runs backwards",
+    "overlapping": "positive strides, but elements share memory, or that cannot be ruled out",
+    "strided": "positive strides with gaps: a slice, a step, a pitch",
+}
+
+
+def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+    """Strides of the dense C-ordered layout (last axis fastest).
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents. An extent of 0 counts as 1, as in NumPy.
+    itemsize : int
+        Bytes an item for strides in bytes, 1 for strides in elements.
+
+    Returns
+    -------
+    tuple of int
+        In the unit of `itemsize`.
+    """
+    strides = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        if extent > 1:
+            step *= extent
+    strides.reverse()
+    return tuple(strides)
+
+
+def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+    """Strides of the dense Fortran-ordered layout (first axis fastest); see `c_strides`."""
+    strides = []
+    step = itemsize
+    for extent in shape:
+        strides.append(step)
+        if extent > 1:
+            step *= extent
+    return tuple(strides)
+
+
+def is_c_contiguous(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
+) -> bool:
+    """Whether the elements are one dense block with the last axis fastest.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents.
+    strides : tuple of int or None
+        In bytes with `itemsize` in bytes, in elements with ``itemsize=1``; None is C order.
+    itemsize : int
+        The unit of `strides`.
+
+    Returns
+    -------
+    bool
+        What ``numpy.ndarray.flags.c_contiguous`` says of the same layout.
+    """
+    if strides is None:
+        return True
+    step = itemsize
+    dense = True
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent == 0:
+            return True
+        if extent != 1:
+            if stride != step:
+                dense = False  # an extent of 0 may still come
+            step *= extent
+    return dense
+
+
+def is_f_contiguous(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
+) -> bool:
+    """Whether the elements are one dense block with the first axis fastest.
+
+    Parameters
+    ----------
+    shape, strides, itemsize
+        As for `is_c_contiguous`.
+    """
+    if strides is None:
+        strides = c_strides(shape, itemsize)
+    return is_c_contiguous(shape[::-1], strides[::-1], itemsize)
+
+
+def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> bool:
+    """Whether the elements are one dense block with the axes in any order, none backwards.
+
+    This is what JAX takes through DLPack (jax-ml/jax#17784: it derives a minor-to-major permutation
+    and refuses pitches, zeros and negatives).
+
+    Parameters
+    ----------
+    shape, strides, itemsize
+        As for `is_c_contiguous`.
+    """
+    if strides is None or 0 in shape:
+        return True
+    step = itemsize
+    axes = [(stride, extent) for extent, stride in zip(shape, strides, strict=True) if extent != 1]
+    axes.sort()
+    for stride, extent in axes:
+        if stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def is_non_negative(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
+    """Whether no axis runs backwards.
+
+    Axes of extent 0 or 1 are not looked at. A consumer that does look (``torch.from_dlpack`` aborts
+    on any negative stride) is safe when it is handed `relaxed` strides.
+    """
+    if strides is None or 0 in shape:
+        return True
+    return all(stride >= 0 for extent, stride in zip(shape, strides, strict=True) if extent != 1)
+
+
+def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
+    """Whether an axis of two or more elements has stride 0: its elements are one cell."""
+    if strides is None or 0 in shape:
+        return False
+    return any(stride == 0 for extent, stride in zip(shape, strides, strict=True) if extent != 1)
+
+
+def may_overlap_itself(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
+) -> bool:
+    """Whether two elements may share a byte.
+
+    False is a proof, by nesting: with the axes sorted by stride, each steps past everything that
+    the ones before it span. True is a suspicion: the exact answer is a bounded Diophantine problem
+    (NP-hard; NumPy's ``may_share_memory`` has the same limits), and the layouts that it would
+    acquit do not occur in slices, steps, flips, permutations or windows of dense arrays.
+
+    Parameters
+    ----------
+    shape, strides, itemsize
+        As for `is_c_contiguous`; strides of any sign.
+    """
+    if strides is None or 0 in shape:
+        return False
+    reach = itemsize  # bytes from the first touched to the end of the last, by the axes seen so far
+    axes = [
+        (abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent != 1
+    ]
+    axes.sort()
+    for stride, extent in axes:
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> tuple[int, int]:
+    """Bytes that the elements cover, relative to the pointer to the element with all indices 0.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents.
+    strides : tuple of int or None
+        In **bytes** (or in elements with ``itemsize=1``); None is C order.
+    itemsize : int
+        Bytes an item.
+
+    Returns
+    -------
+    low, high : int
+        The touched bytes lie in ``[low, high)``: `low` is 0 or negative. ``(0, 0)`` where there is
+        no element.
+    """
+    if 0 in shape:
+        return 0, 0
+    if strides is None:
+        return 0, prod(shape) * itemsize
+    low, high = 0, itemsize
+    for extent, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            low += (extent - 1) * stride
+        else:
+            high += (extent - 1) * stride
+    return low, high
+
+
+def relaxed(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
+) -> tuple[int, ...]:
+    """Give the strides that reach no element the values that they have in a dense array.
+
+    Consumers that compare strides literally refuse, or abort on, zero-size and size-1 axes with
+    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066); these strides are free, so they
+    are chosen to please.
+
+    Parameters
+    ----------
+    shape, strides, itemsize
+        As for `is_c_contiguous`.
+
+    Returns
+    -------
+    tuple of int
+        `strides` where the extent is 2 or more. On an axis of extent 1: the step past the axis
+        after it. `c_strides` where `strides` is None, or C-contiguous, or there is no element;
+        `f_strides` where it is Fortran-contiguous.
+    """
+    if strides is None or 0 in shape:
+        return c_strides(shape, itemsize)
+    if 1 not in shape:
+        return tuple(strides)
+    if is_c_contiguous(shape, strides, itemsize):
+        return c_strides(shape, itemsize)
+    if is_f_contiguous(shape, strides, itemsize):
+        return f_strides(shape, itemsize)
+    result = []
+    step = itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1:
+            step = stride
+        result.append(step)
+        step = abs(step) * extent
+    result.reverse()
+    return tuple(result)
+
+
+def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
+    """One word for the layout, out of `LAYOUTS`.
+
+    Parameters
+    ----------
+    shape, strides, itemsize
+        As for `is_c_contiguous`.
+
+    Returns
+    -------
+    str
+        The first word of `LAYOUTS` that holds.
+    """
+    if is_c_contiguous(shape, strides, itemsize):
+        return "c"
+    if is_f_contiguous(shape, strides, itemsize):
+        return "fortran"
+    if is_compact(shape, strides, itemsize):
+        return "permuted"
+    if is_broadcast(shape, strides):
+        return "broadcast"
+    if not is_non_negative(shape, strides):
+        return "negative"
+    return "overlapping" if may_overlap_itself(shape, strides, itemsize) else "strided"
+
+
+class Canonical(NamedTuple):
+    """A copy between two layouts, in the fewest axes; made by `canonical`.
+
+    The copy is: for every index ``i`` of `shape`, `itemsize` bytes from ``src + src_offset + i .
+    src_strides`` to ``dst + dst_offset + i . dst_strides``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is nothing to
+        copy.
+    dst_strides, src_strides : tuple of int
+        In **bytes**. `dst_strides` are never negative, and fall from the first axis to the last; a
+        stride of 0 (several elements into one cell) comes first.
+    itemsize : int
+        Bytes an item: the caller's, or a multiple of it where a run of bytes is contiguous on both
+        sides.
+    dst_offset, src_offset : int
+        Bytes from the caller's pointers to the first item: not 0 where an axis was flipped.
+    """
+
+    shape: tuple[int, ...]
+    dst_strides: tuple[int, ...]
+    src_strides: tuple[int, ...]
+    itemsize: int
+    dst_offset: int = 0
+    src_offset: int = 0
+
+
+def canonical(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+) -> Canonical:
+    """Restate a copy of one layout to another in the fewest axes and the widest items.
+
+    Unit axes are dropped; axes along which the destination runs backwards are turned round; axes
+    are put in the order of the destination's strides, so that it is written forwards; neighbours
+    that step as one axis on both sides are fused; and the last axis becomes part of the item where
+    it is contiguous on both sides. It is the same copy: every byte comes from where it came from,
+    only the order of the moves differs (which shows where the destination overlaps itself, and
+    there alone).
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents, the same on both sides; any number of axes.
+    dst_strides, src_strides : tuple of int
+        In **bytes**, of any sign, zero included.
+    itemsize : int
+        Bytes an item, any positive number.
+
+    Returns
+    -------
+    Canonical
+        Contiguous to contiguous gives ``shape == ()``, whatever the order of the axes, so long as
+        it is one order.
+
+    Raises
+    ------
+    ValueError
+        Where the three tuples differ in length.
+    """
+    if not len(shape) == len(dst_strides) == len(src_strides):
+        raise ValueError(
+            f"shape has {len(shape)} axes, dst_strides {len(dst_strides)}, "
+            f"src_strides {len(src_strides)}: pass one stride an axis"
+        )
+    axes = []
+    dst_offset = src_offset = 0
+    for extent, dst, src in zip(shape, dst_strides, src_strides, strict=True):
+        if extent == 1:
+            continue
+        if extent == 0:
+            return Canonical((0,), (itemsize,), (itemsize,), itemsize)
+        if dst < 0:
+            dst_offset += (extent - 1) * dst
+            src_offset += (extent - 1) * src
+            dst, src = -dst, -src
+        axes.append((dst, src, extent))
+    if not axes:
+        return Canonical((), (), (), itemsize)
+    if len(axes) > 1:
+        axes = _fused(axes)
+    dst, src, extent = axes[-1]
+    if dst == itemsize == src:
+        itemsize *= extent
+        axes.pop()
+    return Canonical(
+        tuple([axis[2] for axis in axes]),
+        tuple([axis[0] for axis in axes]),
+        tuple([axis[1] for axis in axes]),
+        itemsize,
+        dst_offset,
+        src_offset,
+    )
+
+
+def _outermost_first(axis: tuple[int, int, int]) -> tuple[bool, int, int]:
+    dst, src, _ = axis
+    return dst != 0, -dst, -abs(src)
+
+
+def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Order ``(dst stride, src stride, extent)`` by stride, fuse what steps as one axis."""
+    axes.sort(key=_outermost_first)
+    fused = [axes[0]]
+    for dst, src, extent in axes[1:]:
+        outer_dst, outer_src, outer_extent = fused[-1]
+        if outer_dst == dst * extent and outer_src == src * extent:
+            fused[-1] = (dst, src, outer_extent * extent)
+        else:
+            fused.append((dst, src, extent))
+    return fused
