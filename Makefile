@@ -1,0 +1,105 @@
+# Every target makes its own .venv and installs what it needs into it, with the versions of
+# requirements/pins.txt. Needs: GNU make, Python 3.11 or newer with venv, a package index.
+#
+#   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
+#   make test         the tests, with the libraries that install in a minute
+#   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (5 GB on disk more)
+#   make lint         ruff, import-linter, mypy
+#   make bench        the benchmarks that run on a CPU
+#   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
+#   make conformance  the array API test suite (SUITE=<checkout>)
+#   make clean        removes .venv and everything that was built or cached
+#
+# PYTEST_ARGS go to pytest: make test PYTEST_ARGS="-k capsule -x".
+# On Linux, PyTorch's wheels on PyPI carry CUDA (2 GB); if pip is shown PyTorch's CPU index
+# (PIP_EXTRA_INDEX_URL in the environment), it takes the CPU build of the same version.
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.NOTPARALLEL:
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PINS := requirements/pins.txt
+GPU_PYTHON ?= $(PY)
+PYTEST_ARGS ?=
+PIP_FLAGS ?= -qq
+
+# The first Python that is new enough: `python3` if it is, else one with its version in the name.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(NEW_ENOUGH)' 2>/dev/null && { echo "$$p"; break; }; done)
+endif
+
+# Constraints from the environment, so that pip's isolated build environments get them as well
+# (the second is the newer pips' name for that).
+INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
+	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
+
+.PHONY: help demo test test-all lint bench gpu conformance clean
+
+help:
+	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
+
+$(VENV)/.made:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "arraybridge needs Python 3.11 or newer, and found none; python3 is:" \
+			"$$(python3 --version 2>&1 || true)." >&2; \
+		echo "On Debian 12, Ubuntu 24.04 or newer: sudo apt-get install python3 python3-venv" >&2; \
+		echo "If it lies elsewhere: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; \
+		exit 1; fi
+	@"$(PYTHON)" -c '$(NEW_ENOUGH)' || { \
+		echo "arraybridge needs Python 3.11 or newer, but $(PYTHON) is:" \
+			"$$("$(PYTHON)" --version 2>&1)." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
+		v=$$("$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "$(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
+		echo "On Debian or Ubuntu: sudo apt-get install python$$v-venv" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	@touch $@
+
+# One stamp a set of extras: a second `make` installs nothing unless the pins or extras changed.
+$(VENV)/.demo: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,demo,about a minute)
+$(VENV)/.test: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test,about a minute)
+$(VENV)/.heavy: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test$(comma)heavy,a few minutes)
+$(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,dev,half a minute)
+$(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test$(comma)cuda,a few minutes)
+comma := ,
+
+demo: $(VENV)/.demo
+	$(PY) -m arraybridge demo
+
+test: $(VENV)/.test
+	$(PY) -m pytest -m "not heavy" $(PYTEST_ARGS)
+
+test-all: test $(VENV)/.heavy
+	$(PY) -m pytest -m heavy $(PYTEST_ARGS)
+
+lint: $(VENV)/.lint
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/.test
+	$(PY) -m benchmarks.exchange
+
+gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
+	$(GPU_PYTHON) -m benchmarks.gpu
+
+conformance:
+	@echo "make conformance SUITE=<checkout of data-apis/array-api-tests>: nothing to run it on yet." >&2
+	@echo "It tests arraybridge.xp, the namespaces of a later release." >&2
+	@exit 2
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
+		.import_linter_cache .hypothesis
+	find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
