@@ -1,0 +1,89 @@
+"""How the array libraries are brought to live in one process.
+
+Three of them depend on what was loaded before them, and one on the environment. The command line,
+the benchmarks and the tests call `prepare` before they import any library, and import several in
+`IMPORT_ORDER`; the bridge itself changes nobody's environment.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Iterable, MutableMapping
+from pathlib import Path
+
+IMPORT_ORDER = ("dpnp", "paddle", "tensorflow")
+"""Import names that must keep this order where they meet in one process.
+
+dpnp needs a newer libtbb than the one that Paddle brings (imported second, it fails on an undefined
+symbol of libmkl_tbb_thread); TensorFlow and Paddle each carry protobuf, and TensorFlow first ends
+in a segmentation fault. Measured with dpnp 0.20.0, Paddle 3.3.1, TensorFlow 2.21.0; the others may
+come before, between or after.
+"""
+
+
+def opencl_cpu_driver() -> Path | None:
+    """Find the OpenCL CPU driver that the package intel-opencl-rt installed.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The driver's versioned file. None where the package is not installed.
+    """
+    try:
+        files = importlib.metadata.files("intel-opencl-rt") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        name = file.name
+        if name.startswith("libintelocl.so.") and name.removeprefix("libintelocl.so.")[0].isdigit():
+            return Path(str(file.locate())).resolve()
+    return None
+
+
+def variables() -> dict[str, str]:
+    """Return the environment variables that the installed libraries want.
+
+    Returns
+    -------
+    dict of str to str
+        ``OCL_ICD_FILENAMES``: intel-opencl-rt brings the ICD loader, but registers its driver
+        nowhere that this loader looks; without it dpnp has no device at all on a machine without
+        an Intel GPU. ``TF_CPP_MIN_LOG_LEVEL``: TensorFlow's start-up notes, off.
+    """
+    wanted = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    driver = opencl_cpu_driver()
+    if driver is not None:
+        wanted["OCL_ICD_FILENAMES"] = str(driver)
+    return wanted
+
+
+def prepare(environ: MutableMapping[str, str] | None = None) -> None:
+    """Set what `variables` names, where the user has not set it already.
+
+    Parameters
+    ----------
+    environ : mutable mapping, optional
+        The environment to change, `os.environ` by default: it holds for this process, if none of
+        the libraries is loaded yet, and for its children.
+    """
+    target = os.environ if environ is None else environ
+    for name, value in variables().items():
+        target.setdefault(name, value)
+
+
+def in_import_order(names: Iterable[str]) -> list[str]:
+    """Sort import names so that importing them one after the other works.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Import names, such as ``"torch"`` or ``"mlx.core"``.
+
+    Returns
+    -------
+    list of str
+        Those in `IMPORT_ORDER` first and in its order, the rest as they came.
+    """
+    rank = {name: i for i, name in enumerate(IMPORT_ORDER)}
+    return sorted(names, key=lambda name: rank.get(name, len(rank)))
