@@ -1,0 +1,56 @@
+"""`import arraybridge` costs NumPy and little else (contract 8), proven in a fresh process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROBE = """\
+import json, sys
+import numpy
+before = set(sys.modules)
+import arraybridge
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> list[str]:
+    """What `import arraybridge` puts into sys.modules, beside NumPy's own."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_loads_no_other_package(loaded: list[str]) -> None:
+    foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert foreign == {"arraybridge"}
+
+
+def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
+    rooms = ("arraybridge.libraries.", "arraybridge.kernels", "arraybridge.cli")
+    assert [name for name in loaded if name.startswith(rooms)] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"],
+)
+def test_loads_no_slow_part_of_the_standard_library(loaded: list[str], name: str) -> None:
+    # each costs milliseconds, and `import numpy` is about 60
+    assert name not in loaded

@@ -1,0 +1,91 @@
+"""What an sdist and a wheel carry, and that the pins name what pyproject.toml asks for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+
+
+def modules() -> set[str]:
+    """Every source file, by its path in a wheel: kernels/ lies inside arraybridge/ there."""
+    ours = {
+        path.relative_to(ROOT)
+        for path in (ROOT / "arraybridge").rglob("*.py")
+        if path.relative_to(ROOT).parts[1] != "kernels"
+    }
+    kernels = {"arraybridge" / path.relative_to(ROOT) for path in (ROOT / "kernels").rglob("*.py")}
+    return {path.as_posix() for path in ours | kernels}
+
+
+def build(kind: str, source: Path, out: Path) -> Path:
+    """Build an sdist or a wheel with the setuptools that is installed, in its own process."""
+    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(out)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (built,) = out.glob("*.tar.gz" if kind == "sdist" else "*.whl")
+    return built
+
+
+def test_every_package_is_listed() -> None:
+    folders = {Path(name).parent.as_posix().replace("/", ".") for name in modules()}
+    assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(folders)
+
+
+def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
+    # As somebody who installs from the sdist: no git, no symlink, nothing but what was packed.
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "arraybridge", checkout / "arraybridge", symlinks=True, ignore=ignore)
+    shutil.copytree(ROOT / "kernels", checkout / "kernels", ignore=ignore)
+
+    with tarfile.open(build("sdist", checkout, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    with zipfile.ZipFile(build("wheel", source, tmp_path / "wheel")) as archive:
+        names = archive.namelist()
+
+    packed = [name for name in names if ".dist-info/" not in name]
+    assert sorted(packed) == sorted(modules() | {"arraybridge/py.typed"})
+
+
+def requirement_names(requirements: Iterable[str]) -> set[str]:
+    """The distributions that requirement lines name, normalised as PEP 503 says."""
+    lines = (line.partition("#")[0].strip() for line in requirements)
+    names = (re.match(r"[\w.-]+", line) for line in lines)
+    return {re.sub(r"[-_.]+", "-", name.group()).lower() for name in names if name}
+
+
+PINS = (ROOT / "requirements" / "pins.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("extra", ["", *PROJECT["optional-dependencies"]])
+def test_what_is_asked_for_is_pinned(extra: str) -> None:
+    wanted = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
+    assert requirement_names(wanted) <= requirement_names(PINS)
+
+
+def test_every_pin_is_exact() -> None:
+    lines = [line for line in PINS if line.strip() and not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[\w.]+", line)] == []
