@@ -1,0 +1,11 @@
+"""Copy kernels: strided memory to strided memory, a folder a kind of device.
+
+A kernel sees addresses, extents, strides in **bytes** and item sizes; it knows no array, no
+library and no dtype. Every folder has the same face, one function::
+
+    copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None)
+
+which is right for any layout, and quick for the canonical ones that ``arraybridge.layout`` makes:
+the caller canonicalises, the kernel copies. Importing a folder compiles nothing and loads no
+compiler; that waits for the first copy that needs one.
+"""

@@ -1,0 +1,47 @@
+"""Strided copies of a few bytes, by NumPy: nothing to compile, nothing to load."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["MAX_NDIM", "copy"]
+
+#: Axes that every NumPy takes (NumPy 2 takes 64; past the canonical form even 32 are rare).
+MAX_NDIM = 32
+
+
+class _Block:
+    """Memory at an address, as the array interface protocol states it (version 3)."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address, shape, strides, itemsize):
+        # |V<n> is n bytes of no meaning and no alignment: NumPy moves them as they are.
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": f"|V{itemsize}",
+        }
+
+
+def copy(
+    dst: int,
+    src: int,
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+) -> None:
+    """Copy one strided block to another with ``numpy.copyto``.
+
+    Parameters
+    ----------
+    dst, src, shape, dst_strides, src_strides, itemsize
+        As for ``arraybridge.kernels.cpu.copy``; at most `MAX_NDIM` axes.
+    """
+    np.copyto(
+        np.asarray(_Block(dst, shape, dst_strides, itemsize)),
+        np.asarray(_Block(src, shape, src_strides, itemsize)),
+    )
