@@ -1,0 +1,123 @@
+"""``execute``: what a :class:`Route` says is done."""
+
+from __future__ import annotations
+
+from ..dlpack import Device
+from .kernel import compact_copy, kernel_for
+from .library import Library
+from .plan import plan
+from .records import ConversionError, Route, TensorInfo
+
+
+def route_between(
+    x: object,
+    source: Library,
+    target: Library,
+    *,
+    device: Device | None = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+) -> tuple[Route, TensorInfo | None]:
+    """The route of ``x`` from one library to another, and what ``x`` is."""
+    if source is target and not copy:
+        # The array itself is the view: no property of its memory matters.
+        info = source.describe(x)
+        if device is None or device == info.device:
+            why = "it is one already"
+            return Route("view", why, 0, source.name, target.name, info.device), info
+    else:
+        info = source.describe(x)
+    kernel = kernel_for(info.device, info.nbytes)
+    name = kernel.name if kernel else f"{source.name}'s own copy"
+    if source is target and copy and not info.device.host:
+        name = f"{source.name}'s own copy"
+    return (
+        plan(
+            info,
+            target.accepts,
+            device=device,
+            copy=copy,
+            alias_readonly=alias_readonly,
+            kernel=name,
+        ),
+        info,
+    )
+
+
+def execute(x: object, source: Library, target: Library, route: Route, info: TensorInfo) -> object:
+    """The array that ``route`` promises.
+
+    Raises
+    ------
+    ConversionError
+        If the route is a refusal.
+    """
+    kind = route.kind
+    if kind == "view":
+        if source is target:
+            return x
+        tensor = source.export(x, target.current_stream(info.device))
+        if tensor.device != route.device:
+            tensor.device = route.device  # host memory under another label
+        return target.wrap(tensor)
+    if kind == "kernel":
+        return _copied(x, source, target, route, info)
+    if kind == "transfer":
+        return _transferred(x, source, target, route, info)
+    raise ConversionError(str(route.why), route)
+
+
+def _copied(x, source, target, route, info):
+    if info.pending:
+        resolved = source.resolve(x)
+        if resolved is x:
+            raise ConversionError(f"{source.name} could not resolve {', '.join(info.pending)}")
+        x, info = resolved, source.describe(resolved)
+        if target is source:
+            return x
+        rest = plan(info, target.accepts, device=route.device)
+        return execute(x, source, target, rest, info)
+    if not info.device.host:
+        own = source.copy(x)
+        if own is None:
+            raise ConversionError(
+                f"no kernel for {info.device}: arraybridge.register_kernel adds one, or copy it in "
+                f"{source.name} first",
+                route,
+            )
+        return own if source is target else execute(
+            own, source, target, route._replace(kind="view"), source.describe(own)
+        )
+    if target.accepts.copies:
+        return target.wrap(source.export(x))
+    return target.wrap(compact_copy(source.export(x)), move=True)
+
+
+def _transferred(x, source, target, route, info):
+    """Across devices: within one library where one holds both, else by way of the host."""
+    place = route.device
+    if place.host:
+        on_host = source.to_host(x)
+        return _arrive(on_host, target)
+    if source is target or place.type in source.accepts.devices:
+        moved = source.to_device(x, place)
+        return moved if source is target else _arrive(moved, target)
+    if not info.device.host:
+        raise ConversionError(
+            f"no direct way from {info.device} to {place}: go through device='cpu' first", route
+        )
+    from .library import library_named
+
+    numpy = library_named("numpy")
+    host = x if source is numpy else _arrive(x, numpy)
+    return target.to_device(host, place)
+
+
+def _arrive(x, target):
+    from .library import library_of_type
+
+    source = library_of_type(type(x))
+    route, info = route_between(x, source, target)
+    return execute(x, source, target, route, info)
+
+

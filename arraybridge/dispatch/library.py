@@ -1,0 +1,220 @@
+"""``Library``: what arraybridge must know of an array library; the table of those that it knows.
+
+A library is loaded when an array of it arrives or a conversion names it, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from ..dlpack import Device, ManagedTensor, acquire, exchange_api
+from .records import Accepts, ConversionError, TensorInfo
+
+# An array's type says, by the module that it comes from, which library to load.
+LIBRARIES = {  # name -> (its file here, what to install)
+    "numpy": ("numpy", "numpy"),
+    "torch": ("torch", "torch"),
+    "jax": ("jax", "jax"),
+    "cupy": ("cupy", "cupy-cuda12x"),
+    "numba": ("numba_cuda", "numba-cuda"),
+    "dpnp": ("dpnp", "dpnp"),
+    "pyarrow": ("pyarrow", "pyarrow"),
+    "tvm_ffi": ("tvm_ffi", "apache-tvm-ffi"),
+    "tensorflow": ("tensorflow", "tensorflow"),
+    "paddle": ("paddle", "paddlepaddle"),
+    "warp": ("warp", "warp-lang"),
+    "mlx": ("mlx", "mlx[cpu]"),
+    "array_api_strict": ("array_api_strict", "array-api-strict"),
+}
+_ROOTS = {name: name for name in LIBRARIES} | {"jaxlib": "jax", "ml_dtypes": "numpy"}
+
+
+class Library:
+    """One array library: how to describe, export and wrap its arrays.
+
+    Subclass it, fill in the attributes, and hand an instance to
+    :func:`arraybridge.register_library`.
+
+    Attributes
+    ----------
+    name : str
+        What ``convert(x, name)`` calls it.
+    doors : dict
+        Own zero-copy doors: from the name of a source library to a function that takes an array and
+        gives the target's array, or None where the planned route must decide. A door must keep every
+        promise that the planned route keeps.
+    """
+
+    name: str = ""
+    doors: dict[str, Callable[[object], object | None]] = {}  # noqa: RUF012 - class data
+
+    @property
+    def accepts(self) -> Accepts:
+        """What the library takes as a view, now (JAX's x64 state may change it)."""
+        raise NotImplementedError
+
+    def owns(self, array_type: type) -> bool:
+        """Whether instances of a type are arrays of this library."""
+        raise NotImplementedError
+
+    def describe(self, x: object) -> TensorInfo:
+        """What ``x`` is; by default from what it exports, without keeping it.
+
+        Raises
+        ------
+        TypeError, BufferError
+            For what cannot be described (no memory yet, no DLPack dtype), with the remedy.
+        """
+        return TensorInfo.of_tensor(self.export(x), self.name)
+
+    def export(self, x: object, stream: int | None = None) -> ManagedTensor:
+        """An owning tensor on ``x``; by default through the protocol.
+
+        Called after :meth:`describe` has found neither ``pending`` nor ``refused``.
+        """
+        api = exchange_api(type(x))
+        if api is not None and stream is None:
+            return api.acquire(x)
+        return acquire(x, stream=stream)
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
+        """An array of this library on ``tensor``, whose fields ``accepts`` allows.
+
+        With ``move`` the tensor is a fresh block that may be handed over whole.
+        """
+        raise NotImplementedError
+
+    def resolve(self, x: object) -> object:
+        """A copy of ``x`` without anything ``pending``."""
+        return x
+
+    def copy(self, x: object) -> object | None:
+        """A fresh C-contiguous copy by the library's own means; None: the kernel is to do it.
+
+        Asked where the kernels have nothing for the device, or gradients are tracked.
+        """
+        return None
+
+    def to_host(self, x: object) -> object:
+        """``x`` copied to the CPU: an array of any library that arraybridge knows."""
+        raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
+
+    def to_device(self, x: object, device: Device) -> object:
+        """A NumPy array, or an array of this library, copied to a device of this library."""
+        raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
+
+    def current_stream(self, device: Device) -> int | None:
+        """The stream, by the standard's numbering, on which this library would read; None: default."""
+        return None
+
+
+_by_name: dict[str, Library] = {}
+_by_type: dict[type, Library] = {}
+
+
+def register_library(library: Library) -> None:
+    """Add a library, or replace one of the same name, for every later conversion.
+
+    Parameters
+    ----------
+    library : Library
+        An instance of a subclass of :class:`Library`.
+
+    Raises
+    ------
+    TypeError
+        If it is something else, or has no name.
+    """
+    if not isinstance(library, Library) or not library.name:
+        raise TypeError(
+            f"register_library takes an instance of arraybridge.Library with a name, got {library!r}"
+        )
+    _by_name[library.name] = library
+    _by_type.clear()
+    registration_changed()
+
+
+_listeners: list[Callable[[], None]] = []
+
+
+def on_registration(forget: Callable[[], None]) -> None:
+    """Have ``forget`` called when a library or kernel is registered: caches are stale then."""
+    _listeners.append(forget)
+
+
+def registration_changed() -> None:
+    """Tell the caches that something was registered."""
+    for forget in _listeners:
+        forget()
+
+
+def library_names() -> list[str]:
+    """The names that ``convert`` takes, in alphabetical order."""
+    return sorted(LIBRARIES.keys() | _by_name.keys())
+
+
+def library_named(to: object) -> Library:
+    """The library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    ImportError
+        If it is not installed; the message says what to install.
+    """
+    name = to if isinstance(to, str) else getattr(to, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
+    found = _by_name.get(name)
+    if found is not None:
+        return found
+    known = name if isinstance(to, str) else _root_of(name)
+    known = {"arrow": "pyarrow", "array_api_compat": "numpy"}.get(known, known)
+    if known in _by_name:
+        return _by_name[known]
+    if known not in LIBRARIES:
+        raise ValueError(f"no library {name!r}; arraybridge knows {', '.join(library_names())}")
+    return _load(known)
+
+
+def _root_of(module: str) -> str:
+    if module.startswith("array_api_compat."):
+        module = module.removeprefix("array_api_compat.")
+    root = module.partition(".")[0]
+    return _ROOTS.get(root, root)
+
+
+def _load(name: str) -> Library:
+    file, requirement = LIBRARIES[name]
+    try:
+        module = import_module(f"arraybridge.libraries.{file}")
+    except ImportError as error:
+        if error.name and error.name.startswith("arraybridge"):
+            raise
+        raise ImportError(
+            f"{name} is not installed or does not load ({error}): pip install '{requirement}'",
+            name=name,
+        ) from error
+    library = _by_name[name] = module.LIBRARY
+    return library
+
+
+def library_of_type(array_type: type) -> Library | None:
+    """The library that an array type belongs to, or None."""
+    try:
+        return _by_type[array_type]
+    except KeyError:
+        pass
+    for library in tuple(_by_name.values()):
+        if library.owns(array_type):
+            return _by_type.setdefault(array_type, library)
+    for base in array_type.__mro__:
+        name = _ROOTS.get(base.__module__.partition(".")[0])
+        if name is not None and name not in _by_name:
+            library = _load(name)
+            if library.owns(array_type):
+                return _by_type.setdefault(array_type, library)
+    return None
+

@@ -1,0 +1,143 @@
+"""``plan``: from what a tensor is and what a library accepts to a :class:`Route`. Pure."""
+
+from __future__ import annotations
+
+from ..dlpack import CPU, Device
+from ..layout import is_broadcast, is_c_contiguous, is_compact, is_non_negative
+from .records import Accepts, Route, TensorInfo
+
+_PENDING = {
+    "conj": "its conjugate bit is set",
+    "neg": "its negative bit is set",
+    "byteorder": "its bytes are in the other order",
+    "bitpacked": "its booleans are packed eight to a byte",
+    "fraction": "its strides are not whole elements",
+}
+
+
+def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
+    """Why ``accepts`` cannot hold the layout as it is, or None."""
+    shape, strides, rule = info.shape, info.strides, accepts.strides
+    if is_c_contiguous(shape, strides):
+        return None
+    if rule == "c":
+        return "takes C order only"
+    if rule == "compact":
+        return None if is_compact(shape, strides) else "takes compact strides only"
+    if rule == "non-negative" and not is_non_negative(shape, strides):
+        return "takes no negative strides"
+    if not accepts.broadcast and is_broadcast(shape, strides):
+        return "takes no zero strides"
+    return None
+
+
+def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
+    """Why a view in the target would be refused, crash, or break a promise; None if it would not."""
+    if info.pending:
+        return " and ".join(_PENDING[what] for what in info.pending)
+    if accepts.copies:
+        return f"{accepts.library} copies whatever it imports"
+    if info.readonly and not (accepts.readonly or alias_readonly):
+        return f"the memory is read-only and {accepts.library} cannot mark it so"
+    objection = _layout_objection(info, accepts)
+    if objection:
+        return f"{accepts.library} {objection}; the layout is {info.layout}"
+    if accepts.alignment > 1 and info.pointer % accepts.alignment and info.size:
+        return (
+            f"{accepts.library} wants data aligned to {accepts.alignment} bytes; "
+            f"this is aligned to {info.alignment}"
+        )
+    return None
+
+
+def _missing_dtype(info: TensorInfo, accepts: Accepts) -> str:
+    remedy = accepts.remedies.get(info.dtype_name) or accepts.remedies.get("")
+    return f"{accepts.library} has no {info.dtype_name}" + (
+        f": {remedy}" if remedy else ": convert the array to another dtype first"
+    )
+
+
+def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[Device | None, str]:
+    """(the device of the result, why): None for a device that cannot be."""
+    here = info.device
+    if wanted is None:
+        if here.type in accepts.devices:
+            return here, ""
+        if here.host and CPU.type in accepts.devices:
+            return CPU, f"{here} is host memory"
+        return None, (
+            f"the array is on {here}, which {accepts.library} cannot address: pass device= "
+            "(such as device='cpu') to ask for a copy to another device"
+        )
+    if wanted.type not in accepts.devices:
+        known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
+        return None, f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
+    return wanted, ""
+
+
+def plan(
+    info: TensorInfo,
+    accepts: Accepts,
+    *,
+    device: Device | None = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+    kernel: str = "strided copy",
+) -> Route:
+    """The route of an array to a library.
+
+    Parameters
+    ----------
+    info : TensorInfo
+    accepts : Accepts
+        The target's record.
+    device : Device, optional
+        Where the result shall be; without it no route leaves the device.
+    copy : bool, optional
+        None: a view where it is safe; False: a view or a refusal; True: always a copy.
+    alias_readonly : bool
+        Take a view of read-only memory even where the target cannot mark it.
+    kernel : str
+        The name of what copies on the source's device.
+
+    Returns
+    -------
+    Route
+    """
+
+    def route(kind, why, place, nbytes=0, by=None):
+        return Route(kind, why, nbytes, info.library, accepts.library, place or info.device, by)
+
+    if info.refused:
+        return route("refuse", info.refused, None)
+    if info.dtype_name not in accepts.dtypes:
+        return route("refuse", _missing_dtype(info, accepts), None)
+    least, most = accepts.ndim
+    if not least <= len(info.shape) <= most:
+        return route(
+            "refuse",
+            f"{accepts.library} has arrays of {least} to {most} dimensions, this has "
+            f"{len(info.shape)}: reshape it first",
+            None,
+        )
+    place, why = _place(info, accepts, device)
+    if place is None:
+        return route("refuse", why, None)
+    here = info.device
+    if place != here and not (place.type == CPU.type and here.host):
+        if copy is False:
+            return route("refuse", f"copy=False, but {here} to {place} is a copy", place)
+        return route("transfer", "asked for by device=", place, info.nbytes, "device transfer")
+    objection = view_objection(info, accepts, alias_readonly)
+    if objection is None and not copy:
+        return route("view", why or f"{accepts.library} takes it as it is", place)
+    if copy is False:
+        remedy = (
+            "alias_readonly=True asks for the view all the same"
+            if info.readonly and view_objection(info, accepts, True) is None
+            else "copy=None lets arraybridge copy"
+        )
+        return route("refuse", f"copy=False, but {objection}: {remedy}", place)
+    if info.dtype.subbyte and not info.padded and not info.c_contiguous:
+        return route("refuse", "packed sub-byte elements are only copied in C order", place)
+    return route("kernel", objection or "copy=True", place, info.nbytes, kernel)

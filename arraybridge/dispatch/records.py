@@ -1,0 +1,214 @@
+"""The values that planning works on: what a tensor is, what a library accepts, which way to go.
+
+All are small and immutable; none touches memory or a device runtime.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ..dlpack import DataType, Device, DeviceType, Tensor
+from ..layout import classify, is_c_contiguous, is_f_contiguous
+
+
+class TensorInfo(NamedTuple):
+    """What an array is, read without touching its data.
+
+    Attributes
+    ----------
+    library : str
+        The library whose array it is; ``"dlpack"`` for anything that only speaks the protocol.
+    data : int
+        The pointer (an address, or an opaque handle on some devices).
+    byte_offset : int
+        Bytes from ``data`` to the first element.
+    shape, strides : tuple of int
+        Strides in elements.
+    dtype : DataType
+    device : Device
+    readonly : bool
+        Writing is not allowed: flagged so, or an immutable array (JAX, Arrow, TensorFlow).
+    copied : bool
+        The producer says that this is a copy made for us.
+    version : tuple of int or None
+        DLPack version of the struct that it was read from; None where there was none.
+    padded : bool
+        A sub-byte type that takes a whole byte an element.
+    pending : tuple of str
+        What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
+        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements). Only the library itself
+        can apply it, by a copy.
+    refused : str or None
+        Why this array can never be handed to another library, and what to do.
+    """
+
+    library: str
+    data: int
+    byte_offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DataType
+    device: Device
+    readonly: bool = False
+    copied: bool = False
+    version: tuple[int, int] | None = None
+    padded: bool = False
+    pending: tuple[str, ...] = ()
+    refused: str | None = None
+
+    @classmethod
+    def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
+        """The info of a core tensor."""
+        return cls(
+            library,
+            tensor.data,
+            tensor.byte_offset,
+            tensor.shape,
+            tensor.strides,
+            tensor.dtype,
+            tensor.device,
+            tensor.readonly,
+            tensor.copied,
+            tensor.version,
+            tensor.padded,
+        )
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element that stands alone."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, were they compact."""
+        return self.dtype.nbytes(prod(self.shape), self.padded)
+
+    @property
+    def pointer(self) -> int:
+        """Address of the first element, where the device is addressable."""
+        return self.data + self.byte_offset
+
+    @property
+    def c_contiguous(self) -> bool:
+        """Whether the elements are compact and row-major."""
+        return is_c_contiguous(self.shape, self.strides)
+
+    @property
+    def f_contiguous(self) -> bool:
+        """Whether the elements are compact and column-major."""
+        return is_f_contiguous(self.shape, self.strides)
+
+    @property
+    def layout(self) -> str:
+        """One word for the layout, as :func:`arraybridge.layout.classify` says it."""
+        return classify(self.shape, self.strides)
+
+    @property
+    def alignment(self) -> int:
+        """The largest power of two, up to 4096 bytes, that divides the address; 0 for no data."""
+        pointer = self.data + self.byte_offset
+        return min(pointer & -pointer, 4096)
+
+    @property
+    def dtype_name(self) -> str:
+        """The name of the data type, marked where sub-byte elements are packed."""
+        if self.dtype.subbyte and not self.padded:
+            return f"{self.dtype.name} (packed)"
+        return self.dtype.name
+
+
+class Accepts(NamedTuple):
+    """What a library takes as a view; a test holds each record against the installed version.
+
+    Attributes
+    ----------
+    library : str
+    tested : str
+        The version that the record was measured on.
+    dtypes : frozenset of str
+        Names of data types; ``"float4_e2m1fn (packed)"`` is apart from the padded form.
+    devices : frozenset of DeviceType
+    strides : {"any", "non-negative", "compact", "c"}
+        ``compact``: a dense block with permuted axes.
+    broadcast : bool
+        Whether zero strides are taken.
+    alignment : int
+        Bytes that the address must be a multiple of.
+    readonly : bool
+        Whether its arrays cannot be written: they carry the flag, or are immutable.
+    ndim : tuple of int
+        The least and the largest rank.
+    copies : bool
+        Its own import always copies.
+    remedies : dict
+        What to do about a data type that is missing; the key ``""`` is for any other.
+    """
+
+    library: str
+    tested: str
+    dtypes: frozenset[str]
+    devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
+    strides: str = "any"
+    broadcast: bool = True
+    alignment: int = 1
+    readonly: bool = False
+    ndim: tuple[int, int] = (0, 64)
+    copies: bool = False
+    remedies: dict[str, str] = {}  # noqa: RUF012 - never written
+
+
+class Route(NamedTuple):
+    """How ``convert`` goes, decided from data alone.
+
+    Attributes
+    ----------
+    kind : {"view", "kernel", "transfer", "refuse"}
+    why : str
+        For a person: what decided it; for a refusal also what to do.
+    nbytes : int
+        Bytes that are copied: 0 for a view.
+    source, target : str
+        Libraries.
+    device : Device
+        Where the result lies.
+    kernel : str or None
+        What makes the copy.
+    """
+
+    kind: str
+    why: str
+    nbytes: int
+    source: str
+    target: str
+    device: Device
+    kernel: str | None = None
+
+    def __str__(self) -> str:
+        moved = f", {self.nbytes:,} bytes" if self.nbytes else ""
+        by = f" by {self.kernel}" if self.kernel else ""
+        return f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
+
+
+class ConversionError(BufferError):
+    """A conversion that would be wrong, or hide a cost; the message says what to do.
+
+    Attributes
+    ----------
+    route : Route or None
+        The refused route.
+    """
+
+    def __init__(self, message: str, route: Route | None = None) -> None:
+        super().__init__(message)
+        self.route = route

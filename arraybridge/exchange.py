@@ -1,0 +1,193 @@
+"""``convert`` and its kin: from the array of one library to that of another."""
+
+from __future__ import annotations
+
+from .dispatch.execute import execute, route_between
+from .dispatch.kernel import copy_into, kernel_for
+from .dispatch.library import Library, library_named, library_of_type, on_registration
+from .dispatch.records import ConversionError, Route, TensorInfo
+from .dlpack import Device, Tensor, is_capsule, peek
+from .libraries.protocol import adopt
+
+# Zero-copy doors that have opened before: target (as the caller spells it) -> array type -> function.
+_doors: dict[object, dict[type, object]] = {}
+on_registration(_doors.clear)
+
+
+def convert(
+    x: object,
+    /,
+    to: object,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+) -> object:
+    """The array of library ``to`` with the elements of ``x``.
+
+    Parameters
+    ----------
+    x : array
+        A native array of any library, an :class:`arraybridge.Array`, an object that speaks DLPack or
+        one of the array interfaces, a DLPack capsule (it is consumed), or a buffer.
+    to : str or module
+        The library, such as ``"torch"`` or ``torch``.
+    device : Device, (int, int) or str, optional
+        Where the result shall be; without it no route leaves the device of ``x``.
+    copy : bool, optional
+        None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
+    alias_readonly : bool, default False
+        Take a view of read-only memory even where the target's arrays are always writable.
+
+    Returns
+    -------
+    array
+        Native to ``to``; same shape, dtype and values as ``x``.
+
+    Raises
+    ------
+    ConversionError
+        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` cannot be kept. The
+        message says what to do; ``explain`` tells beforehand.
+    ImportError
+        If ``to`` is not installed.
+    TypeError
+        If ``x`` is no array.
+    ValueError
+        For a library or a device that does not exist.
+    """
+    if device is None and copy is None and not alias_readonly:
+        try:
+            door = _doors[to].get(type(x))
+        except (KeyError, TypeError):
+            door = None
+        if door is not None:
+            result = door(x)
+            if result is not None:
+                return result
+    target = library_named(to)
+    if device is not None:
+        device = Device.parse(device)
+    x, source = _source(x)
+    route, info = route_between(
+        x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
+    )
+    result = execute(x, source, target, route, info)
+    door = target.doors.get(source.name)
+    if door is not None:
+        _doors.setdefault(to, {})[type(x)] = door
+    return result
+
+
+def explain(
+    x: object,
+    /,
+    to: object,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+) -> Route:
+    """The route that :func:`convert` would take with the same arguments; nothing is done.
+
+    Returns
+    -------
+    Route
+        ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied.
+    """
+    target = library_named(to)
+    if device is not None:
+        device = Device.parse(device)
+    if is_capsule(x):
+        source, info = None, inspect(x)
+        from .dispatch.plan import plan
+
+        return plan(
+            info, target.accepts, device=device, copy=copy, alias_readonly=alias_readonly
+        )
+    x, source = _source(x)
+    return route_between(
+        x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
+    )[0]
+
+
+def _source(x: object) -> tuple[object, Library]:
+    """(what stands for ``x``, its library)."""
+    library = library_of_type(type(x))
+    if library is not None:
+        return x, library
+    return adopt(x)
+
+
+def inspect(x: object) -> TensorInfo:
+    """What ``x`` is, without touching its data or needing its device's runtime.
+
+    Parameters
+    ----------
+    x : array, capsule or int
+        Anything :func:`convert` takes; a capsule stays unconsumed; an int is the address of a raw
+        ``DLTensor``.
+
+    Returns
+    -------
+    TensorInfo
+        Strides in elements.
+    """
+    if type(x) is int:
+        return TensorInfo.of_tensor(Tensor(x))
+    if is_capsule(x):
+        return TensorInfo.of_tensor(peek(x))
+    x, library = _source(x)
+    return library.describe(x)
+
+
+def contiguous(x: object, /, *, out: object = None) -> object:
+    """The C-contiguous array with the elements of ``x``, in the library of ``x``.
+
+    Parameters
+    ----------
+    x : array
+    out : array, optional
+        Where to write: of any library, same shape, dtype and device, writable, in any layout.
+
+    Returns
+    -------
+    array
+        ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given.
+
+    Raises
+    ------
+    ConversionError
+        If ``out`` does not fit or cannot be written.
+    """
+    x, library = _source(x)
+    info = library.describe(x)
+    if out is None:
+        if info.c_contiguous and not info.pending:
+            return x
+        own = library.copy(x)
+        if own is not None:
+            return own
+        route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
+        return execute(x, library, library, route, info)
+    destination, out_library = _source(out)
+    wanted = out_library.describe(destination)
+    for what in ("shape", "dtype", "device"):
+        if getattr(wanted, what) != getattr(info, what):
+            raise ConversionError(
+                f"out has {what} {getattr(wanted, what)}, expected {getattr(info, what)}"
+            )
+    if wanted.readonly or wanted.pending or wanted.refused:
+        raise ConversionError(
+            f"out cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"
+        )
+    if info.refused:
+        raise ConversionError(info.refused)
+    if info.pending:
+        x = library.resolve(x)
+    if kernel_for(info.device, info.nbytes) is None:
+        raise ConversionError(
+            f"no kernel for {info.device}: arraybridge.register_kernel adds one"
+        )
+    copy_into(out_library.export(destination), library.export(x))
+    return out

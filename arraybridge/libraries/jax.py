@@ -1,0 +1,124 @@
+"""JAX. Its arrays are immutable and its import speaks the legacy capsule only.
+
+It takes compact layouts at 64-byte alignment as views; with x64 off it would narrow 64-bit types in
+silence, so those are refused with the remedy.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+
+_NARROWED = ("int64", "uint64", "float64", "complex128")
+_NAMES = (
+    "bool int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 complex64 float8_e3m4 "
+    "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
+_PLATFORMS = {
+    "cpu": DeviceType.CPU,
+    "gpu": DeviceType.CUDA,
+    "cuda": DeviceType.CUDA,
+    "rocm": DeviceType.ROCM,
+}
+_REMEDY = (
+    "64-bit types would be narrowed while x64 is off; enable it with "
+    "jax.config.update('jax_enable_x64', True), or convert to a 32-bit dtype first"
+)
+
+_NARROW = Accepts(
+    library="jax",
+    tested="0.10.2",
+    dtypes=frozenset(_NAMES),
+    devices=frozenset({DeviceType.CPU, DeviceType.CUDA, DeviceType.ROCM}),
+    strides="compact",
+    alignment=64,
+    readonly=True,
+    remedies=dict.fromkeys(_NARROWED, _REMEDY),
+)
+_WIDE = _NARROW._replace(dtypes=_NARROW.dtypes.union(_NARROWED), remedies={})
+
+
+class Jax(Library):
+    name = "jax"
+
+    @property
+    def accepts(self) -> Accepts:
+        return _WIDE if jax.config.jax_enable_x64 else _NARROW
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, jax.Array | jax.core.Tracer)
+
+    def describe(self, x: jax.Array) -> TensorInfo:
+        if isinstance(x, jax.core.Tracer):
+            raise ConversionError(
+                f"a JAX tracer ({type(x).__name__}) has no memory: convert outside jit, grad and "
+                "vmap, or go through jax.pure_callback"
+            )
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+            raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
+        return TensorInfo.of_tensor(self.export(x), "jax")
+
+    def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
+        try:
+            tensor = acquire(x, stream=stream)
+        except Exception as error:
+            if isinstance(error, BufferError):
+                raise
+            raise ConversionError(f"JAX could not export the array: {error}") from error
+        tensor.readonly = True  # the legacy capsule cannot say so
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
+        return _import(tensor, move)
+
+    def to_host(self, x: jax.Array) -> np.ndarray:
+        return np.asarray(x)
+
+    def to_device(self, x: object, device: Device) -> jax.Array:
+        platform = {v: k for k, v in _PLATFORMS.items()}[device.type]
+        return jax.device_put(x, jax.devices(platform)[device.id])
+
+    def copy(self, x: jax.Array) -> jax.Array | None:
+        return None if self.describe(x).device.host else jnp.array(x, copy=True)
+
+
+class _Producer:
+    """A tensor as JAX's importer wants it: ``__dlpack__(stream=)`` giving a legacy capsule."""
+
+    __slots__ = ("move", "tensor")
+
+    def __init__(self, tensor, move):
+        self.tensor = tensor
+        self.move = move
+
+    def __dlpack_device__(self):
+        device = self.tensor.device
+        return int(device.type), device.id
+
+    def __dlpack__(self, *, stream=None, **_):
+        return to_capsule(self.tensor, versioned=False, move=self.move)
+
+
+def _import(tensor, move):
+    return jax.dlpack.from_dlpack(_Producer(tensor, move))
+
+
+_single_cpu: bool | None = None
+
+
+def only_one_cpu() -> bool:
+    """Whether every JAX array there can be lies on one CPU device."""
+    global _single_cpu
+    if _single_cpu is None:
+        devices = jax.devices()
+        _single_cpu = len(devices) == 1 and devices[0].platform == "cpu"
+    return _single_cpu
+
+
+LIBRARY = Jax()

@@ -1,0 +1,198 @@
+"""NumPy. Its door is the array interface: all strides, any alignment, read-only kept, no DLPack limits.
+
+bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..dispatch.kernel import Memory, in_bytes
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, TensorInfo
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
+
+_NATIVE = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+).split()
+_EXTENDED = (
+    "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+    "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
+).split()
+
+_dlpack_dtypes: dict[np.dtype, DataType] = {np.dtype(n): DataType.named(n) for n in _NATIVE}
+_numpy_dtypes: dict[DataType, np.dtype] = {v: k for k, v in _dlpack_dtypes.items()}
+
+
+def _extended_dtype(name: str) -> np.dtype | None:
+    """ml_dtypes' dtype of that name; None where ml_dtypes is missing or has none."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    scalar = getattr(ml_dtypes, name, None)
+    return None if scalar is None else np.dtype(scalar)
+
+
+def numpy_dtype(dtype: DataType) -> np.dtype:
+    """NumPy's dtype for a DLPack data type.
+
+    Raises
+    ------
+    ImportError
+        For a type of ml_dtypes where that is not installed.
+    TypeError
+        For a type that neither has.
+    """
+    found = _numpy_dtypes.get(dtype)
+    if found is not None:
+        return found
+    if dtype.name not in _EXTENDED:
+        raise TypeError(f"NumPy has no dtype for {dtype}")
+    found = _extended_dtype(dtype.name)
+    if found is None:
+        raise ImportError(f"{dtype} in NumPy needs ml_dtypes: pip install ml_dtypes")
+    _numpy_dtypes[dtype] = found
+    _dlpack_dtypes[found] = dtype
+    return found
+
+
+def dlpack_dtype(dtype: np.dtype) -> DataType | None:
+    """The DLPack data type of a native-endian NumPy dtype; None where there is none."""
+    found = _dlpack_dtypes.get(dtype)
+    if found is None and dtype.name in _EXTENDED and dtype == _extended_dtype(dtype.name):
+        found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)
+        _numpy_dtypes[found] = dtype
+    return found
+
+
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+
+
+def _refusal(dtype: np.dtype) -> str:
+    if dtype.names:
+        return (
+            f"a structured dtype ({dtype}) has no DLPack type: convert its fields one by one, "
+            f"x[{dtype.names[0]!r}]"
+        )
+    remedy = {
+        "O": "convert it to a numeric dtype first, x.astype(...)",
+        "M": "hand over its int64 view, x.view('int64')",
+        "m": "hand over its int64 view, x.view('int64')",
+        "U": "strings have no tensors; encode them first",
+        "S": "hand over its bytes, x.view('uint8')",
+        "V": "hand over its bytes, x.view('uint8')",
+    }.get(dtype.kind, "convert it to float64 or complex128 first, x.astype(...)")
+    return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
+
+
+class NumPy(Library):
+    name = "numpy"
+    accepts = Accepts(
+        library="numpy",
+        tested="2.4.6",
+        dtypes=frozenset(_NATIVE + _EXTENDED),
+        devices=frozenset({DeviceType.CPU}),
+        readonly=True,
+        remedies={
+            "complex32": "view it as pairs of float16 in its own library first",
+            "": "NumPy and ml_dtypes have no such type; convert it in its own library first",
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, np.ndarray | np.generic)
+
+    def describe(self, x: np.ndarray) -> TensorInfo:
+        refused = None
+        pending: tuple[str, ...] = ()
+        if not isinstance(x, np.ndarray):
+            x = np.asarray(x)
+        elif isinstance(x, np.ma.MaskedArray):
+            refused = "a masked array would lose its mask: fill it first, x.filled(value)"
+        dtype = x.dtype
+        if not dtype.isnative:
+            dtype = dtype.newbyteorder("=")
+            pending = ("byteorder",)
+        kind = dlpack_dtype(dtype)
+        if kind is None:
+            refused, kind = refused or _refusal(dtype), _HANDLE
+        itemsize = dtype.itemsize or 1
+        shape, strides = x.shape, x.strides
+        steps = c_strides(shape)
+        if not x.flags.c_contiguous:
+            # Strides over extents of 1 are never used and may be anything, fractions included.
+            steps = tuple(
+                step if extent == 1 else stride // itemsize
+                for extent, stride, step in zip(shape, strides, steps, strict=True)
+            )
+            if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True)):
+                pending += ("fraction",)
+        return TensorInfo(
+            "numpy",
+            x.ctypes.data,
+            0,
+            shape,
+            steps,
+            kind,
+            CPU,
+            readonly=not x.flags.writeable,
+            padded=kind.subbyte,
+            pending=pending,
+            refused=refused,
+        )
+
+    def export(self, x: np.ndarray, stream: int | None = None) -> ManagedTensor:
+        x = np.asarray(x)
+        info = self.describe(x)
+        return ManagedTensor.adopt(
+            info.data,
+            info.shape,
+            info.dtype,
+            owner=x,
+            strides=info.strides,
+            readonly=info.readonly,
+            padded=info.padded,
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
+        dtype = numpy_dtype(tensor.dtype)
+        shape = tensor.shape
+        if 0 in shape:  # no memory to share, and perhaps no pointer
+            result = np.empty(shape, dtype)
+            result.flags.writeable = not tensor.readonly
+            return result
+        strides = in_bytes(tensor.strides, tensor.dtype)
+        plain = dtype.kind != "V"
+        typestr = dtype.str if plain else f"|V{dtype.itemsize}"
+        memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)
+        result = np.asarray(memory)
+        return result if plain else result.view(dtype)
+
+    def resolve(self, x: np.ndarray) -> np.ndarray:
+        return x.astype(x.dtype.newbyteorder("="), order="C")
+
+    def to_host(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def to_device(self, x: object, device: Device) -> np.ndarray:
+        return x
+
+
+def _from_torch(x):
+    """``Tensor.numpy`` shares the memory and itself refuses gradients, conj, neg and other devices."""
+    try:
+        return x.numpy()
+    except (RuntimeError, TypeError):
+        return None  # the planned route says why, and what to do
+
+
+def _from_jax(x):
+    """The read-only view that JAX keeps; one CPU device, so that it can be no hidden transfer."""
+    from .jax import only_one_cpu
+
+    return np.asarray(x) if only_one_cpu() else None
+
+
+LIBRARY = NumPy()
+LIBRARY.doors = {"torch": _from_torch, "jax": _from_jax}

@@ -1,0 +1,80 @@
+"""Arrays of no library that arraybridge knows: what speaks DLPack, an array interface or the buffer
+protocol, adopted as an owning tensor."""
+
+from __future__ import annotations
+
+from ..dispatch.library import Library, library_named
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
+
+
+class Protocol(Library):
+    """The library of core tensors themselves: everything that has no array type of its own."""
+
+    name = "dlpack"
+    accepts = Accepts(library="dlpack", tested="1.3", dtypes=frozenset())
+
+    def owns(self, array_type: type) -> bool:
+        return array_type is ManagedTensor
+
+    def describe(self, x: ManagedTensor) -> TensorInfo:
+        return TensorInfo.of_tensor(x)
+
+    def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
+        return x
+
+
+LIBRARY = Protocol()
+
+
+def adopt(x: object) -> tuple[object, Library]:
+    """(an array or tensor that stands for ``x``, its library).
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is no array, whatever protocol it is asked by.
+    """
+    if type(x) is ManagedTensor:
+        return x, LIBRARY
+    if is_capsule(x):
+        return acquire(x), LIBRARY
+    if hasattr(x, "__arraybridge__"):
+        return x.__arraybridge__()
+    if hasattr(x, "__dlpack__"):
+        _guard(x)
+        api = exchange_api(type(x))
+        return (acquire(x) if api is None else api.acquire(x)), LIBRARY
+    if hasattr(x, "__cuda_array_interface__"):
+        from .cuda_array_interface import tensor_of
+
+        return tensor_of(x), LIBRARY
+    if hasattr(x, "__array_interface__") or _is_buffer(x):
+        import numpy as np
+
+        return np.asarray(x), library_named("numpy")
+    raise TypeError(
+        f"{type(x).__name__} is no array: expected an array of "
+        "a library that arraybridge knows, or an object with __dlpack__, __array_interface__, "
+        "__cuda_array_interface__ or a buffer"
+    )
+
+
+def _guard(x):
+    """What the C exchange API does not check, on a type that offers it."""
+    for flag, remedy in (
+        ("requires_grad", "detach it first"),
+        ("is_conj", "resolve its conjugate bit first"),
+        ("is_neg", "resolve its negative bit first"),
+    ):
+        state = getattr(x, flag, False)
+        if (state() if callable(state) else state) is True:
+            raise ConversionError(f"{type(x).__name__} has {flag}: {remedy}")
+
+
+def _is_buffer(x):
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,179 @@
+"""PyTorch. It has no read-only tensors, and aborts on negative strides: both are copied before it.
+
+Its C exchange API imports; it skips the guards for gradients, conjugate and negative bits, so
+:meth:`Torch.describe` looks at those first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import (
+    DataType,
+    Device,
+    DeviceType,
+    ManagedTensor,
+    exchange_api,
+    from_capsule,
+    to_capsule,
+)
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex32 complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
+_dlpack_dtypes = {getattr(torch, n): DataType.named(n) for n in _NAMES if hasattr(torch, n)}
+if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements a byte
+    _dlpack_dtypes[torch.float4_e2m1fn_x2] = DataType(17, 4, 2)
+
+_DEVICES = {
+    "cpu": DeviceType.CPU,
+    "cuda": DeviceType.ROCM if torch.version.hip else DeviceType.CUDA,
+    "xpu": DeviceType.ONEAPI,
+    "mps": DeviceType.METAL,
+}
+_DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
+_API = exchange_api(torch.Tensor)
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+
+
+def _built_for() -> frozenset[DeviceType]:
+    kinds = {DeviceType.CPU}
+    if torch.version.cuda or torch.version.hip:
+        kinds.add(_DEVICES["cuda"])
+    if hasattr(torch, "xpu") and torch.xpu.is_available():
+        kinds.add(DeviceType.ONEAPI)
+    return frozenset(kinds)
+
+
+class Torch(Library):
+    name = "torch"
+    accepts = Accepts(
+        library="torch",
+        tested="2.13.0",
+        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values())
+        | {"float4_e2m1fnx2"},
+        devices=_built_for(),
+        strides="non-negative",
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, torch.Tensor)
+
+    def describe(self, x: torch.Tensor) -> TensorInfo:
+        refused, pending = self._state(x)
+        dtype = _dlpack_dtypes.get(x.dtype)
+        if dtype is None:
+            dtype = DataType(3, 8)
+            refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
+        place = x.device
+        kind = _DEVICES.get(place.type)
+        if kind is None:
+            raise ConversionError(
+                f"torch's device {place} has no memory to share: move the tensor to a real device"
+            )
+        try:
+            data, strides = x.data_ptr(), x.stride()
+        except RuntimeError as error:
+            refused = refused or (
+                f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
+                "convert outside vmap, grad or compile, or make it dense first"
+            )
+            data, strides = 0, None
+        shape = tuple(x.shape)
+        return TensorInfo(
+            "torch",
+            data,
+            0,
+            shape,
+            strides if strides is not None else _zeros(shape),
+            dtype,
+            Device(kind, place.index or 0),
+            pending=pending,
+            refused=refused,
+        )
+
+    @staticmethod
+    def _state(x):
+        """(refused, pending): what the memory of a tensor does not show."""
+        if x.layout is not torch.strided:
+            return f"a {x.layout} tensor is no dense memory: make it so, x.to_dense()", ()
+        if x.requires_grad:
+            return "gradients are tracked and would be cut silently: pass x.detach()", ()
+        if (
+            type(x) is not torch.Tensor
+            and getattr(type(x), "__torch_dispatch__", _NO_DISPATCH) is not _NO_DISPATCH
+        ):
+            return f"{type(x).__name__} wraps other tensors: convert what it wraps", ()
+        pending = ()
+        if x.is_conj():
+            pending += ("conj",)
+        if x.is_neg():
+            pending += ("neg",)
+        return None, pending
+
+    def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
+        info = self.describe(x)
+        if stream is not None and info.device.type != DeviceType.CPU:
+            # The protocol orders the consumer's stream after ours; a bare pointer would not.
+            return from_capsule(x.__dlpack__(stream=stream, max_version=(1, 3)))
+        return ManagedTensor.adopt(
+            info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
+        if tensor.device.type != DeviceType.CPU:
+            # torch refuses a tensor that is not on the current device.
+            with torch.device(_DEVICE_NAMES[tensor.device.type], tensor.device.id):
+                return torch.from_dlpack(to_capsule(tensor, move=move))
+        if _API is not None:
+            return _API.wrap(tensor, move=move)
+        return torch.from_dlpack(to_capsule(tensor, move=move))
+
+    def resolve(self, x: torch.Tensor) -> torch.Tensor:
+        return x.resolve_conj().resolve_neg()
+
+    def copy(self, x: torch.Tensor) -> torch.Tensor | None:
+        if x.requires_grad or x.device.type != "cpu":
+            return x.clone(memory_format=torch.contiguous_format)
+        return None
+
+    def to_host(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cpu()
+
+    def to_device(self, x: object, device: Device) -> torch.Tensor:
+        if isinstance(x, np.ndarray):
+            x = torch.from_numpy(x)
+        return x.to(torch.device(_DEVICE_NAMES[device.type], device.id))
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type in (DeviceType.CUDA, DeviceType.ROCM):
+            handle = torch.cuda.current_stream(device.id).cuda_stream
+            return handle or (1 if device.type == DeviceType.CUDA else 0)
+        return None
+
+
+def _zeros(shape):
+    return (0,) * len(shape)
+
+
+def _first_line(error):
+    return str(error).strip().splitlines()[0]
+
+
+def _from_numpy(x, _from=torch.from_numpy):
+    """``torch.from_numpy``: it refuses negative strides, foreign dtypes and byte orders by itself."""
+    if x.flags.writeable:
+        try:
+            return _from(x)
+        except (TypeError, ValueError):
+            pass
+    return None
+
+
+LIBRARY = Torch()
+LIBRARY.doors = {"numpy": _from_numpy}
