@@ -55,7 +55,7 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     Parameters
     ----------
     shape : tuple of int
-        Extents. An extent of 0 counts as 1, as in NumPy.
+        Extents. An extent of 0 counts as 1, as in PyTorch (NumPy sets all strides to 0 then).
     itemsize : int
         Bytes an item for strides in bytes, 1 for strides in elements.
 
