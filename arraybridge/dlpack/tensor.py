@@ -265,7 +265,9 @@ class ManagedTensor(Tensor):
         return self
 
     @classmethod
-    def allocate(cls, shape: tuple[int, ...], dtype: DataType) -> ManagedTensor:
+    def allocate(
+        cls, shape: tuple[int, ...], dtype: DataType, *, padded: bool = False
+    ) -> ManagedTensor:
         """A new C-contiguous tensor on the CPU, aligned to 64 bytes, flagged as a copy.
 
         Header and data are one block of ``malloc``, so that handing it over (:meth:`hand_over`)
@@ -276,12 +278,12 @@ class ManagedTensor(Tensor):
         MemoryError
         """
         head = DL_TENSOR_OFFSET + DLTENSOR_FIELDS.size + 16 * len(shape)
-        nbytes = dtype.nbytes(prod(shape))
+        nbytes = dtype.nbytes(prod(shape), padded)
         address = pyapi.malloc(head + ALIGNMENT + nbytes)
         if not address:
             raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
         data = -(-(address + head) // ALIGNMENT) * ALIGNMENT
-        return cls.adopt(data, shape, dtype, owner=_Block(address), copied=True)
+        return cls.adopt(data, shape, dtype, owner=_Block(address), copied=True, padded=padded)
 
     @classmethod
     def from_struct(cls, address: int, versioned: bool) -> ManagedTensor:
