@@ -49,9 +49,10 @@ def variables() -> dict[str, str]:
     dict of str to str
         ``OCL_ICD_FILENAMES``: intel-opencl-rt brings the ICD loader, but registers its driver
         nowhere that this loader looks; without it dpnp has no device at all on a machine without
-        an Intel GPU. ``TF_CPP_MIN_LOG_LEVEL``: TensorFlow's start-up notes, off.
+        an Intel GPU. The two of TensorFlow silence its start-up notes; the one on oneDNN comes at
+        every log level unless oneDNN's own kernels are off, which does no bridge any harm.
     """
-    wanted = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    wanted = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
     driver = opencl_cpu_driver()
     if driver is not None:
         wanted["OCL_ICD_FILENAMES"] = str(driver)
