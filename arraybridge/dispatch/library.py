@@ -68,6 +68,13 @@ class Library:
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
+    def carries(self, x: object) -> bool:
+        """Whether an Array may stand on ``x``: quick, since ``from_dlpack`` asks every time.
+
+        An array may be carried although it cannot be exported as it is (a gradient is tracked).
+        """
+        return self.describe(x).refused is None
+
     def export(self, x: object, stream: int | None = None) -> ManagedTensor:
         """An owning tensor on ``x``; by default through the protocol.
 

@@ -142,6 +142,9 @@ class NumPy(Library):
             refused=refused,
         )
 
+    def carries(self, x: np.ndarray, _chars: frozenset[str] = frozenset("?bhilqBHILQefdFD")) -> bool:
+        return x.dtype.char in _chars or self.describe(x).refused is None
+
     def export(self, x: np.ndarray, stream: int | None = None) -> ManagedTensor:
         x = np.asarray(x)
         info = self.describe(x)

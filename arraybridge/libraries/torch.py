@@ -116,6 +116,9 @@ class Torch(Library):
             pending += ("neg",)
         return None, pending
 
+    def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
+        return x.layout is _strided
+
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
         if stream is not None and info.device.type != DeviceType.CPU:

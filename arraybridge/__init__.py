@@ -1,0 +1,75 @@
+"""arraybridge: any array library's array to any other.
+
+Zero-copy where that is safe, a fast copy where it is not, a clear error where neither is right.
+
+Importing this imports NumPy and nothing else: every name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy  # noqa: F401, ICN001 - so that what comes later is cheap
+
+if TYPE_CHECKING:
+    from . import dlpack
+    from .array import Array, from_dlpack, from_pointer
+    from .dispatch.kernel import register_kernel
+    from .dispatch.library import Library, register_library
+    from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
+    from .dlpack import DataType, Device, DeviceType, DLPackError
+    from .exchange import contiguous, convert, explain, inspect
+    from .namespaces import namespace, unify
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    ".array": ("Array", "from_dlpack", "from_pointer"),
+    ".dispatch.kernel": ("register_kernel",),
+    ".dispatch.library": ("Library", "register_library"),
+    ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
+    ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
+    ".exchange": ("contiguous", "convert", "explain", "inspect"),
+    ".namespaces": ("namespace", "unify"),
+}
+_home_of = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Accepts",
+    "Array",
+    "ConversionError",
+    "DLPackError",
+    "DataType",
+    "Device",
+    "DeviceType",
+    "Library",
+    "Route",
+    "TensorInfo",
+    "contiguous",
+    "convert",
+    "dlpack",
+    "explain",
+    "from_dlpack",
+    "from_pointer",
+    "inspect",
+    "namespace",
+    "register_kernel",
+    "register_library",
+    "unify",
+]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "dlpack":
+        return import_module(".dlpack", __name__)
+    home = _home_of.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home, __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,391 @@
+"""``Array``: any library's array, or bare memory, behind the protocols that every library reads.
+
+It carries, describes and exports; arithmetic belongs to the namespaces.
+"""
+
+from __future__ import annotations
+
+from .dispatch.execute import execute, route_between
+from .dispatch.kernel import Memory, compact_copy, in_bytes
+from .dispatch.library import Library, library_named, library_of_type, on_registration
+from .dispatch.records import ConversionError, TensorInfo
+from .dlpack import (
+    DataType,
+    Device,
+    DeviceType,
+    ManagedTensor,
+    to_capsule,
+)
+from .exchange import convert
+from .libraries.protocol import LIBRARY as PROTOCOL
+from .libraries.protocol import adopt
+
+
+class Array:
+    """An array of any library, or memory that only speaks DLPack. Made by :func:`from_dlpack`.
+
+    It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device, and
+    for memory that the CPU can read ``__array__``, ``__array_interface__`` and, from Python 3.12 on,
+    the buffer protocol. No memory is touched until a consumer asks for it, and no device runtime is
+    needed to carry, inspect and hand on.
+    """
+
+    __slots__ = ("__weakref__", "_library", "_native")
+
+    def __init__(self, native: object, library: Library) -> None:
+        self._native = native
+        self._library = library
+
+    @property
+    def native(self) -> object:
+        """The library's own array; None where there is only memory (a capsule, a pointer)."""
+        return None if self._library is PROTOCOL else self._native
+
+    @property
+    def info(self) -> TensorInfo:
+        """All that is known of the array; strides in elements."""
+        return self._library.describe(self._native)
+
+    @property
+    def library(self) -> str:
+        """The name of the library whose array this is; ``"dlpack"`` for bare memory."""
+        return self._library.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.info.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between neighbours along each axis, in elements."""
+        return self.info.strides
+
+    @property
+    def dtype(self) -> DataType:
+        """The DLPack data type."""
+        return self.info.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the memory is."""
+        return self.info.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.info.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.info.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, were they compact."""
+        return self.info.nbytes
+
+    @property
+    def readonly(self) -> bool:
+        """Whether writing is not allowed."""
+        return self.info.readonly
+
+    def to(
+        self,
+        library: object = None,
+        /,
+        *,
+        device: object = None,
+        copy: bool | None = None,
+        alias_readonly: bool = False,
+    ) -> object:
+        """The native array of a library, as :func:`arraybridge.convert` makes it.
+
+        Without ``library`` an Array of the same library on ``device``.
+        """
+        if library is not None:
+            return convert(
+                self, library, device=device, copy=copy, alias_readonly=alias_readonly
+            )
+        return from_dlpack(self, device=device, copy=copy)
+
+    def __arraybridge__(self) -> tuple[object, Library]:
+        """(what this stands for, its library): how the rest of arraybridge looks inside."""
+        return self._native, self._library
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """``(device_type, device_id)``."""
+        device = self.info.device
+        return int(device.type), device.id
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A DLPack capsule.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The consumer's stream, by the standard's numbering; only for devices that have streams.
+        max_version : (int, int), optional
+            The newest version that the consumer reads. Without it, or below 1.0, the capsule is the legacy
+            one, which cannot say read-only: read-only memory is copied for it, unless ``copy=False``.
+        dl_device : (int, int), optional
+            Another device that the data shall be on: the CPU.
+        copy : bool, optional
+            None: share, copy where that cannot be; False: share or fail; True: copy.
+
+        Raises
+        ------
+        BufferError
+            If the data cannot be exported as asked.
+        ValueError
+            For a stream that the device does not have.
+
+        Notes
+        -----
+        Array API standard 2025.12, ``array.__dlpack__``.
+        """
+        x, library = self._native, self._library
+        info = library.describe(x)
+        _check_stream(stream, info.device)
+        if info.refused:
+            raise ConversionError(info.refused)
+        if dl_device is not None and Device.parse(tuple(dl_device)) != info.device:
+            if copy is False:
+                raise ConversionError(f"copy=False, but {info.device} to {dl_device} is a copy")
+            if not Device.parse(tuple(dl_device)).host:
+                raise ConversionError(f"arraybridge cannot export from {info.device} to {dl_device}")
+            if not info.device.host:
+                x, library = adopt_native(library.to_host(x))
+                info, stream = library.describe(x), None
+        versioned = max_version is not None and max_version[0] >= 1
+        reasons = [*info.pending]
+        if info.readonly and not versioned:
+            reasons.append("read-only, which a legacy capsule cannot say (pass max_version=(1, 0))")
+        if reasons and copy is False:
+            raise ConversionError(f"copy=False, but the array is {' and '.join(reasons)}")
+        if info.pending:
+            return _capsule(library.resolve(x), library, stream, versioned)
+        if not (copy or reasons):
+            return _capsule(x, library, stream, versioned)
+        if info.device.host:
+            block = compact_copy(library.export(x))
+            return to_capsule(block, versioned=versioned, move=True)
+        own = library.copy(x)
+        if own is None:
+            raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
+        return _capsule(own, library, stream, versioned)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> object:
+        """The NumPy array on the same memory; see ``numpy.asarray``."""
+        result = convert(self, "numpy", copy=copy)
+        if dtype is None or result.dtype == dtype:
+            return result
+        if copy is False:
+            raise ValueError(f"copy=False, but {result.dtype} to {dtype} is a copy")
+        return result.astype(dtype)
+
+    @property
+    def __array_interface__(self) -> dict[str, object]:
+        """NumPy's array interface, version 3; only where the CPU can read the memory."""
+        info = self.info
+        if not info.device.host or info.refused or info.pending:
+            raise AttributeError(f"no __array_interface__ for an array on {info.device}")
+        numpy = library_named("numpy")
+        if info.dtype_name not in numpy.accepts.dtypes:
+            raise AttributeError(f"no __array_interface__ for {info.dtype_name}")
+        array = self.__array__(copy=False)
+        strides = in_bytes(info.strides, info.dtype)
+        pointer = info.pointer if info.size else 0
+        return Memory(
+            pointer, info.shape, strides, array.dtype.str, info.readonly
+        ).__array_interface__
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The buffer protocol (PEP 688)."""
+        view = memoryview(self.__array__(copy=False))
+        if flags & 1 and view.readonly:  # PyBUF_WRITABLE
+            raise BufferError("the array is read-only")
+        return view
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """CUDA array interface, version 3; only on CUDA."""
+        info = self.info
+        if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
+            raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
+        from .libraries.cuda_array_interface import interface_of
+
+        return interface_of(self._library.export(self._native))
+
+    def __repr__(self) -> str:
+        info = self.info
+        readonly = ", readonly" if info.readonly else ""
+        return (
+            f"<arraybridge.Array {info.library}: {info.dtype_name} {info.shape} "
+            f"on {info.device}{readonly}>"
+        )
+
+
+def _capsule(x, library, stream, versioned):
+    return to_capsule(library.export(x, stream), versioned=versioned)
+
+
+def _check_stream(stream, device):
+    if stream is None:
+        return
+    if type(stream) is not int or stream < -1:
+        raise ValueError(f"stream is {stream!r}; expected None, -1, or a stream's number or handle")
+    if device.type == DeviceType.CPU and stream != -1:
+        raise ValueError(f"stream is {stream}; the CPU has no streams: pass None")
+    if device.type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) and stream == 0:
+        raise ValueError(
+            "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
+        )
+
+
+def adopt_native(x: object) -> tuple[object, Library]:
+    """(what stands for ``x``, its library)."""
+    library = library_of_type(type(x))
+    return adopt(x) if library is None else (x, library)
+
+
+_known: dict[type, tuple[Library, object]] = {}  # array type -> its library, its quick check
+on_registration(_known.clear)
+
+
+def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> Array:
+    """An :class:`Array` on anything that speaks DLPack.
+
+    Parameters
+    ----------
+    x : array, object or capsule
+        A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
+    device : Device, (int, int) or str, optional
+        Where the result shall be; without it the data stays where it is.
+    copy : bool, optional
+        None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
+
+    Returns
+    -------
+    Array
+        Only metadata is read, whatever the device.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` does not speak DLPack.
+    BufferError
+        If it has no DLPack type, or ``copy=False`` cannot be kept.
+
+    Notes
+    -----
+    Array API standard 2025.12, ``from_dlpack``.
+    """
+    if device is None and copy is None:
+        known = _known.get(type(x))
+        if known is not None and known[1](x):
+            return Array(x, known[0])
+    elif device is not None:
+        device = Device.parse(device)
+    native, library = adopt_native(x)
+    info = library.describe(native)
+    if info.refused and not library.carries(native):
+        raise ConversionError(info.refused)
+    if copy or (device is not None and device != info.device):
+        target = library
+        if library is PROTOCOL:
+            target = library_named("numpy") if info.device.host else library
+        route, info = route_between(native, library, target, device=device, copy=copy)
+        return Array(execute(native, library, target, route, info), target)
+    if native is x:
+        _known[type(x)] = (library, library.carries)
+    return Array(native, library)
+
+
+class _Lease:
+    """Memory that somebody else owns: keeps the owner, and calls the deleter once at the end."""
+
+    __slots__ = ("deleter", "owner", "pointer")
+
+    def __init__(self, owner, deleter, pointer):
+        self.owner = owner
+        self.deleter = deleter
+        self.pointer = pointer
+
+    def __del__(self):
+        if self.deleter is not None:
+            self.deleter(self.pointer)
+
+
+def from_pointer(
+    ptr: int,
+    shape: tuple[int, ...],
+    dtype: object,
+    /,
+    *,
+    device: object,
+    strides: tuple[int, ...] | None = None,
+    byte_offset: int = 0,
+    owner: object = None,
+    deleter: object = None,
+    readonly: bool = False,
+) -> Array:
+    """An :class:`Array` on memory that somebody else owns, exported to every consumer.
+
+    Parameters
+    ----------
+    ptr : int
+        An address, or the handle of a buffer on devices that have those.
+    shape : tuple of int
+    dtype : DataType, numpy.dtype or str
+    device : Device, (int, int) or str
+        Where the memory is.
+    strides : tuple of int, optional
+        In elements; C order by default.
+    byte_offset : int
+        Bytes from ``ptr`` to the first element.
+    owner : object, optional
+        Kept alive as long as the Array or anything exported from it.
+    deleter : callable, optional
+        Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
+    readonly : bool
+        Consumers may not write.
+
+    Raises
+    ------
+    MalformedTensorError
+        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the caller's.
+    """
+    if deleter is not None and not callable(deleter):
+        raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
+    kind = dtype if isinstance(dtype, DataType) else DataType.named(_name_of(dtype))
+    tensor = ManagedTensor.adopt(
+        ptr,
+        tuple(shape),
+        kind,
+        owner=owner,
+        device=Device.parse(device),
+        strides=None if strides is None else tuple(strides),
+        byte_offset=byte_offset,
+        readonly=readonly,
+    )
+    if deleter is not None:
+        tensor.owner = _Lease(owner, deleter, ptr)
+    return Array(tensor, PROTOCOL)
+
+
+def _name_of(dtype):
+    if isinstance(dtype, str):
+        return dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"dtype is a DataType, a NumPy dtype or a name, got {dtype!r}")
+    return name
