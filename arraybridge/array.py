@@ -6,7 +6,7 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 from __future__ import annotations
 
 from .dispatch.execute import execute, route_between
-from .dispatch.kernel import Memory, compact_copy, in_bytes
+from .dispatch.kernel import compact_copy, in_bytes
 from .dispatch.library import Library, library_named, library_of_type, on_registration
 from .dispatch.records import ConversionError, TensorInfo
 from .dlpack import (
@@ -105,9 +105,7 @@ class Array:
         Without ``library`` an Array of the same library on ``device``.
         """
         if library is not None:
-            return convert(
-                self, library, device=device, copy=copy, alias_readonly=alias_readonly
-            )
+            return convert(self, library, device=device, copy=copy, alias_readonly=alias_readonly)
         return from_dlpack(self, device=device, copy=copy)
 
     def __arraybridge__(self) -> tuple[object, Library]:
@@ -161,7 +159,9 @@ class Array:
             if copy is False:
                 raise ConversionError(f"copy=False, but {info.device} to {dl_device} is a copy")
             if not Device.parse(tuple(dl_device)).host:
-                raise ConversionError(f"arraybridge cannot export from {info.device} to {dl_device}")
+                raise ConversionError(
+                    f"arraybridge cannot export from {info.device} to {dl_device}"
+                )
             if not info.device.host:
                 x, library = adopt_native(library.to_host(x))
                 info, stream = library.describe(x), None
@@ -198,6 +198,8 @@ class Array:
         info = self.info
         if not info.device.host or info.refused or info.pending:
             raise AttributeError(f"no __array_interface__ for an array on {info.device}")
+        from .libraries.numpy import Memory
+
         numpy = library_named("numpy")
         if info.dtype_name not in numpy.accepts.dtypes:
             raise AttributeError(f"no __array_interface__ for {info.dtype_name}")

@@ -102,9 +102,7 @@ def explain(
         source, info = None, inspect(x)
         from .dispatch.plan import plan
 
-        return plan(
-            info, target.accepts, device=device, copy=copy, alias_readonly=alias_readonly
-        )
+        return plan(info, target.accepts, device=device, copy=copy, alias_readonly=alias_readonly)
     x, source = _source(x)
     return route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
@@ -185,9 +183,7 @@ def contiguous(x: object, /, *, out: object = None) -> object:
         raise ConversionError(info.refused)
     if info.pending:
         x = library.resolve(x)
-    if kernel_for(info.device, info.nbytes) is None:
-        raise ConversionError(
-            f"no kernel for {info.device}: arraybridge.register_kernel adds one"
-        )
+    if kernel_for(info.device) is None:
+        raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
     copy_into(out_library.export(destination), library.export(x))
     return out

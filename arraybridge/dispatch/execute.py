@@ -27,10 +27,8 @@ def route_between(
             return Route("view", why, 0, source.name, target.name, info.device), info
     else:
         info = source.describe(x)
-    kernel = kernel_for(info.device, info.nbytes)
+    kernel = kernel_for(info.device)
     name = kernel.name if kernel else f"{source.name}'s own copy"
-    if source is target and copy and not info.device.host:
-        name = f"{source.name}'s own copy"
     return (
         plan(
             info,
@@ -56,7 +54,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
     if kind == "view":
         if source is target:
             return x
-        tensor = source.export(x, target.current_stream(info.device))
+        tensor = source.export_described(x, info, target.current_stream(info.device))
         if tensor.device != route.device:
             tensor.device = route.device  # host memory under another label
         return target.wrap(tensor)
@@ -85,12 +83,14 @@ def _copied(x, source, target, route, info):
                 f"{source.name} first",
                 route,
             )
-        return own if source is target else execute(
-            own, source, target, route._replace(kind="view"), source.describe(own)
+        return (
+            own
+            if source is target
+            else execute(own, source, target, route._replace(kind="view"), source.describe(own))
         )
     if target.accepts.copies:
-        return target.wrap(source.export(x))
-    return target.wrap(compact_copy(source.export(x)), move=True)
+        return target.wrap(source.export_described(x, info))
+    return target.wrap(compact_copy(source.export_described(x, info)), move=True)
 
 
 def _transferred(x, source, target, route, info):
@@ -119,5 +119,3 @@ def _arrive(x, target):
     source = library_of_type(type(x))
     route, info = route_between(x, source, target)
     return execute(x, source, target, route, info)
-
-

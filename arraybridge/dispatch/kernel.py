@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import memmove
 from typing import NamedTuple
 
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
-from ..layout import canonical
+from ..kernels import cpu
+from ..layout import canonical, is_c_contiguous
 from .library import registration_changed
-
-# Below this many bytes NumPy copies, which is loaded anyway; above, Numba is worth its import. NumPy
-# reaches a few GB/s on strided layouts, the import costs half a second.
-NUMBA_FROM_BYTES = 1 << 20
 
 
 class Kernel(NamedTuple):
@@ -59,17 +57,15 @@ def register_kernel(
     registration_changed()
 
 
-def kernel_for(device: Device, nbytes: int) -> Kernel | None:
-    """The kernel that copies ``nbytes`` on a device; None if there is none."""
+def kernel_for(device: Device) -> Kernel | None:
+    """The kernel that copies on a device; None if there is none."""
     found = _kernels.get(device.type)
     if found is None and device.host:
-        return _NUMBA if nbytes >= NUMBA_FROM_BYTES else _NUMPY
+        return _CPU
     return found
 
 
-def _numba_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
-    from ..kernels import cpu
-
+def _cpu_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
     plan = canonical(shape, dst_strides, src_strides, itemsize)
     cpu.copy(
         dst + plan.dst_offset,
@@ -81,39 +77,7 @@ def _numba_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None
     )
 
 
-def _numpy_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
-    import numpy as np
-
-    target = np.asarray(Memory(dst, shape, dst_strides, f"|V{itemsize}", False))
-    source = np.asarray(Memory(src, shape, src_strides, f"|V{itemsize}", True))
-    unsigned = _UNSIGNED.get(itemsize)
-    if unsigned:  # NumPy copies numbers faster than bytes without a meaning
-        target, source = target.view(unsigned), source.view(unsigned)
-    target[...] = source
-
-
-_UNSIGNED = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
-_NUMBA = Kernel("numba strided copy", _numba_copy)
-_NUMPY = Kernel("numpy copy", _numpy_copy)
-
-
-class Memory:
-    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
-
-    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
-    """
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, address, shape, strides, typestr, readonly, owner=None):
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, readonly),
-            "shape": shape,
-            "strides": strides,
-            "typestr": typestr,
-            "version": 3,
-        }
+_CPU = Kernel("cpu strided copy", _cpu_copy)
 
 
 def in_bytes(strides: tuple[int, ...], dtype: DataType) -> tuple[int, ...]:
@@ -134,23 +98,19 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
     dtype, shape = source.dtype, source.shape
     if 0 in shape:
         return
+    contiguous = is_c_contiguous(shape, source.strides)
+    if contiguous and source.device.host and is_c_contiguous(shape, destination.strides):
+        memmove(destination.pointer, source.pointer, source.nbytes)
+        return
     if dtype.subbyte and not source.padded:
-        # Packed elements have no addresses of their own; compact ones are copied as bytes.
-        shape, itemsize = (source.nbytes,), 1
-        source_strides = destination_strides = (1,)
-    else:
-        itemsize = dtype.itemsize
-        source_strides = in_bytes(source.strides, dtype)
-        destination_strides = in_bytes(destination.strides, dtype)
-    kernel = kernel_for(source.device, source.nbytes)
+        raise ValueError("packed sub-byte elements have no addresses: only C order is copied")
+    kernel = kernel_for(source.device)
     kernel.copy(
         destination.pointer,
         source.pointer,
         shape,
-        destination_strides,
-        source_strides,
-        itemsize,
+        in_bytes(destination.strides, dtype),
+        in_bytes(source.strides, dtype),
+        dtype.itemsize,
         stream,
     )
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from ..dlpack import Device, ManagedTensor, acquire, exchange_api
+from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
 from .records import Accepts, ConversionError, TensorInfo
 
 # An array's type says, by the module that it comes from, which library to load.
@@ -40,6 +40,9 @@ class Library:
     ----------
     name : str
         What ``convert(x, name)`` calls it.
+    exports_description : bool
+        Whether what :meth:`describe` says of an array on the CPU, with the array as the owner, is all
+        that an export is.
     doors : dict
         Own zero-copy doors: from the name of a source library to a function that takes an array and
         gives the target's array, or None where the planned route must decide. A door must keep every
@@ -47,6 +50,7 @@ class Library:
     """
 
     name: str = ""
+    exports_description: bool = False
     doors: dict[str, Callable[[object], object | None]] = {}  # noqa: RUF012 - class data
 
     @property
@@ -80,10 +84,29 @@ class Library:
 
         Called after :meth:`describe` has found neither ``pending`` nor ``refused``.
         """
+        if self.exports_description and stream is None:
+            return self.export_described(x, self.describe(x))
         api = exchange_api(type(x))
         if api is not None and stream is None:
             return api.acquire(x)
         return acquire(x, stream=stream)
+
+    def export_described(
+        self, x: object, info: TensorInfo, stream: int | None = None
+    ) -> ManagedTensor:
+        """As :meth:`export`, where ``info`` is what :meth:`describe` has said of ``x``."""
+        if not self.exports_description or info.device.type != DeviceType.CPU:
+            return self.export(x, stream)
+        return ManagedTensor.trusted(
+            info.data,
+            info.shape,
+            info.strides,
+            info.dtype,
+            info.device,
+            info.readonly,
+            info.padded,
+            x,
+        )
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
         """An array of this library on ``tensor``, whose fields ``accepts`` allows.
@@ -224,4 +247,3 @@ def library_of_type(array_type: type) -> Library | None:
             if library.owns(array_type):
                 return _by_type.setdefault(array_type, library)
     return None
-

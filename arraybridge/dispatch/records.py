@@ -197,7 +197,9 @@ class Route(NamedTuple):
     def __str__(self) -> str:
         moved = f", {self.nbytes:,} bytes" if self.nbytes else ""
         by = f" by {self.kernel}" if self.kernel else ""
-        return f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
+        return (
+            f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
+        )
 
 
 class ConversionError(BufferError):

@@ -59,6 +59,8 @@ _PREFIX = {
     DataTypeCode.COMPLEX: "complex",
 }
 
+_NAMES: dict[DataType, str] = {}  # planning asks for the names of a few types again and again
+
 
 class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
     """A DLPack data type, equal to the triple ``(code, bits, lanes)``.
@@ -95,6 +97,9 @@ class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
     @property
     def name(self) -> str:
         """NumPy's or ml_dtypes' name; ``x4`` is appended for 4 lanes."""
+        return _NAMES.get(self) or _NAMES.setdefault(self, self._spell())
+
+    def _spell(self) -> str:
         if self.code == DataTypeCode.BOOL:
             base = "bool"
         elif self.code in _FIXED:
@@ -131,3 +136,4 @@ BY_NAME = {
     for code, widths in LEGAL_BITS.items()
     for dtype in (DataType(int(code), bits) for bits in widths)
 }
+KNOWN_DTYPES = {dtype: dtype for dtype in BY_NAME.values()}  # found by the triple as well

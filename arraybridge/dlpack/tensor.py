@@ -265,6 +265,23 @@ class ManagedTensor(Tensor):
         return self
 
     @classmethod
+    def trusted(cls, data, shape, strides, dtype, device, readonly, padded, owner) -> ManagedTensor:
+        """As :meth:`adopt`, unchecked: for what an array library itself says of its own array."""
+        self = cls.__new__(cls)
+        self.data = data
+        self.byte_offset = 0
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.readonly = readonly
+        self.copied = False
+        self.padded = padded
+        self.version = None
+        self.owner = owner
+        return self
+
+    @classmethod
     def allocate(
         cls, shape: tuple[int, ...], dtype: DataType, *, padded: bool = False
     ) -> ManagedTensor:
@@ -283,7 +300,10 @@ class ManagedTensor(Tensor):
         if not address:
             raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
         data = -(-(address + head) // ALIGNMENT) * ALIGNMENT
-        return cls.adopt(data, shape, dtype, owner=_Block(address), copied=True, padded=padded)
+        strides = c_strides(shape)
+        self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, _Block(address))
+        self.copied = True
+        return self
 
     @classmethod
     def from_struct(cls, address: int, versioned: bool) -> ManagedTensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
-from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
 _NAMES = (
@@ -44,8 +44,15 @@ _NARROW = Accepts(
 _WIDE = _NARROW._replace(dtypes=_NARROW.dtypes.union(_NARROWED), remedies={})
 
 
+_dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
+_dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
+
+
 class Jax(Library):
+    """JAX."""
+
     name = "jax"
+    exports_description = True
 
     @property
     def accepts(self) -> Accepts:
@@ -62,20 +69,31 @@ class Jax(Library):
             )
         if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
             raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
-        return TensorInfo.of_tensor(self.export(x), "jax")
+        dtype = _dlpack_dtypes.get(x.dtype)
+        if dtype is None or not only_one_cpu():
+            return TensorInfo.of_tensor(self.export(x), "jax")
+        shape = x.shape
+        order = x.format.layout.major_to_minor
+        try:
+            data = x.unsafe_buffer_pointer()
+        except RuntimeError as error:  # deleted or donated
+            raise ConversionError(f"the JAX array has no memory: {error}") from error
+        return TensorInfo("jax", data, 0, shape, _strides(shape, order), dtype, CPU, readonly=True)
 
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
         try:
             tensor = acquire(x, stream=stream)
+        except BufferError:
+            raise
         except Exception as error:
-            if isinstance(error, BufferError):
-                raise
             raise ConversionError(f"JAX could not export the array: {error}") from error
         tensor.readonly = True  # the legacy capsule cannot say so
         return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
-        return _import(tensor, move)
+        if _import is not None and tensor.device == CPU:
+            return _import(to_capsule(tensor, versioned=False, move=move), _cpu(), None, None, 1)
+        return jax.dlpack.from_dlpack(_Producer(tensor, move))
 
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
@@ -105,9 +123,34 @@ class _Producer:
         return to_capsule(self.tensor, versioned=False, move=self.move)
 
 
-def _import(tensor, move):
-    return jax.dlpack.from_dlpack(_Producer(tensor, move))
+def _strides(shape, order):
+    """Strides in elements of the dense layout whose axes run in ``order``, outermost first."""
+    strides = [0] * len(shape)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis] or 1
+    return tuple(strides)
 
+
+def _cpu():
+    global _cpu_device
+    if _cpu_device is None:
+        _cpu_device = jax.devices("cpu")[0]
+    return _cpu_device
+
+
+_cpu_device = None
+try:
+    # What jax.dlpack.from_dlpack comes down to; its checks cost three times as much, and `plan` has
+    # made them. None where this jaxlib has another signature.
+    from jax._src.lib import _jax
+
+    _import = _jax.dlpack_managed_tensor_to_buffer
+    if "copy: bool | None = ..., dl_device_type" not in (_import.__doc__ or ""):
+        _import = None
+except (ImportError, AttributeError):
+    _import = None
 
 _single_cpu: bool | None = None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dispatch.kernel import Memory, in_bytes
+from ..dispatch.kernel import in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
@@ -86,8 +86,28 @@ def _refusal(dtype: np.dtype) -> str:
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
 
 
+class Memory:
+    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
+
+    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
+    """
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address, shape, strides, typestr, readonly, owner=None):
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, readonly),
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+        }
+
+
 class NumPy(Library):
     name = "numpy"
+    exports_description = True
     accepts = Accepts(
         library="numpy",
         tested="2.4.6",
@@ -101,14 +121,12 @@ class NumPy(Library):
     )
 
     def owns(self, array_type: type) -> bool:
-        return issubclass(array_type, np.ndarray | np.generic)
+        return issubclass(array_type, np.ndarray)
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         refused = None
         pending: tuple[str, ...] = ()
-        if not isinstance(x, np.ndarray):
-            x = np.asarray(x)
-        elif isinstance(x, np.ma.MaskedArray):
+        if isinstance(x, np.ma.MaskedArray):
             refused = "a masked array would lose its mask: fill it first, x.filled(value)"
         dtype = x.dtype
         if not dtype.isnative:
@@ -142,21 +160,10 @@ class NumPy(Library):
             refused=refused,
         )
 
-    def carries(self, x: np.ndarray, _chars: frozenset[str] = frozenset("?bhilqBHILQefdFD")) -> bool:
+    def carries(
+        self, x: np.ndarray, _chars: frozenset[str] = frozenset("?bhilqBHILQefdFD")
+    ) -> bool:
         return x.dtype.char in _chars or self.describe(x).refused is None
-
-    def export(self, x: np.ndarray, stream: int | None = None) -> ManagedTensor:
-        x = np.asarray(x)
-        info = self.describe(x)
-        return ManagedTensor.adopt(
-            info.data,
-            info.shape,
-            info.dtype,
-            owner=x,
-            strides=info.strides,
-            readonly=info.readonly,
-            padded=info.padded,
-        )
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)
@@ -191,10 +198,13 @@ def _from_torch(x):
 
 
 def _from_jax(x):
-    """The read-only view that JAX keeps; one CPU device, so that it can be no hidden transfer."""
+    """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
     from .jax import only_one_cpu
 
-    return np.asarray(x) if only_one_cpu() else None
+    if not only_one_cpu():  # else np.asarray could be a hidden transfer
+        return None
+    result = np.asarray(x)
+    return None if result.flags.owndata else result
 
 
 LIBRARY = NumPy()

@@ -16,8 +16,8 @@ from ..dlpack import (
     Device,
     DeviceType,
     ManagedTensor,
+    acquire,
     exchange_api,
-    from_capsule,
     to_capsule,
 )
 
@@ -52,11 +52,11 @@ def _built_for() -> frozenset[DeviceType]:
 
 class Torch(Library):
     name = "torch"
+    exports_description = True
     accepts = Accepts(
         library="torch",
         tested="2.13.0",
-        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values())
-        | {"float4_e2m1fnx2"},
+        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()) | {"float4_e2m1fnx2"},
         devices=_built_for(),
         strides="non-negative",
     )
@@ -121,12 +121,10 @@ class Torch(Library):
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
-        if stream is not None and info.device.type != DeviceType.CPU:
-            # The protocol orders the consumer's stream after ours; a bare pointer would not.
-            return from_capsule(x.__dlpack__(stream=stream, max_version=(1, 3)))
-        return ManagedTensor.adopt(
-            info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
-        )
+        if info.device.type == DeviceType.CPU:
+            return self.export_described(x, info)
+        # The protocol orders the consumer's stream after ours; a bare pointer would not.
+        return acquire(x, stream=stream)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:
@@ -178,5 +176,14 @@ def _from_numpy(x, _from=torch.from_numpy):
     return None
 
 
+def _from_jax(x):
+    """A small JAX array is copied (it is immutable, a tensor is not) by NumPy, from JAX's own view."""
+    from .jax import only_one_cpu
+
+    if x.nbytes > 1 << 16 or not only_one_cpu():
+        return None
+    return _from_numpy(np.asarray(x).copy())
+
+
 LIBRARY = Torch()
-LIBRARY.doors = {"numpy": _from_numpy}
+LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}
