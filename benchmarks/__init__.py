@@ -1,0 +1,1 @@
+"""Benchmarks: one file a question, each a ratio to a peer measured in the same run."""

@@ -1,0 +1,62 @@
+"""Paired timing: ours and the peer in turn, so that a drift of the machine hits both."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import sys
+import timeit
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """Medians in nanoseconds a call, and the median of the ratios of neighbouring rounds."""
+
+    ours: float
+    peer: float
+    ratio: float
+
+
+def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01) -> Pair:
+    """Time two callables turn by turn, ``rounds`` times about ``seconds`` each."""
+    timers = [timeit.Timer(ours), timeit.Timer(peer)]
+    numbers = []
+    for timer in timers:
+        number, took = 1, timer.timeit(1)
+        while took < seconds / 4:
+            number *= 4
+            took = timer.timeit(number)
+        numbers.append(max(1, round(number * seconds / max(took, 1e-9))))
+    times = [
+        [timer.timeit(number) / number * 1e9 for timer, number in zip(timers, numbers, strict=True)]
+        for _ in range(rounds)
+    ]
+    return Pair(
+        statistics.median(mine for mine, _ in times),
+        statistics.median(theirs for _, theirs in times),
+        statistics.median(mine / theirs for mine, theirs in times),
+    )
+
+
+def machine() -> str:
+    """Processor, cores, Python: a line for the head of a result."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            model = next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        pass
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {sys.version.split()[0]}"
+
+
+def versions(*names: str) -> str:
+    """``name version`` of the installed ones of these distributions."""
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
