@@ -29,7 +29,8 @@ from .header import (
     DLTensor,
 )
 from .protocol import acquire, call_dlpack, device_of
-from .tensor import ALIGNMENT, ManagedTensor, Tensor, c_strides
+from .strides import c_strides
+from .tensor import ALIGNMENT, ManagedTensor, Tensor
 from .validate import MAX_NDIM
 
 __all__ = [

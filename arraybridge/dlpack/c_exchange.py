@@ -1,21 +1,21 @@
 """The C exchange API: ``__dlpack_c_exchange_api__`` of a type, a table of C functions.
 
-It is the fast door of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks: gradients,
-conjugate and negative bits are the caller's to look at first. Nothing here synchronises streams.
+It is the fast door of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks:
+gradients, conjugate and negative bits are the caller's to look at first. Nothing here
+synchronises streams.
 Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_void_p, cast
+from ctypes import byref, c_void_p, py_object
 
 from . import pyapi
 from .device import Device
 from .errors import DLPackError
 from .header import (
     CURRENT_WORK_STREAM,
-    DLTENSOR_FIELDS,
     DLTENSOR_FROM_PY_OBJECT,
     MANAGED_FROM_PY_OBJECT,
     MANAGED_TO_PY_OBJECT,
@@ -26,7 +26,11 @@ from .header import (
 )
 from .tensor import ManagedTensor, Tensor
 
-assert DLTENSOR_FIELDS.size == ctypes.sizeof(DLTensor)
+_NEEDED = (
+    "managed_tensor_from_py_object_no_sync",
+    "managed_tensor_to_py_object_no_sync",
+    "current_work_stream",
+)
 
 
 class ExchangeAPI:
@@ -67,12 +71,15 @@ class ExchangeAPI:
         return Tensor(ctypes.addressof(out))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
-        """A new array of the offering library on ``tensor``."""
+        """A new array of the offering library on ``tensor``.
+
+        The library owns the struct that it is given, even if it fails.
+        """
         address = tensor.hand_over() if move else tensor.to_struct()
-        out = c_void_p()
-        if self._import(address, byref(out)) or not out.value:
+        out = py_object()
+        if self._import(address, byref(out)) or not out:
             raise DLPackError(f"{tensor!r} could not be imported")
-        return pyapi.take_object(out.value)
+        return pyapi.take_object(out)
 
     def current_stream(self, device: Device) -> int:
         """The handle of the library's current stream on a device; 0 on the CPU."""
@@ -82,7 +89,7 @@ class ExchangeAPI:
         return out.value or 0
 
 
-_tables: dict[type, ExchangeAPI | None] = {}
+_tables: dict[type, ExchangeAPI] = {}
 
 
 def exchange_api(array_type: type) -> ExchangeAPI | None:
@@ -90,25 +97,27 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
 
     A subclass that inherits the attribute does not count: the table is only valid for instances
     of the type that it was made for (the header; torch's FakeTensor inherits it and has no memory).
-    The chain ``prev_api`` is walked to a table of our major version.
+    The chain ``prev_api`` is walked to a table of our major version; a table without the functions
+    that the header demands does not count either.
     """
-    try:
-        return _tables[array_type]
-    except KeyError:
-        api = _tables[array_type] = _look_up(array_type)
-        return api
+    api = _tables.get(array_type)
+    if api is None and "__dlpack_c_exchange_api__" in array_type.__dict__:
+        api = _look_up(array_type.__dict__["__dlpack_c_exchange_api__"])
+        if api is not None:
+            _tables[array_type] = api
+    return api
 
 
-def _look_up(array_type):
-    capsule = array_type.__dict__.get("__dlpack_c_exchange_api__")
-    if capsule is None or type(capsule) is not pyapi.CapsuleType:
+def _look_up(capsule):
+    if type(capsule) is not pyapi.CapsuleType:
         return None
     if pyapi.capsule_name(capsule) != b"dlpack_exchange_api":
         return None
     address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
     while address:
-        head = cast(address, POINTER(DLPackExchangeAPIHeader)).contents
+        head = DLPackExchangeAPIHeader.from_address(address)
         if head.version.major == VERSION[0]:
-            return ExchangeAPI(DLPackExchangeAPI.from_address(address))
+            table = DLPackExchangeAPI.from_address(address)
+            return ExchangeAPI(table) if all(getattr(table, name) for name in _NEEDED) else None
         address = head.prev_api
     return None

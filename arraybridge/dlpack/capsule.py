@@ -5,11 +5,10 @@ Source: data-apis array API standard, "DLPack: Python specification".
 
 from __future__ import annotations
 
-from . import pyapi
+from . import native, pyapi
 from .errors import ConsumedCapsuleError
-from .header import DL_TENSOR_OFFSET
-from .tensor import ManagedTensor, Tensor, read_head
-from .validate import check_version
+from .header import VERSIONED_BYTES, VERSIONED_HEAD
+from .tensor import ManagedTensor, Tensor
 
 _KINDS = {b"dltensor": False, b"dltensor_versioned": True}
 
@@ -36,8 +35,7 @@ def _open(capsule: object) -> tuple[int, bool, bytes]:
                 "once; call __dlpack__ again for another"
             )
         raise TypeError(
-            f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or "
-            "'dltensor_versioned'"
+            f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or 'dltensor_versioned'"
         )
     return pyapi.capsule_pointer(capsule, name), versioned, name
 
@@ -68,10 +66,9 @@ def peek(capsule: object) -> Tensor:
     address, versioned, _ = _open(capsule)
     if not versioned:
         return Tensor(address)
-    version, _, flags = read_head(address)
-    check_version(version)
     tensor = Tensor.__new__(Tensor)
-    tensor._read(address + DL_TENSOR_OFFSET, version, flags)
+    window = VERSIONED_BYTES.from_address(address)
+    tensor._read_versioned(window, VERSIONED_HEAD.unpack_from(window)[:2])
     return tensor
 
 
@@ -87,8 +84,6 @@ def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = Fa
     move : bool
         Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
     """
-    from . import native
-
     functions = native.functions()
     if versioned:
         name, destructor = b"dltensor_versioned", functions.destroy_versioned

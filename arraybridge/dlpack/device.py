@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from enum import IntEnum
+from operator import index
 
 
 class DeviceType(IntEnum):
@@ -46,7 +47,7 @@ ADDRESSABLE = frozenset(
     }
 )
 
-# Memory that the CPU may dereference: pinned and managed memory are host memory under another label.
+# Memory that the CPU may dereference: pinned and managed memory are host memory too.
 HOST_ACCESSIBLE = frozenset(
     {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
 )
@@ -75,7 +76,7 @@ class Device(namedtuple("Device", ["type", "id"])):
 
     __slots__ = ()
 
-    def __new__(cls, type: int, id: int = 0) -> Device:  # noqa: A002 - DLDevice's own field names
+    def __new__(cls, type: int, id: int = 0) -> Device:
         return super().__new__(cls, KNOWN_DEVICE_CODES.get(type, type), id)
 
     @classmethod
@@ -94,22 +95,21 @@ class Device(namedtuple("Device", ["type", "id"])):
         if isinstance(spec, DeviceType):
             return cls(spec)
         if isinstance(spec, str):
-            name, _, index = spec.partition(":")
+            name, colon, number = spec.partition(":")
             code = _CODES.get(name.lower())
-            if code is None or (index and not index.isdecimal()):
+            if code is None or (colon and not (number.isascii() and number.isdecimal())):
                 raise ValueError(
                     f"unknown device {spec!r}: expected a name such as 'cpu' or 'cuda:1', one of "
                     + ", ".join(sorted(_CODES))
                 )
-            return cls(code, int(index or 0))
+            return cls(code, int(number or 0))
         if isinstance(spec, tuple) and len(spec) == 2:
-            code, index = spec
             try:
-                code, index = int(code), int(index or 0)  # Paddle's id is None on the CPU
-            except (TypeError, ValueError):
-                code = -1
-            if code > 0 and index >= 0:
-                return cls(code, index)
+                kind, place = index(spec[0]), index(spec[1] or 0)  # Paddle's id is None on the CPU
+            except TypeError:
+                kind = place = -1
+            if 0 < kind < 2**31 and 0 <= place < 2**31:
+                return cls(kind, place)
             raise ValueError(f"{spec!r} is no DLPack device: expected (device_type, device_id)")
         raise TypeError(
             f"a device is an arraybridge.Device, a DLPack pair (type, id) or a string such as "
@@ -135,3 +135,5 @@ class Device(namedtuple("Device", ["type", "id"])):
 
 
 CPU = Device(DeviceType.CPU)
+# Those of index 0, found by the plain pair as well.
+KNOWN_DEVICES: dict[tuple[int, int], Device] = {d: d for d in map(Device, DeviceType)}

@@ -1,6 +1,7 @@
 """Data types: ``DLDataType`` (code, bits, lanes) with names, item sizes and the legal widths.
 
-Source: ``DLDataTypeCode`` and ``DLDataType`` in ``dlpack.h`` 1.3; names are those of NumPy and ml_dtypes.
+Source: ``DLDataTypeCode`` and ``DLDataType`` in ``dlpack.h`` 1.3; names are those of NumPy
+and ml_dtypes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class DataTypeCode(IntEnum):
 
 
 # The widths in bits that each code may have. The header fixes fp4, fp6, fp8 and bool; the rest are
-# the widths that some library has (1 and 4: packed integers; 128: quad floats; 32: complex of halves).
+# those that some library has (1 and 4: packed integers; 128: quad floats; 32: complex of halves).
 LEGAL_BITS: dict[int, tuple[int, ...]] = {
     DataTypeCode.INT: (1, 2, 4, 8, 16, 32, 64, 128),
     DataTypeCode.UINT: (1, 2, 4, 8, 16, 32, 64, 128),
@@ -42,7 +43,7 @@ LEGAL_BITS: dict[int, tuple[int, ...]] = {
     DataTypeCode.BFLOAT: (16,),
     DataTypeCode.COMPLEX: (32, 64, 128, 256),
     DataTypeCode.BOOL: (8,),
-    **{code: (8,) for code in range(DataTypeCode.FLOAT8_E3M4, DataTypeCode.FLOAT8_E8M0FNU + 1)},
+    **dict.fromkeys(range(DataTypeCode.FLOAT8_E3M4, DataTypeCode.FLOAT8_E8M0FNU + 1), (8,)),
     DataTypeCode.FLOAT6_E2M3FN: (6,),
     DataTypeCode.FLOAT6_E3M2FN: (6,),
     DataTypeCode.FLOAT4_E2M1FN: (4,),
@@ -136,4 +137,5 @@ BY_NAME = {
     for code, widths in LEGAL_BITS.items()
     for dtype in (DataType(int(code), bits) for bits in widths)
 }
-KNOWN_DTYPES = {dtype: dtype for dtype in BY_NAME.values()}  # found by the triple as well
+# Found by the plain triple as well.
+KNOWN_DTYPES: dict[tuple[int, int, int], DataType] = {d: d for d in BY_NAME.values()}

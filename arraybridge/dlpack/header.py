@@ -1,18 +1,20 @@
 """``dlpack.h`` 1.3 mirrored in ctypes, every size and offset asserted.
 
-The structs are for those who bind C libraries. The core itself reads a ``DLTensor`` in one go with
-:data:`DLTENSOR_FIELDS`, several times faster than through ctypes' attributes.
+The structs are for those who bind C libraries. The core itself reads and writes a whole struct in
+one go with :mod:`struct`, several times faster than through ctypes' attributes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from ctypes import (
     CFUNCTYPE,
     POINTER,
     PYFUNCTYPE,
     Structure,
+    c_char,
     c_char_p,
     c_int,
     c_int32,
@@ -21,7 +23,9 @@ from ctypes import (
     c_uint32,
     c_uint64,
     c_void_p,
+    py_object,
 )
+from functools import cache
 
 VERSION = (1, 3)  # DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION
 
@@ -31,18 +35,26 @@ FLAG_IS_SUBBYTE_TYPE_PADDED = 1 << 2
 
 
 class DLPackVersion(Structure):
+    """The version of a struct or a table."""
+
     _fields_ = (("major", c_uint32), ("minor", c_uint32))
 
 
 class DLDevice(Structure):
+    """A device: a ``DLDeviceType`` and an index."""
+
     _fields_ = (("device_type", c_int32), ("device_id", c_int32))
 
 
 class DLDataType(Structure):
+    """A data type: a ``DLDataTypeCode``, bits a lane, lanes."""
+
     _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
 
 
 class DLTensor(Structure):
+    """A description of memory, without its owner."""
+
     # shape and strides point to int64, but stay plain addresses here: a ctypes pointer field
     # would cost an object for every read.
     _fields_ = (
@@ -74,11 +86,13 @@ class DLManagedTensorVersioned(Structure):
     )
 
 
-DELETER = CFUNCTYPE(None, c_void_p)  # void (*)(DLManagedTensor[Versioned]* self); without the GIL
+# void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
+# the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
+DELETER = PYFUNCTYPE(None, c_void_p)
 
 # The functions of the C exchange API. Those that touch Python objects keep the GIL (PYFUNCTYPE).
 MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
-MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
+MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
 DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(DLTensor))
 CURRENT_WORK_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 SET_ERROR = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
@@ -86,10 +100,14 @@ MANAGED_ALLOCATOR = PYFUNCTYPE(c_int, POINTER(DLTensor), POINTER(c_void_p), c_vo
 
 
 class DLPackExchangeAPIHeader(Structure):
+    """What the exchange tables of every version begin with."""
+
     _fields_ = (("version", DLPackVersion), ("prev_api", c_void_p))
 
 
 class DLPackExchangeAPI(Structure):
+    """The exchange functions of an array type."""
+
     _fields_ = (
         ("header", DLPackExchangeAPIHeader),
         ("managed_tensor_allocator", c_void_p),
@@ -99,11 +117,6 @@ class DLPackExchangeAPI(Structure):
         ("current_work_stream", c_void_p),
     )
 
-
-# data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset
-DLTENSOR_FIELDS = struct.Struct("=QiiiBBHQQQ")
-# major, minor, manager_ctx, deleter, flags: what precedes dl_tensor in DLManagedTensorVersioned
-VERSIONED_FIELDS = struct.Struct("=IIQQQ")
 
 _SIZES = {  # as sizeof() and offsetof() say of dlpack.h on every 64-bit platform
     "DLPackVersion": (DLPackVersion, 8),
@@ -127,6 +140,34 @@ LEGACY_CONTEXT_OFFSET = DLManagedTensor.manager_ctx.offset
 LEGACY_DELETER_OFFSET = DLManagedTensor.deleter.offset
 VERSIONED_CONTEXT_OFFSET = DLManagedTensorVersioned.manager_ctx.offset
 VERSIONED_DELETER_OFFSET = DLManagedTensorVersioned.deleter.offset
+FLAGS_OFFSET = DLManagedTensorVersioned.flags.offset
 assert (DL_TENSOR_OFFSET, LEGACY_CONTEXT_OFFSET, LEGACY_DELETER_OFFSET) == (32, 48, 56)
-assert (VERSIONED_CONTEXT_OFFSET, VERSIONED_DELETER_OFFSET) == (8, 16)
-assert (DLTENSOR_FIELDS.size, VERSIONED_FIELDS.size) == (48, 32)
+assert (VERSIONED_CONTEXT_OFFSET, VERSIONED_DELETER_OFFSET, FLAGS_OFFSET) == (8, 16, 24)
+
+# The same structs as formats of `struct`, which reads all fields in one go.
+# data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset
+_TENSOR = "QiiiBBHQQQ"
+TENSOR_FIELDS = struct.Struct(f"={_TENSOR}")
+LEGACY_FIELDS = struct.Struct(f"={_TENSOR}QQ")  # dl_tensor, manager_ctx, deleter
+VERSIONED_HEAD = struct.Struct("=IIQQ")  # major, minor, manager_ctx, deleter: of every version
+VERSIONED_BODY = struct.Struct(f"=Q{_TENSOR}")  # flags, dl_tensor
+assert (TENSOR_FIELDS.size, LEGACY_FIELDS.size) == (48, 64)
+assert (VERSIONED_HEAD.size, VERSIONED_HEAD.size + VERSIONED_BODY.size) == (FLAGS_OFFSET, 80)
+
+# Windows on memory, for `unpack_from`. Making one reads nothing.
+TENSOR_BYTES = c_char * TENSOR_FIELDS.size
+LEGACY_BYTES = c_char * LEGACY_FIELDS.size
+VERSIONED_BYTES = c_char * (VERSIONED_HEAD.size + VERSIONED_BODY.size)
+
+
+@cache
+def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int, ...]]]:
+    """(window on, unpack from) an array of ``count`` int64: a shape or strides."""
+    return (c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from
+
+
+@cache
+def block(ndim: int, versioned: bool) -> struct.Struct:
+    """The struct of a managed tensor of rank ``ndim``, then its shape, then its strides."""
+    head = "=IIQQQ" + _TENSOR if versioned else f"={_TENSOR}QQ"
+    return struct.Struct(f"{head}{2 * ndim}q")

@@ -5,9 +5,9 @@ interpreter has begun to end; Python code (a ctypes callback) fails in each of t
 functions look first:
 
 ``release_versioned(self)``, ``release_legacy(self)``
-    Deleters of the structs that we hand out. They drop the owner (``manager_ctx``, a strong reference)
-    under the GIL, keeping a pending exception as it was, then free the struct. Once the interpreter is
-    ending the owner is left to the operating system.
+    Deleters of the structs that we hand out. They drop the owner (``manager_ctx``, a strong
+    reference) under the GIL, keeping a pending exception as it was, then free the struct. Once the
+    interpreter is ending the owner is left to the operating system.
 ``destroy_versioned(capsule)``, ``destroy_legacy(capsule)``
     Destructors of our capsules: call the tensor's deleter if nobody consumed it.
 
@@ -18,6 +18,8 @@ numpy#32697, cpython#124619.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from . import header, pyapi
 
@@ -101,10 +103,13 @@ _CALLED = (
 )
 
 
-class Functions:
+class Functions(NamedTuple):
     """Addresses of the compiled functions."""
 
-    __slots__ = ("destroy_legacy", "destroy_versioned", "release_legacy", "release_versioned")
+    release_legacy: int
+    release_versioned: int
+    destroy_legacy: int
+    destroy_versioned: int
 
 
 _compiled: Functions | None = None
@@ -115,7 +120,7 @@ def functions() -> Functions:
     return _compiled or _compile()
 
 
-def _source(addresses: dict[str, int]) -> str:
+def _source(addresses: dict[str, int | None]) -> str:
     kinds = (
         ("legacy", header.LEGACY_CONTEXT_OFFSET, header.LEGACY_DELETER_OFFSET, "dltensor"),
         (
@@ -149,12 +154,9 @@ def _compile() -> Functions:
     target = llvm.Target.from_default_triple().create_target_machine(opt=1)
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
-    result = Functions()
-    for name in Functions.__slots__:
-        setattr(result, name, engine.get_function_address(name))
+    _compiled = Functions(*map(engine.get_function_address, Functions._fields))
     # The code must stay mapped until the process ends: consumers release tensors from static
     # destructors, after every Python object of ours is gone.
     engine.detach()
     module.detach()
-    _compiled = result
-    return result
+    return _compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from .capsule import from_capsule, is_capsule
-from .device import Device, DeviceType
+from .device import KNOWN_DEVICES, Device, DeviceType
 from .header import VERSION
 from .tensor import ManagedTensor
 
@@ -20,7 +20,10 @@ _SIGNATURE_COMPLAINT = re.compile(
     r"|positional argument|incompatible function arguments|invalid keyword"
 )
 
-_known_keywords: dict[type, frozenset[str]] = {}  # what each producer type turned out to know
+# Keywords by which C functions, whose signatures cannot be read, are asked again: fewer each time.
+_NEWEST_FIRST = (("copy", "dl_device"), ("max_version",), ("stream",))
+
+_unknown_keywords: dict[type, frozenset[str]] = {}  # what each producer type turned out not to know
 
 
 def device_of(x: object) -> Device:
@@ -39,60 +42,63 @@ def device_of(x: object) -> Device:
         )
     pair = method()
     try:
-        return Device.parse(tuple(pair))
+        return KNOWN_DEVICES.get(pair) or Device.parse(tuple(pair))
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{type(x).__name__}.__dlpack_device__() returned {pair!r}, expected a pair of integers"
         ) from error
 
 
-def _signature_refuses(method, keywords, error):
-    """Whether ``method(**keywords)`` raised because of its signature, not from inside."""
+def _unknown_to(method, keywords, error):
+    """Those of ``keywords`` that the signature of ``method`` does not know.
+
+    None of them if it knows all: then ``error`` came from within.
+    """
     import inspect
 
     try:
-        inspect.signature(method).bind(**keywords)
-    except TypeError:
-        return True
-    except ValueError:  # a C function without a signature: only its message tells
-        return bool(_SIGNATURE_COMPLAINT.search(str(error)))
-    # The signature fits (often a catch-all **kwargs that hands on): the error is the producer's own.
-    return False
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):  # a C function without a signature: only its message tells
+        if _SIGNATURE_COMPLAINT.search(str(error)):
+            for names in _NEWEST_FIRST:
+                if not keywords.keys().isdisjoint(names):
+                    return frozenset(names)
+        return frozenset()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return frozenset()  # often a catch-all that hands on: the error came from within
+    named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return keywords.keys() - named
 
 
 def call_dlpack(x: object, **keywords: object) -> object:
     """``x.__dlpack__(**keywords)``, without the keywords that its signature does not know.
 
-    A producer that knows no ``copy`` or ``dl_device`` is called without: whoever calls this compares
-    what came with what was wanted.
+    A producer that knows no ``copy`` or ``dl_device`` is called without: whoever calls this
+    compares what came with what was wanted.
 
     Raises
     ------
     Exception
         The producer's own errors, unchanged.
     """
-    method = x.__dlpack__
-    known = _known_keywords.get(type(x))
-    if known is not None:
-        return method(**{key: value for key, value in keywords.items() if key in known})
-    attempts = [keywords]
-    for drop in (("copy", "dl_device"), ("max_version",), ("stream",)):
-        fewer = {key: value for key, value in attempts[-1].items() if key not in drop}
-        if len(fewer) < len(attempts[-1]):
-            attempts.append(fewer)
-    attempts.sort(key=len, reverse=True)
-    for attempt in attempts:
+    method = x.__dlpack__  # type: ignore[attr-defined]
+    unknown = _unknown_keywords.get(type(x))
+    dropped = unknown or frozenset()
+    while True:
+        if dropped:
+            keywords = {key: value for key, value in keywords.items() if key not in dropped}
         try:
-            result = method(**attempt)
+            capsule = method(**keywords)
         except TypeError as error:
-            if not attempt or not _signature_refuses(method, attempt, error):
+            refused = _unknown_to(method, keywords, error)
+            if not refused:
                 raise
-            refused = error
-            continue
-        if len(attempt) < len(keywords) and type(x).__module__ != "builtins":
-            _known_keywords[type(x)] = frozenset(attempt)
-        return result
-    raise refused
+            dropped |= refused
+        else:
+            break
+    if dropped and unknown != dropped and hasattr(type(x), "__dlpack__"):
+        _unknown_keywords[type(x)] = dropped
+    return capsule
 
 
 def acquire(
@@ -109,9 +115,9 @@ def acquire(
     x : object
         A producer or a capsule; a capsule is consumed.
     stream : int or None
-        The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1 no
-        synchronisation, else a handle; ROCm: 0 default). Never sent to a CPU producer: several refuse
-        any value (cuda-python#473). None leaves the producer's default.
+        The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1
+        no synchronisation, else a handle; ROCm: 0 default). Never sent to a CPU producer: several
+        refuse any value (cuda-python#473). None leaves the producer's default.
     dl_device, copy
         Sent to producers that know them; not enforced here.
 
@@ -144,5 +150,3 @@ def acquire(
             "PyCapsule"
         )
     return from_capsule(capsule)
-
-

@@ -1,8 +1,8 @@
 """CPython's C API: the only file that uses ``ctypes.pythonapi``, and the C heap beside it.
 
-Two rules shape it. The name of a capsule must outlive the capsule, so names live in C memory that is
-never freed. And a capsule reaches its destructor at reference count 0, so no function here that a
-destructor could call takes it as a ``py_object``.
+Two rules shape it. The name of a capsule must outlive the capsule, so names live in C memory that
+is never freed. And a capsule reaches its destructor at reference count 0, so no function here that
+a destructor could call takes it as a ``py_object``.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _api = ctypes.pythonapi
 _libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase")
 
 
-def _function(library, name, restype, *argtypes):
+def _function(library, name, restype, *argtypes, gil=True):
     """A function object of its own, so that setting its types disturbs nobody else's."""
-    prototype = (ctypes.PYFUNCTYPE if library is _api else ctypes.CFUNCTYPE)(restype, *argtypes)
+    prototype = (ctypes.PYFUNCTYPE if gil else ctypes.CFUNCTYPE)(restype, *argtypes)
     return prototype((name, library))
 
 
 malloc = _function(_libc, "malloc", c_void_p, c_size_t)
-free = _function(_libc, "free", None, c_void_p)
+# Without the GIL: giving a large block back to the system takes milliseconds.
+free = _function(_libc, "free", None, c_void_p, gil=False)
+# C's own `free` is the deleter of a tensor that is one block of malloc.
+FREE = ctypes.cast(_libc.free, c_void_p).value
 
 _capsule_new = _function(_api, "PyCapsule_New", py_object, c_void_p, c_void_p, c_void_p)
-_capsule_name = _function(_api, "PyCapsule_GetName", c_char_p, py_object)
+capsule_name = _function(_api, "PyCapsule_GetName", c_char_p, py_object)
 _capsule_pointer = _function(_api, "PyCapsule_GetPointer", c_void_p, py_object, c_void_p)
 _capsule_set_name = _function(_api, "PyCapsule_SetName", c_int, py_object, c_void_p)
 incref = _function(_api, "Py_IncRef", None, py_object)
 decref = _function(_api, "Py_DecRef", None, py_object)
-# Takes over a reference that C code gave us: the py_object result is incremented on the way, so
-# one is to be given back.
-_steal = _function(_api, "Py_DecRef", None, c_void_p)
 
 CapsuleType = type(_capsule_new(1, None, None))
 
@@ -60,11 +60,6 @@ def new_capsule(pointer: int, name: bytes, destructor: int) -> object:
     return _capsule_new(pointer, _NAMES[name], destructor)
 
 
-def capsule_name(capsule: object) -> bytes | None:
-    """The name of a capsule."""
-    return _capsule_name(capsule)
-
-
 def capsule_pointer(capsule: object, name: bytes) -> int:
     """The pointer in a capsule of that name.
 
@@ -81,14 +76,14 @@ def rename_capsule(capsule: object, name: bytes) -> None:
     _capsule_set_name(capsule, _NAMES[name])
 
 
-def take_object(address: int) -> object:
-    """The Python object at ``address``, taking over the one reference that its giver owned."""
-    result = ctypes.cast(address, py_object).value
-    _steal(address)
+def take_object(slot: py_object) -> object:
+    """The object that C code has put into ``slot``, taking over the reference that it gave."""
+    result = slot.value
+    decref(result)
     return result
 
 
-def addresses() -> dict[str, int]:
+def addresses() -> dict[str, int | None]:
     """Addresses of the C functions that native deleters call."""
     finalizing = "Py_IsFinalizing" if hasattr(_api, "Py_IsFinalizing") else "_Py_IsFinalizing"
     names = {
@@ -105,12 +100,7 @@ def addresses() -> dict[str, int]:
     found = {
         name: ctypes.cast(getattr(_api, symbol), c_void_p).value for name, symbol in names.items()
     }
-    found["free"] = free_address()
+    found["free"] = FREE
     for name in ("dltensor", "dltensor_versioned"):
         found[name] = _NAMES[name.encode()]
     return found
-
-
-def free_address() -> int:
-    """The address of C's ``free``: the deleter of a tensor that is one block of :func:`malloc`."""
-    return ctypes.cast(_libc.free, c_void_p).value

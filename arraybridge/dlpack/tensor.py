@@ -6,60 +6,42 @@ Both hold plain Python values: the struct is read once, checked, and never looke
 from __future__ import annotations
 
 import ctypes
-import struct
+import sys
 from math import prod
+from typing import Any
 
-from . import pyapi
+from . import native, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
 from .errors import MalformedTensorError
 from .header import (
     DELETER,
-    DL_TENSOR_OFFSET,
-    DLTENSOR_FIELDS,
     FLAG_IS_COPIED,
     FLAG_IS_SUBBYTE_TYPE_PADDED,
     FLAG_READ_ONLY,
-    LEGACY_CONTEXT_OFFSET,
-    LEGACY_DELETER_OFFSET,
+    FLAGS_OFFSET,
+    LEGACY_BYTES,
+    LEGACY_FIELDS,
+    TENSOR_BYTES,
+    TENSOR_FIELDS,
     VERSION,
-    VERSIONED_FIELDS,
+    VERSIONED_BODY,
+    VERSIONED_BYTES,
+    VERSIONED_HEAD,
+    block,
+    int64s,
 )
-from .validate import check_device, check_dtype, check_extent, check_ndim, check_version
+from .strides import canonical_strides
+from .validate import (
+    check_address,
+    check_ndim,
+    check_version,
+    checked_device,
+    checked_dtype,
+    extent,
+)
 
 ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
-
-
-def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of the compact, row-major layout; extents of 0 count as 1."""
-    strides = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent or 1
-    return tuple(reversed(strides))
-
-
-def _canonical_strides(shape, strides):
-    """``strides`` with those of unit extents set as consumers expect them.
-
-    A stride over an extent of 1, or in an empty tensor, is never used, yet consumers refuse "odd"
-    ones (onnxruntime#27450, jax#25066).
-    """
-    compact = c_strides(shape)
-    if strides == compact or 0 in shape:
-        return compact
-    if 1 not in shape:
-        return strides
-    if all(e == 1 or s == c for e, s, c in zip(shape, strides, compact, strict=True)):
-        return compact
-    # Elsewhere a unit axis steps over what lies inside it, as compact strides would.
-    result = list(strides)
-    for axis in range(len(shape) - 1, -1, -1):
-        if shape[axis] == 1:
-            inner = axis + 1
-            result[axis] = abs(result[inner]) * shape[inner] if inner < len(shape) else 1
-    return tuple(result)
 
 
 class Tensor:
@@ -68,8 +50,8 @@ class Tensor:
     Parameters
     ----------
     address : int
-        The address of a raw ``DLTensor``, as C libraries hand it to a function. It is read and checked
-        here, and may go away afterwards.
+        The address of a raw ``DLTensor``, as C libraries hand it to a function. It is read and
+        checked here, and may go away afterwards.
 
     Attributes
     ----------
@@ -108,39 +90,40 @@ class Tensor:
     def __init__(self, address: int) -> None:
         if not address:
             raise MalformedTensorError("the DLTensor pointer is NULL")
-        self._read(address, None, 0)
+        self._read(TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(address)), None, 0)
 
-    def _read(self, address, version, flags):
-        """Fill the fields from the ``DLTensor`` at ``address``, checking each before its use."""
-        fields = DLTENSOR_FIELDS.unpack(ctypes.string_at(address, 48))
+    def _read(self, fields, version, flags):
+        """Take the fields of a ``DLTensor``, each checked before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
         minor = version[1] if version else VERSION[1]
         check_ndim(ndim, shape)
-        check_device(device_type, device_id, minor)
-        check_dtype(code, bits, lanes, minor)
-        extents = struct.unpack(f"={ndim}q", ctypes.string_at(shape, 8 * ndim)) if ndim else ()
-        if strides and ndim:
-            steps = struct.unpack(f"={ndim}q", ctypes.string_at(strides, 8 * ndim))
-        else:
-            # NULL: compact and row-major (allowed before DLPack 1.2, and still met).
-            steps = None
-        dtype = DataType(code, bits, lanes)
-        self._set(data, byte_offset, extents, steps, dtype, Device(device_type, device_id), flags)
+        device = checked_device(device_type, device_id, minor)
+        dtype = checked_dtype(code, bits, lanes, minor)
+        window, unpack = int64s(ndim)
+        extents = unpack(window(shape)) if ndim else ()
+        # NULL strides: compact and row-major (allowed before DLPack 1.2, and still met).
+        steps = unpack(window(strides)) if ndim and strides else None
+        self._set(data, byte_offset, extents, steps, dtype, device, flags)
         self.version = version
 
     def _set(self, data, byte_offset, shape, strides, dtype, device, flags):
-        steps = c_strides(shape) if strides is None else strides
-        check_extent(data, byte_offset, shape, steps, dtype, device.type)
+        self.strides, first, end = extent(shape, strides, dtype)
+        check_address(data, byte_offset, first, end, device)
         self.data = data
         self.byte_offset = byte_offset
         self.shape = shape
-        self.strides = steps
         self.dtype = dtype
         self.device = device
-        self.readonly = bool(flags & FLAG_READ_ONLY)
-        self.copied = bool(flags & FLAG_IS_COPIED)
-        self.padded = bool(flags & FLAG_IS_SUBBYTE_TYPE_PADDED)
+        self.readonly = flags & FLAG_READ_ONLY != 0
+        self.copied = flags & FLAG_IS_COPIED != 0
+        self.padded = flags & FLAG_IS_SUBBYTE_TYPE_PADDED != 0
         self.version = None
+
+    def _read_versioned(self, window, version):
+        """Take the fields of a ``DLManagedTensorVersioned``; behind the deleter once it is ours."""
+        check_version(version)
+        flags, *fields = VERSIONED_BODY.unpack_from(window, FLAGS_OFFSET)
+        self._read(fields, version, flags)
 
     @property
     def ndim(self) -> int:
@@ -178,10 +161,7 @@ class Tensor:
         )
 
 
-def read_head(address: int) -> tuple[tuple[int, int], int, int]:
-    """(version, deleter, flags) of a ``DLManagedTensorVersioned``."""
-    major, minor, _, deleter, flags = VERSIONED_FIELDS.unpack(ctypes.string_at(address, 32))
-    return (major, minor), deleter, flags
+_deleters: dict[int, object] = {}  # address -> foreign function; a producer has one or two
 
 
 class _Imported:
@@ -189,14 +169,18 @@ class _Imported:
 
     __slots__ = ("address", "deleter")
 
-    def __init__(self, address, deleter):
+    def __init__(self, address: int, deleter: int) -> None:
         self.address = address
         self.deleter = deleter
 
-    def release(self, _deleter_type=DELETER):
+    # Names of the module may be gone when the interpreter ends, hence the defaults.
+    def release(self, _known=_deleters, _foreign=DELETER):
         deleter, self.deleter = self.deleter, 0
         if deleter:
-            _deleter_type(deleter)(self.address)
+            call = _known.get(deleter)
+            if call is None:
+                call = _known[deleter] = _foreign(deleter)
+            call(self.address)
 
     __del__ = release
 
@@ -227,6 +211,7 @@ class ManagedTensor(Tensor):
     """
 
     __slots__ = ("owner",)
+    owner: Any  # whatever keeps the memory
 
     def __init__(self) -> None:
         raise TypeError("use ManagedTensor.adopt, .allocate, .from_struct or dlpack.acquire")
@@ -260,6 +245,7 @@ class ManagedTensor(Tensor):
             | padded * FLAG_IS_SUBBYTE_TYPE_PADDED
         )
         check_ndim(len(shape), 1)
+        dtype, device = checked_dtype(*dtype), checked_device(*device)
         self._set(data, byte_offset, shape, strides, dtype, device, flags)
         self.owner = owner
         return self
@@ -293,14 +279,16 @@ class ManagedTensor(Tensor):
         Raises
         ------
         MemoryError
+        MalformedTensorError
+            For a shape that cannot be.
         """
-        head = DL_TENSOR_OFFSET + DLTENSOR_FIELDS.size + 16 * len(shape)
+        head = block(len(shape), True).size
+        strides, _, _ = extent(shape, None, dtype)
         nbytes = dtype.nbytes(prod(shape), padded)
         address = pyapi.malloc(head + ALIGNMENT + nbytes)
         if not address:
             raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
         data = -(-(address + head) // ALIGNMENT) * ALIGNMENT
-        strides = c_strides(shape)
         self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, _Block(address))
         self.copied = True
         return self
@@ -309,8 +297,8 @@ class ManagedTensor(Tensor):
     def from_struct(cls, address: int, versioned: bool) -> ManagedTensor:
         """Take over a ``DLManagedTensor`` or ``DLManagedTensorVersioned``.
 
-        Whatever happens, its deleter runs exactly once: at once if the struct is refused, else when the
-        last reference goes.
+        Whatever happens, its deleter runs exactly once: at once if the struct is refused, else when
+        the last reference goes.
 
         Raises
         ------
@@ -323,70 +311,82 @@ class ManagedTensor(Tensor):
             raise MalformedTensorError("the capsule holds a NULL pointer")
         self = cls.__new__(cls)
         if versioned:
-            version, deleter, flags = read_head(address)
-            tensor = address + DL_TENSOR_OFFSET
+            window = VERSIONED_BYTES.from_address(address)
+            major, minor, _, deleter = VERSIONED_HEAD.unpack_from(window)
         else:
-            version, flags, tensor = None, 0, address
-            deleter = ctypes.c_uint64.from_address(address + LEGACY_DELETER_OFFSET).value
-        self.owner = _Imported(address, deleter)
+            *fields, _, deleter = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
+        self.owner = imported = _Imported(address, deleter)
         try:
-            check_version(version)
-            self._read(tensor, version, flags)
+            if versioned:
+                self._read_versioned(window, (major, minor))
+            else:
+                self._read(fields, None, 0)
         except BaseException:
-            self.owner.release()  # now, not when the traceback that holds this frame goes
+            imported.release()  # now, not when the traceback that holds this frame goes
             raise
         return self
 
     @property
     def linear(self) -> bool:
-        """Whether this is a block of :meth:`allocate` that can still be handed over whole."""
-        return type(self.owner) is _Block
+        """Whether this is a block of :meth:`allocate` that nobody else refers to yet."""
+        # The slot holds one reference, the call another.
+        return type(self.owner) is _Block and sys.getrefcount(self.owner) <= 2
 
     def to_struct(self, versioned: bool = True) -> int:
         """The address of a new struct that keeps this tensor's owner alive until its deleter runs.
 
         ``byte_offset`` is folded into ``data`` where the device is addressable, since consumers
         ignore or refuse it. The caller owns the struct.
-        """
-        from . import native
 
+        Raises
+        ------
+        MemoryError
+        """
         functions = native.functions()
-        head = DL_TENSOR_OFFSET if versioned else 0
-        size = (head + 48 if versioned else LEGACY_CONTEXT_OFFSET + 16) + 16 * len(self.shape)
-        address = pyapi.malloc(size)
+        address = pyapi.malloc(block(len(self.shape), versioned).size)
         if not address:
             raise MemoryError("no memory for a DLManagedTensor")
         owner = self.owner
-        release = functions.release_versioned if versioned else functions.release_legacy
-        self._write(address, versioned, id(owner), release)
+        try:
+            self._write(
+                address,
+                versioned,
+                id(owner),
+                functions.release_versioned if versioned else functions.release_legacy,
+            )
+        except BaseException:
+            pyapi.free(address)
+            raise
         pyapi.incref(owner)
         return address
 
     def hand_over(self, versioned: bool = True) -> int:
-        """As :meth:`to_struct`, but a block of :meth:`allocate` moves out whole: nothing of Python is
-        left behind it, and this object must not be used again."""
+        """As :meth:`to_struct`, but a block that is :attr:`linear` moves out whole.
+
+        Nothing of Python is left behind it, and this object must not be used again.
+        """
         if not self.linear:
             return self.to_struct(versioned)
-        address = self.owner.address
-        self._write(address, versioned, 0, pyapi.free_address())
-        self.owner.address = 0
-        self.owner = None
+        memory, self.owner = self.owner, None
+        address = memory.address
+        self._write(address, versioned, 0, pyapi.FREE)
+        memory.address = 0
         return address
 
     def _write(self, address, versioned, context, deleter):
-        ndim = len(self.shape)
-        head = DL_TENSOR_OFFSET if versioned else 0
-        arrays = address + (head + 48 if versioned else LEGACY_CONTEXT_OFFSET + 16)
+        shape = self.shape
+        ndim = len(shape)
         data, byte_offset = self.data, self.byte_offset
         if byte_offset and self.device.addressable:
             data, byte_offset = data + byte_offset, 0
-        tensor = DLTENSOR_FIELDS.pack(
-            data, *self.device, ndim, *self.dtype, arrays, arrays + 8 * ndim, byte_offset
-        )
+        layout = block(ndim, versioned)
+        strides = address + layout.size - 8 * ndim
+        tensor = (
+            data, *self.device, ndim, *self.dtype, strides - 8 * ndim, strides, byte_offset
+        )  # fmt: skip
+        arrays = (*shape, *canonical_strides(shape, self.strides))
         if versioned:
-            image = VERSIONED_FIELDS.pack(*VERSION, context, deleter, self.flags) + tensor
+            image = layout.pack(*VERSION, context, deleter, self.flags, *tensor, *arrays)
         else:
-            image = tensor + struct.pack("=QQ", context, deleter)
-        strides = _canonical_strides(self.shape, self.strides)
-        image += struct.pack(f"={2 * ndim}q", *self.shape, *strides)
-        ctypes.memmove(address, image, len(image))
+            image = layout.pack(*tensor, context, deleter, *arrays)
+        ctypes.memmove(address, image, layout.size)

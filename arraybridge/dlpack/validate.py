@@ -1,52 +1,59 @@
 """Every field of a ``DLTensor`` is checked before it is used.
 
-Nothing here reads the tensor's data, or follows a pointer: the values have been read already. An address
-that is not NULL and still wrong cannot be told from a right one.
+Nothing here reads the tensor's data, or follows a pointer: the values have been read already. An
+address that is not NULL and still wrong cannot be told from a right one.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
-from .device import ADDRESSABLE, KNOWN_DEVICE_CODES
-from .dtypes import LEGAL_BITS, DataType
+from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device
+from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
 from .header import VERSION
+from .strides import c_strides
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
 _MAX_BYTES = 2**63 - 1
 _MAX_ADDRESS = 2**64 - 1
+_MAX_ID = 2**31 - 1
 
 
-def check_version(version: tuple[int, int] | None) -> None:
-    """Check the version of a versioned struct; None stands for a legacy one.
+def check_version(version: tuple[int, int]) -> None:
+    """Check the version of a versioned struct.
 
     Raises
     ------
     UnsupportedVersionError
-        For another major version: the layout behind ``flags`` is unknown, only the deleter may be called.
+        For another major version: nothing behind the deleter is known, only that may be called.
     """
-    if version is not None and version[0] != VERSION[0]:
+    if version[0] != VERSION[0]:
         raise UnsupportedVersionError(
             f"the tensor has DLPack version {version[0]}.{version[1]}; arraybridge reads version "
             f"{VERSION[0]}.x: pass max_version={VERSION} to __dlpack__"
         )
 
 
-def check_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> None:
-    """Check a ``DLDataType``; a code that a minor version after 1.3 may have added is let through.
+def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
+    """The data type of a ``DLDataType``; codes that a minor version after 1.3 may have pass.
 
     Raises
     ------
     MalformedTensorError
     """
-    if lanes < 1:
+    known = KNOWN_DTYPES.get((code, bits, lanes))
+    if known is not None:
+        return known
+    if not 1 <= lanes <= 0xFFFF:
         raise MalformedTensorError(
-            f"dtype (code {code}, bits {bits}) has lanes={lanes}; a scalar type has 1 lane"
+            f"dtype (code {code}, bits {bits}) has lanes={lanes}; expected 1 for a scalar type, at "
+            "most 65535"
         )
     legal = LEGAL_BITS.get(code)
     if legal is None:
-        if minor <= VERSION[1]:
+        if not (minor > VERSION[1] and max(LEGAL_BITS) < code <= 0xFF):
             raise MalformedTensorError(
                 f"unknown dtype code {code}: dlpack.h 1.{VERSION[1]} has the codes 0 to "
                 f"{max(LEGAL_BITS)}"
@@ -56,23 +63,28 @@ def check_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> No
         raise MalformedTensorError(
             f"dtype code {code} has {bits} bits; expected one of {', '.join(map(str, legal))}"
         )
+    return DataType(code, bits, lanes)
 
 
-def check_device(code: int, index: int, minor: int = VERSION[1]) -> None:
-    """Check a ``DLDevice``; a code that a minor version after 1.3 may have added is let through.
+def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
+    """The device of a ``DLDevice``; codes that a minor version after 1.3 may have pass.
 
     Raises
     ------
     MalformedTensorError
     """
+    known = KNOWN_DEVICES.get((code, index))
+    if known is not None:
+        return known
     newest = max(KNOWN_DEVICE_CODES)
-    if code not in KNOWN_DEVICE_CODES and not (code > newest and minor > VERSION[1]):
+    if code not in KNOWN_DEVICE_CODES and not (newest < code <= _MAX_ID and minor > VERSION[1]):
         raise MalformedTensorError(
             f"unknown device type {code}: dlpack.h 1.{VERSION[1]} has "
             + ", ".join(f"{int(known)} ({known.name})" for known in KNOWN_DEVICE_CODES.values())
         )
-    if index < 0:
-        raise MalformedTensorError(f"device id {index} is negative")
+    if not 0 <= index <= _MAX_ID:
+        raise MalformedTensorError(f"device id is {index}; expected 0 to {_MAX_ID}")
+    return Device(code, index)
 
 
 def check_ndim(ndim: int, shape: int) -> None:
@@ -83,48 +95,74 @@ def check_ndim(ndim: int, shape: int) -> None:
         raise MalformedTensorError(f"shape is NULL although ndim is {ndim}")
 
 
-def check_extent(
-    data: int,
-    byte_offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: DataType,
-    device_type: int,
-) -> None:
-    """Check that shape, strides (in elements) and offset describe memory that can exist.
+@lru_cache(maxsize=1024)
+def extent(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: DataType
+) -> tuple[tuple[int, ...], int, int]:
+    """(strides, first byte, end byte) of a layout, counted from element 0; cached.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    strides : tuple of int or None
+        In elements; None for C order.
+    dtype : DataType
 
     Raises
     ------
     MalformedTensorError
-        For negative extents, sizes or strides that overflow 63 bits of bytes, a NULL pointer under
-        elements, and addresses that wrap around.
+        For negative extents, and sizes or strides that overflow 63 bits of elements or bytes.
     """
     if shape and min(shape) < 0:
-        raise MalformedTensorError(f"shape {shape} has a negative extent")
-    width = dtype.bits * dtype.lanes
+        raise MalformedTensorError(f"shape {shape} has a negative extent; expected 0 or more")
+    width = max(dtype.bits * dtype.lanes, 8)  # bits; so that packed elements can be counted too
     if prod(extent or 1 for extent in shape) * width > _MAX_BYTES * 8:
-        raise MalformedTensorError(f"shape {shape} of {dtype} overflows 2**63 bytes")
+        raise MalformedTensorError(
+            f"shape {shape} of {dtype} overflows; expected less than 2**63 elements and bytes"
+        )
+    if strides is None:
+        strides = c_strides(shape)
+    elif len(strides) != len(shape):
+        raise MalformedTensorError(
+            f"{len(strides)} strides for {len(shape)} axes; expected one an axis"
+        )
     if 0 in shape:
-        return
-    if not data:
-        raise MalformedTensorError(f"data is NULL although shape {shape} has elements")
+        return strides, 0, 0
     low = high = 0
-    for extent, stride in zip(shape, strides, strict=True):
-        reach = (extent - 1) * stride
+    for length, stride in zip(shape, strides, strict=True):
+        reach = (length - 1) * stride
         if reach < 0:
             low += reach
         else:
             high += reach
-    low, high = low * width // 8, (high + 1) * width // 8
-    if high - low > _MAX_BYTES or byte_offset > _MAX_BYTES:
+    if (high + 1 - low) * width > _MAX_BYTES * 8:
         raise MalformedTensorError(
-            f"strides {strides} over shape {shape} of {dtype} (byte_offset {byte_offset}) "
-            "overflow 2**63 bytes"
+            f"strides {strides} over shape {shape} of {dtype} overflow; expected a span of less "
+            "than 2**63 elements and bytes"
         )
-    if device_type in ADDRESSABLE:
-        start = data + byte_offset
-        if start + low < 0 or start + high > _MAX_ADDRESS:
-            raise MalformedTensorError(
-                f"data {data:#x} + byte_offset {byte_offset} with strides {strides} over shape "
-                f"{shape} leaves the 64-bit address space"
-            )
+    width = dtype.bits * dtype.lanes
+    return strides, low * width // 8, -(-(high + 1) * width // 8)
+
+
+def check_address(data: int, byte_offset: int, first: int, end: int, device: Device) -> None:
+    """Check that memory from byte ``first`` to byte ``end`` of element 0 can exist.
+
+    Raises
+    ------
+    MalformedTensorError
+        For a NULL pointer under elements, and addresses that wrap around.
+    """
+    if not data and first != end:
+        raise MalformedTensorError(
+            f"data is NULL although the tensor has elements; expected an address on {device}"
+        )
+    if not (0 <= byte_offset <= _MAX_BYTES and 0 <= data <= _MAX_ADDRESS):
+        raise MalformedTensorError(
+            f"data {data:#x} + byte_offset {byte_offset}: expected 64 bits, and less than 2**63"
+        )
+    start = data + byte_offset
+    if (start + first < 0 or start + end > _MAX_ADDRESS) and device[0] in ADDRESSABLE:
+        raise MalformedTensorError(
+            f"data {data:#x} + byte_offset {byte_offset}, with elements in bytes {first} to {end} "
+            "from there, leaves the 64-bit address space"
+        )
