@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import compact_copy, in_bytes
-from .dispatch.library import Library, library_named, library_of_type, on_registration
+from .dispatch.library import Library, library_named, on_registration
 from .dispatch.records import ConversionError, TensorInfo
 from .dlpack import (
     DataType,
@@ -24,10 +24,10 @@ from .libraries.protocol import adopt
 class Array:
     """An array of any library, or memory that only speaks DLPack. Made by :func:`from_dlpack`.
 
-    It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device, and
-    for memory that the CPU can read ``__array__``, ``__array_interface__`` and, from Python 3.12 on,
-    the buffer protocol. No memory is touched until a consumer asks for it, and no device runtime is
-    needed to carry, inspect and hand on.
+    It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
+    and for memory that the CPU can read ``__array__``, ``__array_interface__`` and, from Python
+    3.12 on, the buffer protocol. No memory is touched until a consumer asks for it, and no device
+    runtime is needed to carry, inspect and hand on.
     """
 
     __slots__ = ("__weakref__", "_library", "_native")
@@ -132,8 +132,9 @@ class Array:
         stream : int, optional
             The consumer's stream, by the standard's numbering; only for devices that have streams.
         max_version : (int, int), optional
-            The newest version that the consumer reads. Without it, or below 1.0, the capsule is the legacy
-            one, which cannot say read-only: read-only memory is copied for it, unless ``copy=False``.
+            The newest version that the consumer reads. Without it, or below 1.0, the capsule is the
+            legacy one, which cannot say read-only: read-only memory is copied for it, unless
+            ``copy=False``.
         dl_device : (int, int), optional
             Another device that the data shall be on: the CPU.
         copy : bool, optional
@@ -163,7 +164,7 @@ class Array:
                     f"arraybridge cannot export from {info.device} to {dl_device}"
                 )
             if not info.device.host:
-                x, library = adopt_native(library.to_host(x))
+                x, library = adopt(library.to_host(x))
                 info, stream = library.describe(x), None
         versioned = max_version is not None and max_version[0] >= 1
         reasons = [*info.pending]
@@ -253,12 +254,6 @@ def _check_stream(stream, device):
         )
 
 
-def adopt_native(x: object) -> tuple[object, Library]:
-    """(what stands for ``x``, its library)."""
-    library = library_of_type(type(x))
-    return adopt(x) if library is None else (x, library)
-
-
 _known: dict[type, tuple[Library, object]] = {}  # array type -> its library, its quick check
 on_registration(_known.clear)
 
@@ -297,7 +292,7 @@ def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None
             return Array(x, known[0])
     elif device is not None:
         device = Device.parse(device)
-    native, library = adopt_native(x)
+    native, library = adopt(x)
     info = library.describe(native)
     if info.refused and not library.carries(native):
         raise ConversionError(info.refused)
@@ -364,7 +359,8 @@ def from_pointer(
     Raises
     ------
     MalformedTensorError
-        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the caller's.
+        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
+        caller's.
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")

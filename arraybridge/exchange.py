@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from .dispatch.execute import execute, route_between
-from .dispatch.kernel import copy_into, kernel_for
-from .dispatch.library import Library, library_named, library_of_type, on_registration
+from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for
+from .dispatch.library import library_named, on_registration
 from .dispatch.records import ConversionError, Route, TensorInfo
 from .dlpack import Device, Tensor, is_capsule, peek
+from .layout import span
+from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
-# Zero-copy doors that have opened before: target (as the caller spells it) -> array type -> function.
+# Zero-copy doors that have opened before: target (as the caller spells it) -> array type ->
+# function.
 _doors: dict[object, dict[type, object]] = {}
 on_registration(_doors.clear)
 
@@ -28,8 +31,8 @@ def convert(
     Parameters
     ----------
     x : array
-        A native array of any library, an :class:`arraybridge.Array`, an object that speaks DLPack or
-        one of the array interfaces, a DLPack capsule (it is consumed), or a buffer.
+        A native array of any library, an :class:`arraybridge.Array`, an object that speaks DLPack
+        or one of the array interfaces, a DLPack capsule (it is consumed), or a buffer.
     to : str or module
         The library, such as ``"torch"`` or ``torch``.
     device : Device, (int, int) or str, optional
@@ -47,8 +50,8 @@ def convert(
     Raises
     ------
     ConversionError
-        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` cannot be kept. The
-        message says what to do; ``explain`` tells beforehand.
+        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` cannot be
+        kept. The message says what to do; ``explain`` tells beforehand.
     ImportError
         If ``to`` is not installed.
     TypeError
@@ -58,17 +61,17 @@ def convert(
     """
     if device is None and copy is None and not alias_readonly:
         try:
-            door = _doors[to].get(type(x))
+            door = _doors[to][type(x)]
         except (KeyError, TypeError):
-            door = None
-        if door is not None:
+            pass
+        else:
             result = door(x)
             if result is not None:
                 return result
     target = library_named(to)
     if device is not None:
         device = Device.parse(device)
-    x, source = _source(x)
+    x, source = adopt(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
@@ -98,23 +101,10 @@ def explain(
     target = library_named(to)
     if device is not None:
         device = Device.parse(device)
-    if is_capsule(x):
-        source, info = None, inspect(x)
-        from .dispatch.plan import plan
-
-        return plan(info, target.accepts, device=device, copy=copy, alias_readonly=alias_readonly)
-    x, source = _source(x)
+    x, source = (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
     return route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )[0]
-
-
-def _source(x: object) -> tuple[object, Library]:
-    """(what stands for ``x``, its library)."""
-    library = library_of_type(type(x))
-    if library is not None:
-        return x, library
-    return adopt(x)
 
 
 def inspect(x: object) -> TensorInfo:
@@ -135,7 +125,7 @@ def inspect(x: object) -> TensorInfo:
         return TensorInfo.of_tensor(Tensor(x))
     if is_capsule(x):
         return TensorInfo.of_tensor(peek(x))
-    x, library = _source(x)
+    x, library = adopt(x)
     return library.describe(x)
 
 
@@ -158,7 +148,7 @@ def contiguous(x: object, /, *, out: object = None) -> object:
     ConversionError
         If ``out`` does not fit or cannot be written.
     """
-    x, library = _source(x)
+    x, library = adopt(x)
     info = library.describe(x)
     if out is None:
         if info.c_contiguous and not info.pending:
@@ -168,7 +158,7 @@ def contiguous(x: object, /, *, out: object = None) -> object:
             return own
         route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
         return execute(x, library, library, route, info)
-    destination, out_library = _source(out)
+    destination, out_library = adopt(out)
     wanted = out_library.describe(destination)
     for what in ("shape", "dtype", "device"):
         if getattr(wanted, what) != getattr(info, what):
@@ -185,5 +175,18 @@ def contiguous(x: object, /, *, out: object = None) -> object:
         x = library.resolve(x)
     if kernel_for(info.device) is None:
         raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
-    copy_into(out_library.export(destination), library.export(x))
+    written, read = out_library.export(destination), library.export(x)
+    if info.device.host and _overlap(written, read):
+        read = compact_copy(read)
+    copy_into(written, read)
     return out
+
+
+def _overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether the bytes between the first and the last element of each meet."""
+    if 0 in a.shape:
+        return False
+    (a_low, a_high), (b_low, b_high) = (
+        span(t.shape, in_bytes(t.strides, t.dtype), t.dtype.itemsize) for t in (a, b)
+    )
+    return a.pointer + a_low < b.pointer + b_high and b.pointer + b_low < a.pointer + a_high

@@ -27,8 +27,8 @@ def namespace(*xs: object, api_version: str | None = None) -> object:
     Raises
     ------
     TypeError
-        If the arrays are of several libraries (``arraybridge.unify`` brings them into one), or there is no
-        array.
+        If the arrays are of several libraries (``arraybridge.unify`` brings them into one), or
+        there is no array.
     """
     if len(xs) == 1 and api_version is None:
         xp = _namespaces.get(type(xs[0]))

@@ -1,7 +1,7 @@
 """What does crossing from one library to another cost, beside the doors that the libraries have?
 
-    python -m benchmarks.exchange            prints the tables
-    python -m benchmarks.exchange --write    and keeps them in benchmarks/RESULTS.md
+python -m benchmarks.exchange            prints the tables
+python -m benchmarks.exchange --write    and keeps them in benchmarks/RESULTS.md
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def flatness() -> list[str]:
         before = resident()
         views = [ab.convert(array, "torch"), ab.convert(tensor, "numpy")]
         added = resident() - before
-        pair = paired(lambda t=tensor: ab.convert(t, "numpy"), lambda a=array: ab.convert(a, "torch"))
+        pair = paired(
+            lambda t=tensor: ab.convert(t, "numpy"), lambda a=array: ab.convert(a, "torch")
+        )
         del views
         lines.append(f"| {size:,} | {pair.ours:,.0f} | {pair.peer:,.0f} | {added:,} |")
     return lines
@@ -121,7 +123,7 @@ def import_cost(rounds: int = 15) -> list[str]:
 
 def report() -> str:
     sections = [
-        ("Latency", "float32, 3 x 4, contiguous; medians of 15 rounds in turn with the peer.", latency),
+        ("Latency", "float32, 3 x 4, contiguous; medians of rounds in turn with the peer.", latency),
         ("Size", "The same calls from 4 KB to 400 MB.", flatness),
         ("Import", "Whole processes in turn, an empty one subtracted; medians of 15.", import_cost),
     ]  # fmt: skip

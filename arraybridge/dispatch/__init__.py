@@ -1,1 +1,1 @@
-"""Dispatch: plan a route from data alone, then execute it; the registries of libraries and kernels."""
+"""Plan a route from data alone, then execute it; the registries of libraries and kernels."""

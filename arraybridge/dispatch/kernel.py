@@ -20,8 +20,8 @@ class Kernel(NamedTuple):
     name : str
         What ``explain`` prints.
     copy : callable
-        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides and
-        item size in bytes; every element of ``src`` goes to its place in ``dst``.
+        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides
+        and item size in bytes; every element of ``src`` goes to its place in ``dst``.
     """
 
     name: str
@@ -41,9 +41,9 @@ def register_kernel(
     device : DeviceType or str
         Such as ``"cpu"`` or ``DeviceType.CUDA``.
     copy : callable
-        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints, shape
-        and strides as tuples, strides and item size in bytes, stream a handle or None. None instead
-        of a callable takes the registration back.
+        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints,
+        shape and strides as tuples, strides and item size in bytes, stream a handle or None. None
+        instead of a callable takes the registration back.
     name : str, optional
         What ``explain`` prints; by default the function's own name.
     """

@@ -41,12 +41,12 @@ class Library:
     name : str
         What ``convert(x, name)`` calls it.
     exports_description : bool
-        Whether what :meth:`describe` says of an array on the CPU, with the array as the owner, is all
-        that an export is.
+        Whether what :meth:`describe` says of an array on the CPU, with the array as the owner, is
+        all that an export is.
     doors : dict
         Own zero-copy doors: from the name of a source library to a function that takes an array and
-        gives the target's array, or None where the planned route must decide. A door must keep every
-        promise that the planned route keeps.
+        gives the target's array, or None where the planned route must decide. A door must keep
+        every promise that the planned route keeps.
     """
 
     name: str = ""
@@ -135,7 +135,7 @@ class Library:
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 
     def current_stream(self, device: Device) -> int | None:
-        """The stream, by the standard's numbering, on which this library would read; None: default."""
+        """The stream that this library would read on, by the standard's numbering, or None."""
         return None
 
 
@@ -158,7 +158,7 @@ def register_library(library: Library) -> None:
     """
     if not isinstance(library, Library) or not library.name:
         raise TypeError(
-            f"register_library takes an instance of arraybridge.Library with a name, got {library!r}"
+            f"register_library takes a named instance of arraybridge.Library, got {library!r}"
         )
     _by_name[library.name] = library
     _by_type.clear()

@@ -32,7 +32,7 @@ def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
 
 
 def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
-    """Why a view in the target would be refused, crash, or break a promise; None if it would not."""
+    """Why a view in the target would be refused, crash or break a promise, or None."""
     if info.pending:
         return " and ".join(_PENDING[what] for what in info.pending)
     if accepts.copies:

@@ -37,8 +37,8 @@ class TensorInfo(NamedTuple):
         A sub-byte type that takes a whole byte an element.
     pending : tuple of str
         What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
-        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements). Only the library itself
-        can apply it, by a copy.
+        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements). Only the library
+        itself can apply it, by a copy.
     refused : str or None
         Why this array can never be handed to another library, and what to do.
     """

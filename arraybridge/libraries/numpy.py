@@ -1,4 +1,5 @@
-"""NumPy. Its door is the array interface: all strides, any alignment, read-only kept, no DLPack limits.
+"""NumPy. Its door is the array interface: all strides, any alignment, read-only kept, no DLPack
+limits.
 
 bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 """
@@ -13,7 +14,8 @@ from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
 
 _NATIVE = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
 ).split()
 _EXTENDED = (
     "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
@@ -106,6 +108,8 @@ class Memory:
 
 
 class NumPy(Library):
+    """NumPy."""
+
     name = "numpy"
     exports_description = True
     accepts = Accepts(
@@ -190,7 +194,7 @@ class NumPy(Library):
 
 
 def _from_torch(x):
-    """``Tensor.numpy`` shares the memory and itself refuses gradients, conj, neg and other devices."""
+    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices."""
     try:
         return x.numpy()
     except (RuntimeError, TypeError):

@@ -1,9 +1,11 @@
-"""Arrays of no library that arraybridge knows: what speaks DLPack, an array interface or the buffer
-protocol, adopted as an owning tensor."""
+"""Arrays of no library that arraybridge knows, adopted as owning tensors.
+
+What speaks DLPack, an array interface or the buffer protocol, and bare capsules.
+"""
 
 from __future__ import annotations
 
-from ..dispatch.library import Library, library_named
+from ..dispatch.library import Library, library_named, library_of_type
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
 
@@ -17,8 +19,9 @@ class Protocol(Library):
     def owns(self, array_type: type) -> bool:
         return array_type is ManagedTensor
 
-    def describe(self, x: ManagedTensor) -> TensorInfo:
-        return TensorInfo.of_tensor(x)
+    def describe(self, x: ManagedTensor | TensorInfo) -> TensorInfo:
+        # A capsule that is only looked at stands for itself as its info.
+        return x if isinstance(x, TensorInfo) else TensorInfo.of_tensor(x)
 
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
         return x
@@ -28,13 +31,16 @@ LIBRARY = Protocol()
 
 
 def adopt(x: object) -> tuple[object, Library]:
-    """(an array or tensor that stands for ``x``, its library).
+    """(an array or tensor that stands for ``x``, its library); a capsule is consumed.
 
     Raises
     ------
     TypeError
         If ``x`` is no array, whatever protocol it is asked by.
     """
+    library = library_of_type(type(x))
+    if library is not None:
+        return x, library
     if type(x) is ManagedTensor:
         return x, LIBRARY
     if is_capsule(x):

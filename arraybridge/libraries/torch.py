@@ -51,6 +51,8 @@ def _built_for() -> frozenset[DeviceType]:
 
 
 class Torch(Library):
+    """PyTorch."""
+
     name = "torch"
     exports_description = True
     accepts = Accepts(
@@ -167,7 +169,7 @@ def _first_line(error):
 
 
 def _from_numpy(x, _from=torch.from_numpy):
-    """``torch.from_numpy``: it refuses negative strides, foreign dtypes and byte orders by itself."""
+    """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself."""
     if x.flags.writeable:
         try:
             return _from(x)
@@ -177,7 +179,7 @@ def _from_numpy(x, _from=torch.from_numpy):
 
 
 def _from_jax(x):
-    """A small JAX array is copied (it is immutable, a tensor is not) by NumPy, from JAX's own view."""
+    """A small JAX array is copied (it is immutable, a tensor is not) from JAX's own view."""
     from .jax import only_one_cpu
 
     if x.nbytes > 1 << 16 or not only_one_cpu():
