@@ -198,6 +198,12 @@ class TestCanonical:
         assert layout.canonical((4,), (2,), (-2,), 2) == ((4,), (2,), (-2,), 2, 0, 0)
         assert layout.canonical((4,), (-2,), (2,), 2) == ((4,), (2,), (-2,), 2, -6, 6)
 
+    def test_destination_that_overlaps_itself(self) -> None:
+        # The axis of stride 0 goes outermost, out of the way of what fuses and widens.
+        assert layout.canonical((4, 3, 5), (5, 0, 1), (15, 5, 1), 1) == (
+            (3, 4), (0, 5), (5, 15), 5, 0, 0
+        )  # fmt: skip
+
     def test_nothing_and_one(self) -> None:
         assert layout.canonical((3, 0), (-8, 1), (9, 9), 4) == ((0,), (4,), (4,), 4, 0, 0)
         assert layout.canonical((), (), (), 3) == ((), (), (), 3, 0, 0)

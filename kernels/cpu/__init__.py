@@ -1,17 +1,18 @@
 """Copies in host memory: one run, few bytes, or any strides.
 
-`copy` takes the cheapest of three ways that is right:
+`copy` takes the first of three ways that serves:
 
-=========  ===============================================  ==================
-way        taken for                                        loads
-=========  ===============================================  ==================
-``run``    one run of bytes on both sides                   nothing (memmove)
-``small``  at most `SMALL` bytes, the kernel not loaded     NumPy
-``any``    everything else                                  Numba, once
-=========  ===============================================  ==================
+===========  =================================================  ====================
+way          taken for                                          loads
+===========  =================================================  ====================
+``memmove``  one run of bytes on both sides                     nothing
+``numpy``    at most `SMALL` bytes, the kernel not yet loaded;  NumPy
+             or the kernel cannot be had
+``strided``  everything else                                    Numba, the first time
+===========  =================================================  ====================
 
-No way keeps the GIL while it moves many bytes, none starts a thread, and none leaves anything in
-a state that a forked child could trip over.
+``strided`` and ``memmove`` run without the GIL. None starts a thread, or leaves behind what a
+forked child could trip over.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from ctypes import memmove
 from math import prod
 
-from arraybridge.kernels.cpu import small, strided
+from arraybridge.kernels.cpu import plain, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
@@ -34,7 +35,7 @@ def way(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> str:
-    """Name the way that `copy` takes for this layout: ``none``, ``run``, ``small`` or ``any``.
+    """Name the way that `copy` takes for this layout now.
 
     Parameters
     ----------
@@ -44,28 +45,27 @@ def way(
     Returns
     -------
     str
-        ``none`` where there is nothing to move.
+        ``memmove``, ``numpy``, ``strided``; ``nothing`` where there is nothing to move.
 
     Raises
     ------
     ValueError
         Where the tuples differ in length.
     """
-    nbytes = expected = itemsize
+    nbytes = itemsize
     run = True
     axes = zip(reversed(shape), reversed(dst_strides), reversed(src_strides), strict=True)
     for extent, dst, src in axes:
         if extent != 1:
-            run = run and dst == expected == src
-            expected *= extent
+            run = run and dst == nbytes == src
             nbytes *= extent
     if nbytes == 0:
-        return "none"
+        return "nothing"
     if run:
-        return "run"
-    if nbytes <= SMALL and len(shape) <= small.MAX_NDIM and not strided.is_loaded(itemsize):
-        return "small"
-    return "any"
+        return "memmove"
+    if strided.is_loaded(itemsize) or len(shape) > plain.MAX_NDIM:
+        return "strided"
+    return "numpy" if nbytes <= SMALL or strided.unavailable() else "strided"
 
 
 def copy(
@@ -98,7 +98,7 @@ def copy(
     ValueError
         Where the tuples differ in length, or `stream` is not None.
     OverflowError
-        Where a number does not fit 64 bits.
+        Where an extent or a stride does not fit 64 bits.
 
     Notes
     -----
@@ -110,9 +110,11 @@ def copy(
     if stream is not None:
         raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
     taken = way(shape, dst_strides, src_strides, itemsize)
-    if taken == "run":
+    if taken == "strided" and strided.load(itemsize) is None:
+        taken = "numpy"
+    if taken == "memmove":
         memmove(dst, src, itemsize * prod(shape))
-    elif taken == "any":
+    elif taken == "strided":
         strided.copy(dst, src, shape, dst_strides, src_strides, itemsize)
-    elif taken == "small":
-        small.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+    elif taken == "numpy":
+        plain.copy(dst, src, shape, dst_strides, src_strides, itemsize)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from array import array
 
-__all__ = ["TILE", "copy", "is_loaded", "load", "width_of"]
+__all__ = ["TILE", "copy", "is_loaded", "load", "record", "unavailable", "width_of"]
 
 #: Rows and columns of a tile, where the two sides run along different axes: the columns write an
 #: eighth of a cache line or more, the rows read whole lines, and both stay in the nearest cache.
@@ -18,15 +19,9 @@ _EMPTY_AXIS = (1, 0, 0, 0)
 
 _kernels: dict = {}  # width -> the ctypes function
 _owners: list = []  # what keeps their code alive
-# Held while a kernel is compiled, and across fork: a child forked in the middle of another thread's
-# compilation would inherit Numba's and LLVM's locks as they are, held for ever.
 _loading = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_loading.acquire,
-        after_in_parent=_loading.release,
-        after_in_child=_loading.release,
-    )
+_loader: int | None = None  # the thread that is at it
+_unavailable: str | None = None
 
 
 def width_of(itemsize: int) -> int:
@@ -39,6 +34,14 @@ def is_loaded(itemsize: int) -> bool:
     return width_of(itemsize) in _kernels
 
 
+def unavailable() -> str | None:
+    """Say why this process can load no kernel any more; None where it can, as far as is known.
+
+    Kernels that are loaded already stay.
+    """
+    return _unavailable
+
+
 def load(itemsize: int):
     """Return the kernel for items of `itemsize` bytes, compiled on the first call.
 
@@ -49,22 +52,56 @@ def load(itemsize: int):
 
     Returns
     -------
-    ctypes function
+    ctypes function or None
         Takes the address of a record (``arraybridge.kernels.cpu.native.RECORD``); the call is made
-        without the GIL.
+        without the GIL. None where it cannot be had: `unavailable` says why.
     """
     width = width_of(itemsize)
-    kernel = _kernels.get(width)
-    if kernel is None:
-        with _loading:
-            kernel = _kernels.get(width)
-            if kernel is None:
-                from arraybridge.kernels.cpu import native  # imports Numba
+    return _kernels.get(width) or _load(width)
 
+
+def _load(width):
+    global _loader, _unavailable
+    with _loading:
+        if width not in _kernels and _unavailable is None:  # no other thread was quicker
+            _loader = threading.get_ident()
+            try:
+                from arraybridge.kernels.cpu import native
+            except ImportError as error:  # Numba refuses a NumPy that is newer than itself
+                _unavailable = f"Numba cannot be imported: {error}"
+            else:
                 owner = native.compiled(width)
                 _owners.append(owner)
-                kernel = _kernels[width] = owner.ctypes
-    return kernel
+                _kernels[width] = owner.ctypes
+            finally:
+                _loader = None
+    return _kernels.get(width)
+
+
+def _after_fork_in_child():
+    """Give up on the compiler if another thread, which is not in this child, was inside it.
+
+    The locks that the thread held (Numba's, LLVM's, those of half-imported modules) stay locked for
+    ever here. Waiting before the fork for it to finish is no way out: the forking thread
+    then holds the locks of earlier hooks, logging's among them, and compiling may need those.
+    """
+    global _loading, _loader, _unavailable
+    _loading = threading.RLock()
+    compiler_lock = sys.modules.get("numba.core.compiler_lock")
+    stranded = _loader not in (None, threading.get_ident())
+    if compiler_lock is not None and not stranded:  # the thread may have compiled something else
+        lock = getattr(compiler_lock.global_compiler_lock, "_lock", None)
+        if lock is not None:
+            stranded = not lock.acquire(blocking=False)
+            if not stranded:
+                lock.release()
+    if stranded:
+        _loader = None
+        _unavailable = "the process was forked while another thread was compiling"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def copy(
@@ -81,11 +118,19 @@ def copy(
     ----------
     dst, src, shape, dst_strides, src_strides, itemsize
         As for ``arraybridge.kernels.cpu.copy``. Where there is nothing to copy, nothing happens.
+
+    Raises
+    ------
+    RuntimeError
+        Where the kernel cannot be had: `unavailable` says why.
     """
     if 0 in shape:
         return
     words = record(dst, src, shape, dst_strides, src_strides, itemsize)
-    load(itemsize)(words.buffer_info()[0])
+    kernel = load(itemsize)
+    if kernel is None:
+        raise RuntimeError(f"no compiled kernel for strided copies: {_unavailable}")
+    kernel(words.buffer_info()[0])
 
 
 def record(
@@ -111,6 +156,11 @@ def record(
     -------
     array of int64
         The words of ``native.RECORD`` and the axes. The kernel counts in it: one call at a time.
+
+    Raises
+    ------
+    OverflowError
+        Where a number does not fit 64 bits.
     """
     axes = [
         (extent, dst_stride, src_stride, 0)

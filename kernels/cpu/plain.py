@@ -1,4 +1,4 @@
-"""Strided copies of a few bytes, by NumPy: nothing to compile, nothing to load."""
+"""Strided copies by NumPy: for few bytes, and where the compiler is not to be had."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 __all__ = ["MAX_NDIM", "copy"]
 
-#: Axes that every NumPy takes (NumPy 2 takes 64; past the canonical form even 32 are rare).
-MAX_NDIM = 32
+#: The most axes that NumPy 2 takes.
+MAX_NDIM = 64
 
 
 class _Block:
