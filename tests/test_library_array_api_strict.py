@@ -1,0 +1,125 @@
+"""array-api-strict: NumPy's memory both ways, fewer dtypes, devices that stand for accelerators."""
+
+from __future__ import annotations
+
+import array_api_strict as xp
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.libraries.array_api_strict import LIBRARY
+
+from .support.arrays import NUMBERS, layouts, same
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_every_layout_is_a_view_both_ways(layout: str) -> None:
+    array = layouts()[layout]
+    for _ in range(2):  # the planned route, then the door
+        x = ab.convert(array, "array_api_strict", copy=False)
+        assert type(x) is type(xp.ones(1))
+        assert ab.inspect(x).strides == ab.inspect(array).strides
+        back = ab.convert(x, "numpy", copy=False)
+        assert same(back, array)
+        if array.size:
+            assert np.shares_memory(back, array)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_the_record_is_its_set_of_dtypes(dtype: str) -> None:
+    array = np.ones(3, dtype)
+    try:
+        xp.asarray(array)
+    except TypeError:
+        with pytest.raises(ab.ConversionError, match=f"array_api_strict has no {dtype}"):
+            ab.convert(array, "array_api_strict")
+        assert dtype not in LIBRARY.accepts.dtypes
+    else:
+        assert ab.convert(array, "array_api_strict").dtype == getattr(xp, dtype)
+
+
+def test_readonly_stays_readonly() -> None:
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    for _ in range(2):
+        x = ab.convert(array, "array_api_strict")
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1.0
+        assert not ab.convert(x, "numpy").flags.writeable
+    torch = pytest.importorskip("torch")
+    assert ab.explain(x, torch).kind == "kernel"
+
+
+def test_a_fresh_copy_shares_nothing() -> None:
+    x = xp.arange(3)
+    y = ab.convert(x, "array_api_strict", copy=True)
+    y[0] = 7
+    assert int(x[0]) == 0
+    assert ab.convert(x, "array_api_strict") is x
+
+
+def test_other_byte_order_is_resolved_and_a_mask_refused() -> None:
+    swapped = np.arange(3, dtype=">i4")
+    assert same(
+        ab.convert(ab.convert(swapped, "array_api_strict"), "numpy"), np.arange(3, dtype="i4")
+    )
+    ab.convert(np.arange(3), "array_api_strict")  # opens the door of ndarray
+    with pytest.raises(ab.ConversionError, match="mask"):
+        ab.convert(np.ma.masked_array([1, 2], [True, False]), "array_api_strict")
+
+
+class TestDevices:
+    """``device1`` and its kin, which are not the CPU although NumPy holds their memory."""
+
+    place = (ab.DeviceType.EXT_DEV, 1)
+
+    def test_nothing_leaves_unasked(self) -> None:
+        x = xp.ones(3, device=xp.Device("device1"))
+        assert ab.inspect(x).device == self.place
+        with pytest.raises(ab.ConversionError, match="device='cpu'"):
+            ab.convert(x, "numpy")
+        assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
+        host = ab.convert(x, "numpy", device="cpu")
+        host[0] = 5
+        assert float(x[0]) == 1
+
+    def test_a_door_that_opened_stays_shut_for_them(self) -> None:
+        ab.convert(xp.ones(3), "numpy")
+        with pytest.raises(ab.ConversionError, match="device='cpu'"):
+            ab.convert(xp.ones(3, device=xp.Device("device2")), "numpy")
+
+    def test_transfer_to_one(self) -> None:
+        array = np.arange(6.0).reshape(2, 3)[:, ::-2]
+        x = ab.convert(array, "array_api_strict", device=self.place)
+        assert x.device == xp.Device("device1")
+        assert same(x._array, array)
+        assert not np.shares_memory(x._array, array)
+
+    def test_between_two(self) -> None:
+        x = ab.convert(xp.ones(3), "array_api_strict", device=self.place)
+        y = ab.convert(x, "array_api_strict", device="ext_dev:2")
+        assert y.device == xp.Device("device2")
+        assert ab.convert(x, "array_api_strict", copy=True).device == x.device
+        assert ab.convert(y, "array_api_strict", device="cpu").device == xp.Device("CPU_DEVICE")
+
+    def test_one_without_64_bits_refuses_them(self) -> None:
+        index = xp.__array_namespace_info__().devices().index(xp.Device("no_float64"))
+        with pytest.raises(ab.ConversionError, match="does not support dtype"):
+            ab.convert(np.ones(3), "array_api_strict", device=f"ext_dev:{index}")
+        x = ab.convert(np.ones(3, "f4"), "array_api_strict", device=f"ext_dev:{index}")
+        assert x.device == xp.Device("no_float64")
+
+    def test_one_that_does_not_exist(self) -> None:
+        with pytest.raises(ab.ConversionError, match="no ext_dev:99"):
+            ab.convert(np.ones(3), "array_api_strict", device="ext_dev:99")
+
+
+def test_an_older_standard_in_force_changes_nothing() -> None:
+    """Its own ``__dlpack__`` refuses ``max_version`` then."""
+    xp.set_array_api_strict_flags(api_version="2022.12")
+    try:
+        x = ab.convert(np.arange(3), "array_api_strict")
+        assert same(ab.convert(x, "numpy"), np.arange(3))
+        assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+    finally:
+        xp.reset_array_api_strict_flags()
