@@ -77,3 +77,22 @@ def test_all_meet_in_one_process_in_import_order() -> None:
         "print([float(x) for x in total])"
     )
     assert run(code).splitlines()[-1] == "[3.0, 3.0, 3.0]"
+
+
+@pytest.mark.heavy
+@needs_all
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_paddle_finds_openmp_without_the_systems() -> None:
+    code = (
+        "from arraybridge.cli import coexist; coexist.prepare()\n"
+        "loaded = {line.split()[-1] for line in open('/proc/self/maps') if 'libgomp' in line}\n"
+        "import paddle; paddle.ones([3]).sum()\n"
+        "print(loaded == {str(coexist.openmp_runtime())})"
+    )
+    assert run(code) == "True"
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="no numba-cuda")
+def test_numba_cuda_imports_without_a_toolkit() -> None:
+    assert run("import numba.cuda as cuda; print(callable(cuda.as_cuda_array))") == "True"

@@ -1,13 +1,16 @@
 """How the array libraries are brought to live in one process.
 
-Three of them depend on what was loaded before them, and one on the environment. The command line,
+Three of them depend on what was loaded before them, two on the environment. The command line,
 the benchmarks and the tests call `prepare` before they import any library, and import several in
 `IMPORT_ORDER`; the bridge itself changes nobody's environment.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib.metadata
+import importlib.util
 import os
 from collections.abc import Iterable, MutableMapping
 from pathlib import Path
@@ -59,18 +62,43 @@ def variables() -> dict[str, str]:
     return wanted
 
 
+def openmp_runtime() -> Path | None:
+    """Find the libgomp.so.1 that PyTorch brings, for Paddle, which counts on the system's.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The library's file. None where either of the two is not installed.
+    """
+    if importlib.util.find_spec("paddle") is None:
+        return None
+    torch = importlib.util.find_spec("torch")
+    for folder in (torch.submodule_search_locations or ()) if torch is not None else ():
+        file = Path(folder, "lib", "libgomp.so.1")
+        if file.exists():
+            return file
+    return None
+
+
 def prepare(environ: MutableMapping[str, str] | None = None) -> None:
-    """Set what `variables` names, where the user has not set it already.
+    """Make this process, or the environment of another, ready for all installed libraries.
+
+    Sets what `variables` names, where the user has not set it already. In this process it also
+    loads `openmp_runtime`, as importing PyTorch first would: a bare Debian has no libgomp.so.1.
 
     Parameters
     ----------
     environ : mutable mapping, optional
-        The environment to change, `os.environ` by default: it holds for this process, if none of
-        the libraries is loaded yet, and for its children.
+        The environment to change; `os.environ` and this process by default, if none of the
+        libraries is loaded yet. Children inherit the environment, but call this for the rest.
     """
     target = os.environ if environ is None else environ
     for name, value in variables().items():
         target.setdefault(name, value)
+    runtime = openmp_runtime() if environ is None else None
+    if runtime is not None:
+        with contextlib.suppress(OSError):  # then Paddle says itself what it lacks
+            ctypes.CDLL(str(runtime))
 
 
 def in_import_order(names: Iterable[str]) -> list[str]:
