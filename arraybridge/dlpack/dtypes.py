@@ -41,7 +41,7 @@ LEGAL_BITS: dict[int, tuple[int, ...]] = {
     DataTypeCode.FLOAT: (16, 32, 64, 128),
     DataTypeCode.OPAQUE_HANDLE: (8, 16, 32, 64, 128),
     DataTypeCode.BFLOAT: (16,),
-    DataTypeCode.COMPLEX: (32, 64, 128, 256),
+    DataTypeCode.COMPLEX: (32, 64, 128),  # 256 does not fit `bits`, a uint8
     DataTypeCode.BOOL: (8,),
     **dict.fromkeys(range(DataTypeCode.FLOAT8_E3M4, DataTypeCode.FLOAT8_E8M0FNU + 1), (8,)),
     DataTypeCode.FLOAT6_E2M3FN: (6,),

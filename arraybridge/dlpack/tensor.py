@@ -369,7 +369,8 @@ class ManagedTensor(Tensor):
             return self.to_struct(versioned)
         memory, self.owner = self.owner, None
         address = memory.address
-        self._write(address, versioned, 0, pyapi.FREE)
+        # `free` wants no context, but Paddle runs no deleter where the context is NULL.
+        self._write(address, versioned, address, pyapi.FREE)
         memory.address = 0
         return address
 
@@ -386,7 +387,9 @@ class ManagedTensor(Tensor):
         )  # fmt: skip
         arrays = (*shape, *canonical_strides(shape, self.strides))
         if versioned:
-            image = layout.pack(*VERSION, context, deleter, self.flags, *tensor, *arrays)
+            # Codes of a later minor version are only legal under it.
+            version = max(self.version or VERSION, VERSION)
+            image = layout.pack(*version, context, deleter, self.flags, *tensor, *arrays)
         else:
             image = layout.pack(*tensor, context, deleter, *arrays)
         ctypes.memmove(address, image, layout.size)
