@@ -88,7 +88,7 @@ def _copied(x, source, target, route, info):
             if source is target
             else execute(own, source, target, route._replace(kind="view"), source.describe(own))
         )
-    if target.accepts.copies:
+    if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return target.wrap(source.export_described(x, info))
     return target.wrap(compact_copy(source.export_described(x, info)), move=True)
 

@@ -12,6 +12,7 @@ _PENDING = {
     "byteorder": "its bytes are in the other order",
     "bitpacked": "its booleans are packed eight to a byte",
     "fraction": "its strides are not whole elements",
+    "chunks": "its elements lie in several chunks",
 }
 
 
@@ -37,6 +38,8 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
         return " and ".join(_PENDING[what] for what in info.pending)
     if accepts.copies:
         return f"{accepts.library} copies whatever it imports"
+    if info.dtype_name in accepts.copied:
+        return f"{accepts.library} takes {info.dtype_name} by copying it only"
     if info.readonly and not (accepts.readonly or alias_readonly):
         return f"the memory is read-only and {accepts.library} cannot mark it so"
     objection = _layout_objection(info, accepts)

@@ -37,8 +37,8 @@ class TensorInfo(NamedTuple):
         A sub-byte type that takes a whole byte an element.
     pending : tuple of str
         What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
-        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements). Only the library
-        itself can apply it, by a copy.
+        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements), ``"chunks"`` (elements
+        in several blocks of memory). Only the library itself can apply it, by a copy.
     refused : str or None
         Why this array can never be handed to another library, and what to do.
     """
@@ -151,6 +151,9 @@ class Accepts(NamedTuple):
         The least and the largest rank.
     copies : bool
         Its own import always copies.
+    copied : frozenset of str
+        Those of ``dtypes`` that its zero-copy import refuses and its constructor copies; ``wrap``
+        takes them in any layout.
     remedies : dict
         What to do about a data type that is missing; the key ``""`` is for any other.
     """
@@ -165,6 +168,7 @@ class Accepts(NamedTuple):
     readonly: bool = False
     ndim: tuple[int, int] = (0, 64)
     copies: bool = False
+    copied: frozenset[str] = frozenset()
     remedies: dict[str, str] = {}  # noqa: RUF012 - never written
 
 

@@ -211,5 +211,25 @@ def _from_jax(x):
     return None if result.flags.owndata else result
 
 
+def _from_pyarrow(x):
+    """Arrow's own view, of numbers without nulls."""
+    from .pyarrow import to_numpy
+
+    return to_numpy(x)
+
+
+def _from_tvm_ffi(x, _from=np.from_dlpack):
+    """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks."""
+    try:
+        return _from(x)
+    except (BufferError, RuntimeError):
+        return None
+
+
 LIBRARY = NumPy()
-LIBRARY.doors = {"torch": _from_torch, "jax": _from_jax}
+LIBRARY.doors = {
+    "torch": _from_torch,
+    "jax": _from_jax,
+    "pyarrow": _from_pyarrow,
+    "tvm_ffi": _from_tvm_ffi,
+}
