@@ -1,0 +1,24 @@
+"""What holds for every test: the libraries can be loaded, whichever test comes first."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+
+import pytest
+
+from arraybridge.cli import coexist
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load those libraries first that do not load after others, in the order that they need.
+
+    Test modules import their library when they are collected, in the order of their names.
+    """
+    coexist.prepare()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # theirs, at import; a test's warnings are errors still
+        for name in coexist.IMPORT_ORDER:
+            if importlib.util.find_spec(name) is not None:
+                importlib.import_module(name)
