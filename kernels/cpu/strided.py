@@ -9,9 +9,8 @@ from array import array
 
 __all__ = ["TILE", "copy", "is_loaded", "load", "record", "unavailable", "width_of"]
 
-#: Rows and columns of a tile, where the two sides run along different axes: the columns write an
-#: eighth of a cache line or more, the rows read whole lines, and both stay in the nearest cache.
-#: Best or near it of 18 shapes tried, for every width of item.
+#: Rows and columns of a tile, where the two sides run along different axes: what a tile touches of
+#: either side stays in the nearest cache. Best or near it of 18 shapes, for every width of item.
 TILE = (128, 8)
 
 _WHOLE = 2**62  # a tile that no axis is longer than
@@ -145,7 +144,8 @@ def record(
 
     The columns are the axis along which the destination steps least, so that it is written forwards
     in whole cache lines. The rows are, of the others, the one along which the source steps least.
-    Where that is less than along the columns, the copy is a transpose, and walked in tiles.
+    Where that is less than along the columns, the copy is a transpose, and walked in tiles. Where
+    one of the two is short, it becomes the rows, and the tiles are wide.
 
     Parameters
     ----------
@@ -169,7 +169,13 @@ def record(
     ]
     cols = _least(axes, 1)
     rows = _least(axes, 2)
-    tile = TILE if abs(rows[2]) < abs(cols[2]) else (_WHOLE, _WHOLE)
+    tile = (_WHOLE, _WHOLE)
+    if abs(rows[2]) < abs(cols[2]):
+        tile = TILE
+        if min(rows[0], cols[0]) < TILE[1]:  # the channels of an image: the long axis innermost
+            if cols[0] < rows[0]:
+                rows, cols = cols, rows
+            tile = (_WHOLE, TILE[0] * TILE[1])
     words = array("q", (dst, src, itemsize, len(axes), *tile, *rows, *cols))
     for axis in axes:
         words.extend(axis)
