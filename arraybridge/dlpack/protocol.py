@@ -42,7 +42,8 @@ def device_of(x: object) -> Device:
         )
     pair = method()
     try:
-        return KNOWN_DEVICES.get(pair) or Device.parse(tuple(pair))
+        found = tuple(pair)
+        return KNOWN_DEVICES.get(found) or Device.parse(found)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{type(x).__name__}.__dlpack_device__() returned {pair!r}, expected a pair of integers"
