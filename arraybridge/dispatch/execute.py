@@ -99,6 +99,8 @@ def _transferred(x, source, target, route, info):
     if place.host:
         on_host = source.to_host(x)
         return _arrive(on_host, target)
+    if info.pending:
+        x = source.resolve(x)
     if source is target or place.type in source.accepts.devices:
         moved = source.to_device(x, place)
         return moved if source is target else _arrive(moved, target)

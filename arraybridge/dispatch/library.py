@@ -95,7 +95,8 @@ class Library:
         self, x: object, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
         """As :meth:`export`, where ``info`` is what :meth:`describe` has said of ``x``."""
-        if not self.exports_description or info.device.type != DeviceType.CPU:
+        on_stream = stream is not None and info.device.type != DeviceType.CPU
+        if not self.exports_description or on_stream:
             return self.export(x, stream)
         return ManagedTensor.trusted(
             info.data,

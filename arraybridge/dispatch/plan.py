@@ -68,9 +68,10 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
             return here, ""
         if here.host and CPU.type in accepts.devices:
             return CPU, f"{here} is host memory"
+        there = CPU if CPU.type in accepts.devices else Device(min(accepts.devices, default=CPU.type))
         return None, (
-            f"the array is on {here}, which {accepts.library} cannot address: pass device= "
-            "(such as device='cpu') to ask for a copy to another device"
+            f"the array is on {here}, which {accepts.library} cannot address: pass device='{there}' "
+            "to ask for a copy to that device"
         )
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
