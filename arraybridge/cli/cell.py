@@ -1,0 +1,303 @@
+"""One pair of libraries, in a process of its own: every case converted and checked.
+
+Run as ``python -m arraybridge.cli.cell`` by :mod:`arraybridge.cli.matrix`, with a job as JSON on
+the standard input and the events, one JSON object a line, to the file descriptor that it names.
+Each cell is announced before it is tried, so that the parent knows which one ended the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from . import coexist
+
+VIEW, COPY, TRANSFER, REFUSED = "view", "copy", "transfer", "refused"
+WRONG, ERROR, CRASH, HANG, NA = "WRONG", "ERROR", "CRASH", "HANG", "n/a"
+
+
+class Wrong(Exception):
+    """A promise broken, in the words of the report."""
+
+
+def same(native, x, expected) -> None:
+    """Check shape, dtype and every bit of an array against the reference."""
+    shape, dtype = native.shape(x), native.dtype(x)
+    if shape != expected.shape:
+        raise Wrong(f"shape {shape}, expected {expected.shape}")
+    if dtype != expected.dtype.name:
+        raise Wrong(f"dtype {dtype}, expected {expected.dtype.name}")
+    got = native.values(x)
+    if got.tobytes() != expected.tobytes():
+        raise Wrong(
+            f"values {got.ravel()[:3].tolist()}..., expected {expected.ravel()[:3].tolist()}..."
+        )
+
+
+def median_ns(call: Callable[[], object]) -> int:
+    """The median time of a call over nine rounds of about two milliseconds."""
+    begun = time.perf_counter_ns()
+    call()
+    number = max(1, 2_000_000 // max(1, time.perf_counter_ns() - begun))
+    rounds = []
+    for _ in range(9):
+        begun = time.perf_counter_ns()
+        for _ in range(number):
+            call()
+        rounds.append((time.perf_counter_ns() - begun) // number)
+    return sorted(rounds)[4]
+
+
+class Pair:
+    """The cells of one source and one target library."""
+
+    def __init__(self, source: str, target: str, x64: bool = True) -> None:
+        from .native import Native, native
+
+        Native.x64 = x64
+        names = coexist.in_import_order([source, target])
+        loaded = {name: native(name) for name in names}
+        self.source, self.target = loaded[source], loaded[target]
+        import arraybridge
+
+        self.ab = arraybridge
+        self.crossing = self.source.device != self.target.device
+
+    def cell(self, case) -> dict[str, Any]:
+        """The verdict on what arraybridge does with a case."""
+        from .native import InexpressibleError, reference
+
+        try:
+            x = self.source.build(case)
+        except InexpressibleError as error:
+            return {"verdict": NA, "why": _line(error)}
+        expected = reference(case)
+        if case.legal:
+            try:  # the cell is about the conversion, not about a source that cannot be read
+                if "byteorder" not in str(case.steps):
+                    same(self.source, x, expected)
+            except Wrong as error:
+                return {"verdict": NA, "why": f"{self.source.name} builds another array: {error}"}
+        try:
+            return self._converted(case, x, expected)
+        except Wrong as error:
+            return {"verdict": WRONG, "why": str(error)}
+        except Exception as error:
+            return {"verdict": ERROR, "why": f"{type(error).__name__}: {_line(error)}"}
+
+    def _converted(self, case, x, expected) -> dict[str, Any]:
+        ab, to, how = self.ab, self.target.name, {}
+        route = self._explain(x, how)
+        if route[0] == "refuse" and self.crossing and case.legal:
+            self._must_refuse(x, how)
+            how = {"device": self.target.device}
+            route = self._explain(x, how)
+        kind, why = route
+        if kind == "refuse":
+            self._must_refuse(x, how)
+            if case.legal and self.target.holds(expected):
+                return {"verdict": ERROR, "why": f"refused without need: {why}"}
+            return {"verdict": REFUSED, "why": why}
+        if not case.legal:
+            raise Wrong(f"{kind}, though nothing right can be done")
+        result = ab.convert(x, to, **how)
+        same(self.target, result, expected)
+        self._sharing(kind, x, result)
+        if kind == "view":
+            self._write_through(case, x, result, expected)
+        else:
+            self._apart(x, result, expected)
+        del result
+        gc.collect()
+        if case.steps[-1:] != (("byteorder",),):
+            same(self.source, x, expected)  # the source outlives the result
+        self._on_request(kind, x, expected, how)
+        result = ab.convert(x, to, **how)
+        del x
+        gc.collect()
+        _litter(expected.nbytes)
+        same(self.target, result, expected)  # the result outlives the source
+        verdict = {"view": VIEW, "kernel": COPY, "transfer": TRANSFER}[kind]
+        return {"verdict": verdict, "why": why}
+
+    def _explain(self, x, how) -> tuple[str, str]:
+        try:
+            route = self.ab.explain(x, self.target.name, **how)
+        except self.ab.ConversionError as error:
+            return "refuse", str(error)
+        if not str(route.why):
+            raise Wrong("the route says no why")
+        return route.kind, str(route.why)
+
+    def _must_refuse(self, x, how) -> None:
+        try:
+            self.ab.convert(x, self.target.name, **how)
+        except self.ab.ConversionError as error:
+            if not str(error):
+                raise Wrong("refused without a message") from error
+        else:
+            raise Wrong("explain says refuse, convert converts")
+
+    def _sharing(self, kind, x, result) -> None:
+        a, b = self.source.pointer(x), self.target.pointer(result)
+        size = self.target.values(result).nbytes
+        if a is None or b is None or not size:
+            return
+        if kind == "view" and a != b:
+            raise Wrong("explain says view, convert copied")
+        if kind != "view" and a == b:
+            raise Wrong(f"explain says {kind}, the memory is shared")
+        if kind == "view" and self.source.readonly(x) and not self.target.readonly(result):
+            raise Wrong("read-only memory became writable")
+
+    def _write_through(self, case, x, result, expected) -> None:
+        changed = expected.copy()
+        if changed.size < 2 or not changed.ndim or "broadcast" in str(case.steps):
+            return
+        changed[(0,) * changed.ndim] = changed[(-1,) * changed.ndim]
+        for writer, array, reader, other in (
+            (self.target, result, self.source, x),
+            (self.source, x, self.target, result),
+        ):
+            first = self.source.values(x)
+            if writer.write(array):
+                if reader.values(other).tobytes() != changed.tobytes():
+                    raise Wrong(f"a write in {writer.name} is not seen in {reader.name}")
+                self._restore(x, first)
+
+    def _restore(self, x, values) -> None:
+        """Put the first element back, through the address that both have."""
+        import ctypes
+
+        if self.source.device == "cpu":
+            first = values[(0,) * values.ndim].tobytes()
+            ctypes.memmove(self.source.pointer(x), first, len(first))
+
+    def _apart(self, x, result, expected) -> None:
+        before = self.source.values(x).tobytes()
+        written = expected.size > 1 and expected.ndim and self.target.write(result)
+        if written and self.source.values(x).tobytes() != before:
+            raise Wrong("a write to the copy changed the source")
+
+    def _on_request(self, kind, x, expected, how) -> None:
+        """``copy=True`` never shares; ``copy=False`` does, or refuses."""
+        ab, to = self.ab, self.target.name
+        route = ab.explain(x, to, copy=True, **how)
+        if route.kind == "view":
+            raise Wrong("copy=True is explained as a view")
+        if route.kind != "refuse":
+            fresh = ab.convert(x, to, copy=True, **how)
+            same(self.target, fresh, expected)
+            self._sharing("kernel", x, fresh)
+        if kind == "view":
+            self._sharing("view", x, ab.convert(x, to, copy=False, **how))
+            return
+        try:
+            ab.convert(x, to, copy=False, **how)
+        except ab.ConversionError:
+            pass
+        else:
+            raise Wrong("copy=False copied")
+
+    def native(self, case) -> str:
+        """What the target's own importer does: view, copy, error, or what came out wrong."""
+        from .native import reference
+
+        x, expected = self.source.build(case), reference(case)
+        try:
+            result = self.target.door(x)
+        except Exception as error:
+            return f"error: {type(error).__name__}: {_line(error)}"
+        if not case.legal:
+            return "taken, though illegal"
+        try:
+            same(self.target, result, expected)
+        except Wrong as error:
+            return f"wrong: {error}"
+        except Exception as error:
+            return f"wrong: unusable, {type(error).__name__}: {_line(error)}"
+        a, b = self.source.pointer(x), self.target.pointer(result)
+        if not expected.size or a is None or b is None:
+            return "right"
+        if a == b and self.source.readonly(x) and not self.target.readonly(result):
+            return "view that makes read-only memory writable"
+        return "view" if a == b else "copy"
+
+    def latency(self, case) -> dict[str, int]:
+        """Median nanoseconds of ``convert``, and of the target's own door if that is right."""
+        x = self.source.build(case)
+        to, convert = self.target.name, self.ab.convert
+        how = {"device": self.target.device} if self._explain(x, {})[0] == "refuse" else {}
+        found = {"ns": median_ns(lambda: convert(x, to, **how))}
+        if self.native(case).partition(" ")[0] in ("view", "copy"):
+            found["native_ns"] = median_ns(lambda: self.target.door(x))
+        return found
+
+
+def _line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
+
+
+def _litter(nbytes: int) -> None:
+    """Write over memory of that size that was just given back, if any was."""
+    import numpy as np
+
+    for _ in range(8):
+        np.full(max(nbytes, 1), 0xA5, np.uint8)
+
+
+def main() -> None:
+    """Read a job, write events."""
+    job = json.load(sys.stdin)
+    events = os.fdopen(job["events"], "w")
+    os.dup2(2, 1)  # what the libraries print is none of our events
+
+    def tell(**event: object) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    warnings.simplefilter("ignore")
+    coexist.prepare()
+    plugin = os.environ.get("ARRAYBRIDGE_MATRIX_PLUGIN")
+    if plugin:  # for tests: a module that registers another library
+        import_module(plugin)
+    from .cases import chosen
+
+    cases = {case.name: case for case in chosen(None)}
+    try:
+        pair = Pair(job["source"], job["target"], job.get("x64", True))
+        import_module("arraybridge.dispatch.library").library_named(job["source"])
+        import_module("arraybridge.dispatch.library").library_named(job["target"])
+    except Exception as error:
+        tell(failed=f"{type(error).__name__}: {_line(error)}")
+        return
+    gc.collect()
+    gc.freeze()  # collections between the cells then look at the cells only
+    tell(ready=True)
+    for step in job["steps"]:
+        name, what = step
+        tell(start=step)
+        case = cases[name]
+        if what == "cell":
+            tell(step=step, cell=pair.cell(case))
+            continue
+        try:
+            found = pair.native(case) if what == "native" else pair.latency(case)
+        except Exception as error:
+            found = f"error: {type(error).__name__}: {_line(error)}" if what == "native" else {}
+        tell(step=step, **{what: found})
+    tell(end=True)
+    events.flush()
+    os._exit(0)  # what a library does at exit is another test's matter
+
+
+if __name__ == "__main__":
+    main()

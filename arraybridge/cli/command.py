@@ -1,0 +1,130 @@
+"""The arguments of the command line, and where each command goes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import coexist
+from .cases import DTYPES, LAYOUTS, chosen
+from .explain import STATES
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m arraybridge",
+        description="Any array library's array to any other: what is possible here, and how.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    info = commands.add_parser("info", help="versions, devices, and what each library accepts")
+    info.add_argument("--json", action="store_true", help="print JSON")
+
+    explain = commands.add_parser(
+        "explain",
+        help="the route that a conversion would take",
+        description="Builds a small array in one library and prints the route that "
+        "arraybridge.convert would take to another.",
+    )
+    explain.add_argument("--from", dest="source", required=True, metavar="LIBRARY")
+    explain.add_argument("--to", dest="target", required=True, metavar="LIBRARY")
+    explain.add_argument("--dtype", default="float32", choices=DTYPES, metavar="DTYPE")
+    explain.add_argument("--shape", default="3,4", type=_shape, help="such as 3,4; empty for 0-d")
+    explain.add_argument("--layout", default="contiguous", choices=LAYOUTS)
+    explain.add_argument("--state", choices=STATES, help="what else is particular about the array")
+    explain.add_argument("--device", help="where the result shall be, such as cpu or cuda:1")
+    explain.add_argument("--copy", choices=("none", "true", "false"), default="none")
+    explain.add_argument("--alias-readonly", action="store_true")
+    explain.add_argument("--json", action="store_true", help="print JSON")
+
+    matrix = commands.add_parser(
+        "matrix",
+        help="every pair of installed libraries, converted and checked",
+        description="Converts every case between every ordered pair of libraries, each pair in a "
+        "process of its own, and checks values, dtype, sharing, lifetime and read-only state; asks "
+        "the target's own importer the same. The exit status is 1 if a cell is WRONG, ERROR, CRASH "
+        "or HANG, or copies where the library's own door gives a view.",
+    )
+    matrix.add_argument("--libraries", type=_names, metavar="A,B", help="default: all installed")
+    matrix.add_argument(
+        "--cases", type=_names, metavar="A,B", help="names or groups of cases, * and ? allowed"
+    )
+    matrix.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
+    matrix.add_argument("--no-native", action="store_true", help="do not ask the libraries' doors")
+    matrix.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
+    matrix.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
+    matrix.add_argument("--list", action="store_true", help="list the cases and end")
+
+    demo = commands.add_parser(
+        "demo",
+        help="a photograph through NumPy, PyTorch and JAX and back",
+        description="Takes a photograph from NumPy to PyTorch, JAX and back, runs one "
+        "array-API function in each, compares, and writes a PNG.",
+    )
+    demo.add_argument("--out", type=Path, default=Path("arraybridge-demo.png"), metavar="FILE")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        shape = tuple(int(part) for part in _names(text))
+    except ValueError:
+        shape = (-1,)
+    if any(extent < 0 for extent in shape):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape: expected such as 3,4")
+    return shape
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    coexist.prepare()
+    if args.command == "info":
+        from .info import show
+
+        return show(as_json=args.json)
+    if args.command == "explain":
+        from .explain import show as show_route
+
+        return show_route(args, parser.error)
+    if args.command == "demo":
+        from .demo import show as show_demo
+
+        return show_demo(args.out)
+    return _matrix(args, parser)
+
+
+def _matrix(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from . import matrix, report
+
+    try:
+        cases = chosen(args.cases)
+    except ValueError as error:
+        parser.error(str(error))
+    if args.list:
+        report.list_cases(cases)
+        return 0
+    libraries = args.libraries or matrix.installed()
+    if len(libraries) < 2:
+        parser.error(f"a pair needs two libraries, found {', '.join(libraries) or 'none'}")
+    begun = time.monotonic()
+    with report.progress(len(libraries) * (len(libraries) - 1)) as advance:
+        cells = matrix.run(
+            libraries, cases, jobs=args.jobs, native=not args.no_native, progress=advance
+        )
+    seconds = time.monotonic() - begun
+    if args.json:
+        args.json.write_text(matrix.as_json(cells, libraries, seconds))
+    if args.markdown:
+        line = " ".join(["python -m arraybridge", *(sys.argv[1:])])
+        args.markdown.write_text(report.markdown(cells, libraries, seconds, line))
+    report.print_tables(cells, libraries, seconds)
+    return 1 if matrix.failures(cells) else 0

@@ -1,0 +1,332 @@
+"""Each library by its own means: how the matrix builds, reads and writes arrays without the bridge.
+
+What the bridge gives is judged by what is written here, so nothing here converts by arraybridge; an
+array's values are read by operations of its own library, which a wrong view would not survive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from importlib import import_module
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .cases import Case
+
+
+class InexpressibleError(Exception):
+    """The library has no such array: the cell is n/a."""
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """NumPy's dtype of a name, ml_dtypes' where NumPy has none."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(getattr(import_module("ml_dtypes"), name))
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Small distinct values that a narrower type, or another element's place, would not show."""
+    kind = numpy_dtype(dtype)
+    count = np.arange(prod(shape)).reshape(shape)
+    if kind.kind == "b":
+        return count % 3 == 0
+    if kind.kind in "iu":
+        high = 2 ** (8 * kind.itemsize - 2) if kind.itemsize == 8 else 0
+        return (count % 100 + 1).astype(kind) + kind.type(high)
+    if kind.itemsize == 1:  # float8: small positive numbers, by their bits
+        return (count % 64 + 8).astype(np.uint8).view(kind)
+    if kind.kind == "c":
+        return (count + 1.1 - 1j * (count / 3 + 0.5)).astype(kind)
+    return (count + 1.1).astype(kind)  # not a float32: shows what was narrowed and widened
+
+
+def reference(case: Case) -> np.ndarray:
+    """The values that an array of the case has, contiguous, made with NumPy alone."""
+    x = numbers(case.dtype, case.base)
+    for step, *args in case.steps:
+        if step == "permute":
+            x = x.transpose(*args)
+        elif step == "index":
+            x = x[args[0]]
+        elif step == "broadcast":
+            x = np.broadcast_to(x, *args)
+        elif step == "strided":
+            shape, strides = args
+            x = np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+        elif step in ("conj", "neg"):
+            x = {"conj": np.conj, "neg": np.negative}[step](x)
+    return np.array(x, order="C")
+
+
+def raw(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> np.ndarray:
+    """A copy of host memory by address, element by element; strides in elements."""
+    kind = numpy_dtype(dtype)
+    result = np.empty(shape, kind)
+    flat, size = result.reshape(-1).view(np.uint8), kind.itemsize
+    for i, index in enumerate(np.ndindex(*shape)):
+        at = pointer + size * sum(a * b for a, b in zip(index, strides, strict=True))
+        flat[i * size : (i + 1) * size] = np.frombuffer(ctypes.string_at(at, size), np.uint8)
+    return result
+
+
+class Native:
+    """One library, by its own constructors, operations and importer.
+
+    Attributes
+    ----------
+    name, module : str
+        arraybridge's name and the import name.
+    device : str
+        Where its arrays lie here, as ``convert`` spells it.
+    immutable : bool
+        Whether its arrays can never be written.
+    x64 : bool
+        Whether JAX, where it is loaded, keeps 64-bit types.
+    """
+
+    name = ""
+    module = ""
+    device = "cpu"
+    immutable = False
+    x64 = True
+    xp: Any = None
+
+    def load(self) -> Native:
+        """Import the library."""
+        self.xp = import_module(self.module or self.name)
+        return self
+
+    def build(self, case: Case) -> Any:
+        """The array of a case.
+
+        Raises
+        ------
+        InexpressibleError
+            If the library has no such array.
+        """
+        values = numbers(case.dtype, case.base)
+        steps = list(case.steps)
+        try:
+            return self._build(case, values, steps)
+        except InexpressibleError:
+            raise
+        except Exception as error:  # whatever it says to a dtype, rank or layout that it lacks
+            raise InexpressibleError(f"{type(error).__name__}: {error}") from error
+
+    def _build(self, case: Case, values: np.ndarray, steps: list[tuple]) -> Any:
+        if steps and steps[0][0] == "offset":
+            x = self.at_offset(values, steps.pop(0)[1])
+        elif steps and hasattr(self, f"make_{steps[0][0]}"):
+            x = getattr(self, f"make_{steps.pop(0)[0]}")(values)
+        else:
+            x = self.make(values)
+        if self.dtype(x) != case.dtype and case.legal:
+            raise InexpressibleError(f"{self.name} makes {self.dtype(x)} of {case.dtype}")
+        for step, *args in steps:
+            apply = getattr(self, f"step_{step}", None)
+            if apply is None:
+                raise InexpressibleError(f"{self.name} has no {step} arrays")
+            x = apply(x, *args)
+        return x
+
+    def holds(self, values: np.ndarray) -> bool:
+        """Whether the library can hold such an array at all: its dtype, its rank, every bit."""
+        try:
+            x = self.make(values)
+            if self.dtype(x) != values.dtype.name or self.shape(x) != values.shape:
+                return False
+            return self.values(x).tobytes() == values.tobytes()
+        except Exception:
+            return False
+
+    def make(self, values: np.ndarray) -> Any:
+        """A contiguous array in memory of its own."""
+        raise NotImplementedError
+
+    def at_offset(self, values: np.ndarray, offset: int) -> Any:
+        """A contiguous array that starts ``offset`` bytes after a multiple of 64."""
+        raise InexpressibleError(f"{self.name} makes no arrays at any byte")
+
+    def values(self, x: Any) -> np.ndarray:
+        """A copy of what is in an array, read by its own library."""
+        raise NotImplementedError
+
+    def dtype(self, x: Any) -> str:
+        """The name of an array's dtype."""
+        return str(x.dtype).rpartition(".")[2]
+
+    def shape(self, x: Any) -> tuple[int, ...]:
+        """An array's shape."""
+        return tuple(x.shape)
+
+    def pointer(self, x: Any) -> int | None:
+        """The address of the first element; None where the library does not tell."""
+        raise NotImplementedError
+
+    def readonly(self, x: Any) -> bool:
+        """Whether the library keeps its users from writing to an array."""
+        return self.immutable
+
+    def write(self, x: Any) -> bool:
+        """Write the last element over the first; False where that cannot be done."""
+        if self.readonly(x):
+            return False
+        try:
+            x[(0,) * x.ndim] = x[(-1,) * x.ndim]
+        except Exception:
+            return False
+        return True
+
+    def door(self, x: Any) -> Any:
+        """What the library's own importer makes of another library's array."""
+        return self.xp.from_dlpack(x)
+
+
+class Views:
+    """Views by the usual spelling, for libraries whose indexing gives views."""
+
+    xp: Any
+
+    def step_index(self, x, index):
+        return x[index]
+
+    def step_permute(self, x, axes):
+        return self.xp.permute_dims(x, axes)
+
+    def step_broadcast(self, x, shape):
+        return self.xp.broadcast_to(x, shape)
+
+
+def aligned(values: np.ndarray, offset: int = 0) -> np.ndarray:
+    """A copy that starts ``offset`` bytes after a multiple of 64."""
+    block = np.empty(values.nbytes + 128, np.uint8)
+    start = -block.ctypes.data % 64 + offset
+    result = block[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    result[...] = values
+    return result
+
+
+class Ndarrays(Views, Native):
+    """What is a NumPy array underneath."""
+
+    def step_index(self, x, index):
+        return x[(*index, ...)]  # a 0-d array, not a scalar
+
+    def make(self, values):
+        return aligned(values)
+
+    def at_offset(self, values, offset):
+        return aligned(values, offset)
+
+    def values(self, x):
+        return np.array(x, order="C", subok=False)
+
+    def pointer(self, x):
+        return x.ctypes.data
+
+    def readonly(self, x):
+        return not x.flags.writeable
+
+    def step_strided(self, x, shape, strides):
+        return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+
+    def step_readonly(self, x):
+        x = x.view()
+        x.flags.writeable = False
+        return x
+
+
+class NumPy(Ndarrays):
+    """All that NumPy has, other byte orders and dtypes without a DLPack type included."""
+
+    name = "numpy"
+
+    def dtype(self, x):
+        return x.dtype.name if x.dtype.isnative else f"big-endian {x.dtype.name}"
+
+    def step_byteorder(self, x):
+        return x.astype(x.dtype.newbyteorder(">"))
+
+    def make_structured(self, values):
+        return np.zeros(values.shape, [("a", "f4"), ("b", "i4")])
+
+    def make_object(self, values):
+        return values.astype(object)
+
+    def make_datetime(self, values):
+        return values.astype("int64").view("datetime64[s]")
+
+    def make_masked(self, values):
+        return np.ma.masked_array(values, values > 3)
+
+
+class Strict(Ndarrays):
+    """array-api-strict; ``_array`` is the NumPy array inside."""
+
+    name = "array_api_strict"
+
+    def make(self, values):
+        return self.xp.asarray(aligned(values), copy=False)
+
+    def at_offset(self, values, offset):
+        return self.xp.asarray(aligned(values, offset), copy=False)
+
+    def values(self, x):
+        return np.array(x._array, order="C")
+
+    def dtype(self, x):
+        return x._array.dtype.name
+
+    def pointer(self, x):
+        return x._array.ctypes.data
+
+    def readonly(self, x):
+        return not x._array.flags.writeable
+
+    def write(self, x):
+        if self.readonly(x):
+            return False
+        x._array[(0,) * x.ndim] = x._array[(-1,) * x.ndim]
+        return True
+
+    def step_index(self, x, index):
+        return self.xp.asarray(x._array[(*index, ...)], copy=False)
+
+    def step_strided(self, x, shape, strides):
+        return self.xp.asarray(Ndarrays.step_strided(self, x._array, shape, strides), copy=False)
+
+    def step_readonly(self, x):
+        return self.xp.asarray(Ndarrays.step_readonly(self, x._array), copy=False)
+
+
+NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
+    "numpy": (".native", "NumPy"),
+    "array_api_strict": (".native", "Strict"),
+    "torch": (".native_light", "Torch"),
+    "jax": (".native_light", "Jax"),
+    "pyarrow": (".native_light", "Arrow"),
+    "tvm_ffi": (".native_light", "TvmFfi"),
+    "tensorflow": (".native_heavy", "TensorFlow"),
+    "paddle": (".native_heavy", "Paddle"),
+    "warp": (".native_heavy", "Warp"),
+    "mlx": (".native_heavy", "Mlx"),
+    "dpnp": (".native_device", "Dpnp"),
+    "cupy": (".native_device", "CuPy"),
+    "numba": (".native_device", "NumbaCuda"),
+}
+
+
+def native(name: str) -> Native:
+    """The loaded library of a name.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    module, kind = NATIVES[name]
+    return getattr(import_module(module, __package__), kind)().load()

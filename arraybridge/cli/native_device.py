@@ -1,0 +1,91 @@
+"""The libraries of :mod:`arraybridge.cli.native` whose arrays lie on another device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .native import InexpressibleError, Native, Views
+
+
+class Dpnp(Views, Native):
+    """dpnp on its default device."""
+
+    name = "dpnp"
+    device = "oneapi"
+
+    def make(self, values):
+        return self.xp.array(values)
+
+    def values(self, x):
+        return np.array(self.xp.asnumpy(x), order="C")
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def pointer(self, x):
+        return x.get_array()._pointer
+
+    def readonly(self, x):
+        return not x.flags.writable
+
+    def step_readonly(self, x):
+        x.flags.writable = False
+        return x
+
+
+class CuPy(Views, Native):
+    """CuPy on the current device."""
+
+    name = "cupy"
+    device = "cuda"
+
+    def make(self, values):
+        try:
+            return self.xp.asarray(values)
+        except (TypeError, ValueError) as error:
+            raise InexpressibleError(str(error)) from error
+
+    def values(self, x):
+        return np.array(self.xp.asnumpy(x), order="C")
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def pointer(self, x):
+        return x.data.ptr
+
+    def step_permute(self, x, axes):
+        return x.transpose(axes)
+
+    def step_strided(self, x, shape, strides):
+        as_strided = self.xp.lib.stride_tricks.as_strided
+        return as_strided(x, shape, [s * x.itemsize for s in strides])
+
+
+class NumbaCuda(Native):
+    """Numba's device arrays, whose own door is the CUDA array interface."""
+
+    name = "numba"
+    module = "numba.cuda"
+    device = "cuda"
+
+    def make(self, values):
+        return self.xp.to_device(np.ascontiguousarray(values))
+
+    def values(self, x):
+        return np.array(x.copy_to_host(), order="C")
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def pointer(self, x):
+        return x.device_ctypes_pointer.value
+
+    def step_index(self, x, index):
+        return x[index]
+
+    def step_permute(self, x, axes):
+        return x.transpose(axes)
+
+    def door(self, x):
+        return self.xp.as_cuda_array(x)

@@ -1,0 +1,193 @@
+"""The libraries of :mod:`arraybridge.cli.native` that install in a minute."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .native import InexpressibleError, Native, Ndarrays, NumPy, Views, aligned, numpy_dtype, raw
+
+
+class Torch(Views, Native):
+    """PyTorch; built from bytes, as NumPy cannot give it every dtype."""
+
+    name = "torch"
+
+    def make(self, values):
+        dtype = getattr(self.xp, values.dtype.name, None)
+        if dtype is None:
+            raise InexpressibleError(f"torch has no {values.dtype}")
+        data = self.xp.tensor(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+        return data.view(dtype).reshape(values.shape)
+
+    def at_offset(self, values, offset):
+        block = aligned(np.zeros(values.nbytes + 64, np.uint8))
+        block[offset : offset + values.nbytes] = values.reshape(-1).view(np.uint8)
+        dtype = getattr(self.xp, values.dtype.name)
+        return self.xp.frombuffer(block, dtype=dtype, count=values.size, offset=offset).reshape(
+            values.shape
+        )
+
+    def values(self, x):
+        torch = self.xp
+        x = x.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+        kind = numpy_dtype(self.dtype(x))
+        return x.reshape(-1).view(torch.uint8).numpy().copy().view(kind).reshape(tuple(x.shape))
+
+    def pointer(self, x):
+        return x.data_ptr()
+
+    def step_permute(self, x, axes):
+        return x.permute(axes)
+
+    def step_index(self, x, index):
+        try:
+            return x[index]
+        except ValueError as error:  # negative steps
+            raise InexpressibleError(str(error)) from error
+
+    def step_strided(self, x, shape, strides):
+        return self.xp.as_strided(x, shape, strides)
+
+    def step_requires_grad(self, x):
+        return x.requires_grad_()
+
+    def step_conj(self, x):
+        return x.conj()
+
+    def step_neg(self, x):
+        return self.xp._neg_view(x)
+
+
+class Jax(Native):
+    """JAX; its slices are copies, so of layouts it has one."""
+
+    name = "jax"
+    immutable = True
+
+    def load(self):
+        super().load()
+        self.xp.config.update("jax_enable_x64", self.x64)
+        return self
+
+    def make(self, values):
+        return self.xp.device_put(values, may_alias=False)
+
+    def values(self, x):
+        # np.asarray(x) may hand out what it has kept since the last time.
+        return np.array(self.xp.numpy.array(x, copy=True), order="C")
+
+    def pointer(self, x):
+        return x.unsafe_buffer_pointer()
+
+    def door(self, x):
+        return self.xp.dlpack.from_dlpack(x)
+
+
+class Arrow(Native):
+    """Arrow tensors, and arrays for the cases that ask for them."""
+
+    name = "pyarrow"
+    immutable = True
+    _names = {"halffloat": "float16", "float": "float32", "double": "float64"}  # noqa: RUF012
+
+    def make(self, values):
+        if values.dtype == bool:  # it would become uint8
+            raise InexpressibleError("Arrow tensors have no bool")
+        try:
+            return self.xp.Tensor.from_numpy(aligned(values))
+        except self.xp.ArrowNotImplementedError as error:
+            raise InexpressibleError(str(error)) from error
+
+    def at_offset(self, values, offset):
+        return self.xp.Tensor.from_numpy(aligned(values, offset))
+
+    def values(self, x):
+        if isinstance(x, self.xp.Tensor):
+            return np.array(x.to_numpy(), order="C")
+        return np.array(x.to_numpy(zero_copy_only=False))
+
+    def dtype(self, x):
+        return self._names.get(str(x.type), str(x.type))
+
+    def shape(self, x):
+        return tuple(x.shape) if isinstance(x, self.xp.Tensor) else (len(x),)
+
+    def pointer(self, x):
+        if isinstance(x, self.xp.Tensor):
+            return x.to_numpy().ctypes.data
+        if self.dtype(x) == "bool":
+            return None
+        return x.buffers()[1].address + x.offset * x.type.bit_width // 8
+
+    def _again(self, x, view):
+        try:
+            return self.xp.Tensor.from_numpy(view)
+        except self.xp.ArrowInvalid as error:  # negative strides
+            raise InexpressibleError(str(error)) from error
+
+    def step_index(self, x, index):
+        if not isinstance(x, self.xp.Tensor):
+            return x.slice(index[0].start, index[0].stop - index[0].start)
+        return self._again(x, x.to_numpy()[(*index, ...)])
+
+    def step_permute(self, x, axes):
+        return self._again(x, x.to_numpy().transpose(axes))
+
+    def step_broadcast(self, x, shape):
+        return self._again(x, np.broadcast_to(x.to_numpy(), shape))
+
+    def step_strided(self, x, shape, strides):
+        return self._again(x, Ndarrays.step_strided(self, x.to_numpy(), shape, strides))
+
+    def step_readonly(self, x):
+        return x
+
+    def make_arrow(self, values):
+        return self.xp.array(values)
+
+    def make_arrow_nulls(self, values):
+        return self.xp.array(values, mask=values % 4 == 0)
+
+    def door(self, x):
+        tensor = self.xp.Tensor
+        return tensor.from_dlpack(x) if hasattr(tensor, "from_dlpack") else tensor.from_numpy(x)
+
+
+class TvmFfi(Native):
+    """TVM-FFI makes no memory itself: its arrays are NumPy's, or PyTorch's for what NumPy lacks."""
+
+    name = "tvm_ffi"
+
+    def _take(self, x):
+        try:
+            result = self.xp.from_dlpack(x)
+            self.dtype(result)  # it takes complex numbers, and cannot name them
+        except Exception as error:
+            raise InexpressibleError(str(error)) from error
+        return result
+
+    def build(self, case):
+        last = case.steps[-1][0] if case.steps else ""
+        if not case.legal or last in ("byteorder", "readonly"):
+            raise InexpressibleError(f"tvm_ffi has no {last} tensors")
+        via: Native = NumPy()
+        if last == "broadcast" or case.dtype not in np.sctypeDict:  # NumPy's would be read-only
+            via = Torch()
+        return self._take(via.load().build(case))
+
+    def make(self, values):
+        if values.dtype.name in np.sctypeDict:
+            return self._take(aligned(values))
+        return self._take(Torch().load().make(values))
+
+    def values(self, x):
+        return raw(x.data_ptr(), self.shape(x), tuple(x.strides), self.dtype(x))
+
+    def dtype(self, x):
+        return str(x.dtype)
+
+    def pointer(self, x):
+        return x.data_ptr()
+
+    def write(self, x):
+        return False  # it has no way to

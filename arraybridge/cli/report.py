@@ -1,0 +1,282 @@
+"""The tables of ``matrix``, for a terminal and as Markdown: the same rows, written twice."""
+
+from __future__ import annotations
+
+import platform
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .cases import Case
+from .cell import COPY, NA, REFUSED, TRANSFER, VIEW
+from .matrix import Cell, failures, lost_views, versions
+
+KINDS = (VIEW, COPY, TRANSFER, REFUSED)
+COLOURS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
+SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
+NATIVE = {  # first words of what a native door did -> column
+    "view": "right",
+    "copy": "right",
+    "right": "right",
+    "error": "error",
+    "wrong": "wrong",
+    "crash": "crash",
+    "hang": "crash",
+}
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[str, str], None]]:
+    """A progress bar over pairs; gives the function that a finished pair is told to."""
+    bar = Progress(
+        TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    )
+    with bar:
+        task = bar.add_task("starting", total=total)
+
+        def advance(source: str, target: str) -> None:
+            bar.update(task, advance=1, description=f"{source} -> {target}")
+
+        yield advance
+
+
+def list_cases(cases: Iterable[Case]) -> None:
+    """Print names and groups."""
+    table = Table("case", "group", "dtype")
+    for case in cases:
+        table.add_row(case.name, case.group, case.dtype)
+    Console().print(table)
+
+
+def _counts(cells: Iterable[Cell]) -> Counter[str]:
+    return Counter(cell.verdict for cell in cells if cell.verdict != NA)
+
+
+def _summary(counts: Counter[str], marked: Callable[[str, str], str]) -> str:
+    """``201 v  52 c  19 r``, then failures by their names."""
+    parts = [marked(kind, f"{counts[kind]} {SHORT[kind]}") for kind in KINDS if counts[kind]]
+    parts += [marked("failure", f"{n} {kind}") for kind, n in counts.items() if kind not in KINDS]
+    return " ".join(parts) or "-"
+
+
+def _by(cells: Iterable[Cell], *names: str) -> dict[tuple[str, ...], list[Cell]]:
+    found: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(tuple(getattr(cell, name) for name in names), []).append(cell)
+    return found
+
+
+def pairs_table(cells, libraries, marked):
+    """Header and rows: source x target, counts of kinds."""
+    groups = _by(cells, "source", "target")
+    yield ["from \\ to", *libraries]
+    for source in libraries:
+        yield [
+            source,
+            *(_summary(_counts(groups.get((source, target), ())), marked) for target in libraries),
+        ]
+
+
+def cases_table(cells, libraries, marked):
+    """Header and rows: group of cases x target, over all sources."""
+    groups = _by(cells, "group", "target")
+    yield ["case \\ to", *libraries]
+    for group in dict.fromkeys(cell.group for cell in cells):
+        yield [
+            group,
+            *(_summary(_counts(groups.get((group, target), ())), marked) for target in libraries),
+        ]
+
+
+def native_table(cells, libraries, marked):
+    """Header and rows: target, arraybridge's verdicts beside those of the library's own door."""
+    yield [
+        "to",
+        "live cells",
+        "arraybridge right",
+        "needless error",
+        "wrong",
+        "crash",
+        "own door right",
+        "needless error",
+        "wrong or unsafe",
+        "crash",
+    ]
+    targets = _by((cell for cell in cells if cell.verdict != NA), "target")
+    for target in libraries:
+        live = targets.get((target,), [])
+        ours = Counter(_ours(cell) for cell in live)
+        theirs = Counter(_theirs(cell) for cell in live if cell.native)
+        yield [
+            target,
+            str(len(live)),
+            *(str(ours[key]) for key in ("right", "error", "wrong", "crash")),
+            *(str(theirs[key]) for key in ("right", "error", "wrong", "crash")),
+        ]
+
+
+def _ours(cell: Cell) -> str:
+    return {"ERROR": "error", "WRONG": "wrong", "CRASH": "crash", "HANG": "crash"}.get(
+        cell.verdict, "right"
+    )
+
+
+def _theirs(cell: Cell) -> str:
+    native = cell.native
+    if native.startswith(("taken", "view that")):  # an illegal request, or read-only made writable
+        return "wrong"
+    word = NATIVE.get(re.split(r"\W", native)[0], "wrong")
+    # An error is right where there is nothing right to do.
+    return "right" if word == "error" and cell.verdict == REFUSED else word
+
+
+def latency_table(cells, libraries, marked):
+    """Header and rows: source x target, nanoseconds of ``convert`` and of the own door."""
+    timed = {(cell.source, cell.target): cell for cell in cells if cell.ns}
+    yield ["from \\ to", *libraries]
+    for source in libraries:
+        row = [source]
+        for target in libraries:
+            cell = timed.get((source, target))
+            row.append("-" if cell is None else f"{_micro(cell.ns)} / {_micro(cell.native_ns)}")
+        yield row
+
+
+def _micro(ns: int | None) -> str:
+    return "-" if ns is None else f"{ns / 1000:.2f}" if ns < 10_000 else f"{ns / 1000:.0f}"
+
+
+def reasons_table(cells, libraries, marked):
+    """Header and rows: why cells were copied or refused, by target."""
+    yield ["to", "kind", "cells", "why"]
+    counts: Counter[tuple[str, str, str]] = Counter(
+        (cell.target, cell.verdict, _general(cell.why))
+        for cell in cells
+        if cell.verdict in (COPY, REFUSED)
+    )
+    order = {name: i for i, name in enumerate(libraries)}
+    for (target, kind, why), n in sorted(
+        counts.items(), key=lambda item: (order[item[0][0]], item[0][1], -item[1])
+    ):
+        yield [target, kind, str(n), why]
+
+
+_DTYPE = re.compile(r"\b(u?int\d+|b?float\d+(_\w+)?|complex\d+|bool)\b(?=:| array| \()")
+
+
+def _general(why: str) -> str:
+    """A reason without what differs from cell to cell."""
+    why = re.sub(r"(has no) [\w ]+?(?=:|$)", r"\1 such dtype", why)
+    why = re.sub(r"aligned to \d+(?!\d| bytes)", "aligned to less", why)
+    why = re.sub(r"the layout is [\w -]+", "the layout is another", why)
+    return re.sub(r"this has \d+", "this has more or fewer", why)
+
+
+def failures_table(cells, libraries, marked):
+    """Header and rows: the cells that should not be, those that failed alike together."""
+    yield ["from", "to", "verdict", "cells", "first", "why"]
+    for (source, target, verdict, why), alike in _by(
+        failures(cells), "source", "target", "verdict", "why"
+    ).items():
+        yield [source, target, verdict, str(len(alike)), alike[0].case, why]
+
+
+TABLES = (
+    ("Pairs", pairs_table, "v view, c copy, t transfer (asked for by device=), r refused."),
+    ("Cases", cases_table, "Over all sources that can express the case."),
+    (
+        "The libraries' own doors",
+        native_table,
+        "The same cells by the target's own from_dlpack. 'Unsafe': read-only memory became "
+        "writable, or gradients and masks were dropped in silence. Refusing is right where nothing "
+        "else is.",
+    ),
+    (
+        "Latency",
+        latency_table,
+        "Microseconds for a (3, 4) float32: convert / the target's own door, where that is right. "
+        "Taken while other pairs ran; benchmarks/exchange measures with care.",
+    ),
+    ("Reasons", reasons_table, "Why cells were copied or refused."),
+)
+
+
+def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> None:
+    """Every table but the reasons, to the terminal; failures last."""
+    console = Console()
+
+    def marked(kind: str, text: str) -> str:
+        return f"[{COLOURS.get(kind, 'bold white on red')}]{text}[/]"
+
+    for title, rows, note in TABLES:
+        if rows is not reasons_table:
+            console.print(_rich(title, rows(cells, libraries, marked), note))
+    bad = failures(cells)
+    if bad:
+        console.print(_rich("Failures", failures_table(cells, libraries, marked), ""))
+    console.print(_verdict(cells, seconds))
+
+
+def _rich(title, rows, note) -> Table:
+    header, *body = rows
+    table = Table(*header, title=title, caption=note, caption_justify="left")
+    for row in body:
+        table.add_row(*row)
+    return table
+
+
+def _verdict(cells: list[Cell], seconds: float) -> str:
+    counts = _counts(cells)
+    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in (*KINDS, *(counts.keys() - {*KINDS})))
+    lost = len(lost_views(cells))
+    return (
+        f"{sum(counts.values())} live cells of {len(cells)} in {seconds:.0f} s: {kinds}; "
+        f"{lost} copied where the library's own door gives a view; {len(failures(cells))} failures"
+    )
+
+
+def markdown(cells: list[Cell], libraries: list[str], seconds: float, command: str) -> str:
+    """The page that docs/matrix.md is."""
+
+    def marked(kind: str, text: str) -> str:
+        return text if kind in KINDS else f"**{text}**"
+
+    lines = [
+        "# Every library to every other",
+        "",
+        "Generated; do not edit. Each ordered pair ran in a process of its own. Each cell built an",
+        "array in the source library by that library's own means, asked `explain`, then `convert`,",
+        "and checked values bit for bit against NumPy, dtype, shape, sharing (by pointer and by",
+        "writing through) or its absence, lifetime of either side without the other, read-only",
+        "state, `copy=True` and `copy=False`. What the source cannot express is not counted.",
+        "",
+        f"    {command}",
+        "",
+        f"{_verdict(cells, seconds)}.",
+        "",
+        f"{time.strftime('%Y-%m-%d')}, {platform.system()} {platform.machine()}: "
+        + ", ".join(f"{name} {v}" for name, v in versions(libraries).items())
+        + ". JAX with x64 on, save for the case `x64 off`.",
+    ]
+    tables = [*TABLES]
+    if failures(cells):
+        tables.insert(0, ("Failures", failures_table, ""))
+    for title, rows, note in tables:
+        header, *body = rows(cells, libraries, marked)
+        lines += ["", f"## {title}", ""]
+        if note:
+            lines += [note, ""]
+        lines.append("| " + " | ".join(_escaped(header)) + " |")
+        lines.append("|" + " --- |" * len(header))
+        lines += ["| " + " | ".join(_escaped(row)) + " |" for row in body]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(row: Iterable[str]) -> list[str]:
+    return [text.replace("|", "\\|").replace("\n", " ") for text in row]
