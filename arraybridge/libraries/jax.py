@@ -72,12 +72,12 @@ class Jax(Library):
         dtype = _dlpack_dtypes.get(x.dtype)
         if dtype is None or not only_one_cpu():
             return TensorInfo.of_tensor(self.export(x), "jax")
-        shape = x.shape
-        order = x.format.layout.major_to_minor
         try:
             data = x.unsafe_buffer_pointer()
         except RuntimeError as error:  # deleted or donated
             raise ConversionError(f"the JAX array has no memory: {error}") from error
+        shape = x.shape
+        order = x.format.layout.major_to_minor
         return TensorInfo("jax", data, 0, shape, _strides(shape, order), dtype, CPU, readonly=True)
 
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:

@@ -67,56 +67,46 @@ class Torch(Library):
         return issubclass(array_type, torch.Tensor)
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
-        refused, pending = self._state(x)
         dtype = _dlpack_dtypes.get(x.dtype)
-        if dtype is None:
-            dtype = DataType(3, 8)
-            refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
         place = x.device
         kind = _DEVICES.get(place.type)
         if kind is None:
             raise ConversionError(
                 f"torch's device {place} has no memory to share: move the tensor to a real device"
             )
-        try:
-            data, strides = x.data_ptr(), x.stride()
-        except RuntimeError as error:
-            refused = refused or (
-                f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
-                "convert outside vmap, grad or compile, or make it dense first"
-            )
-            data, strides = 0, None
-        shape = tuple(x.shape)
+        refused = _no_memory(x)
+        data, strides = 0, (0,) * x.ndim
+        if refused is None:
+            strides = x.stride()
+            try:
+                data = x.data_ptr()
+            except RuntimeError as error:
+                refused = (
+                    f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
+                    "convert outside vmap, grad and compile"
+                )
+        if refused is None and x.requires_grad:
+            refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        if dtype is None:
+            dtype = DataType(3, 8)
+            refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
+        pending = ()
+        if refused is None:
+            if x.is_conj():
+                pending += ("conj",)
+            if x.is_neg():
+                pending += ("neg",)
         return TensorInfo(
             "torch",
             data,
             0,
-            shape,
-            strides if strides is not None else _zeros(shape),
+            tuple(x.shape),
+            strides,
             dtype,
             Device(kind, place.index or 0),
             pending=pending,
             refused=refused,
         )
-
-    @staticmethod
-    def _state(x):
-        """(refused, pending): what the memory of a tensor does not show."""
-        if x.layout is not torch.strided:
-            return f"a {x.layout} tensor is no dense memory: make it so, x.to_dense()", ()
-        if x.requires_grad:
-            return "gradients are tracked and would be cut silently: pass x.detach()", ()
-        if (
-            type(x) is not torch.Tensor
-            and getattr(type(x), "__torch_dispatch__", _NO_DISPATCH) is not _NO_DISPATCH
-        ):
-            return f"{type(x).__name__} wraps other tensors: convert what it wraps", ()
-        pending = ()
-        if x.is_conj():
-            pending += ("conj",)
-        if x.is_neg():
-            pending += ("neg",)
-        return None, pending
 
     def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
         return x.layout is _strided
@@ -160,8 +150,15 @@ class Torch(Library):
         return None
 
 
-def _zeros(shape):
-    return (0,) * len(shape)
+def _no_memory(x):
+    """Why a tensor is not one dense piece of memory, or None."""
+    if x.layout is not torch.strided:
+        return f"a {x.layout} tensor is no dense memory: make it so, x.to_dense()"
+    if type(x) is not torch.Tensor:
+        dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
+        if dispatch is not _NO_DISPATCH:
+            return f"{type(x).__name__} wraps other tensors: convert what it wraps"
+    return None
 
 
 def _first_line(error):

@@ -1,0 +1,339 @@
+"""convert, explain, inspect and contiguous, on NumPy, PyTorch and JAX themselves."""
+
+from __future__ import annotations
+
+import array
+import subprocess
+import sys
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import arraybridge as ab
+
+PAIR = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
+
+
+@pytest.fixture
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def image():
+    return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def make(library, values):
+    if library == "numpy":
+        return values.copy()
+    return torch.from_numpy(values.copy()) if library == "torch" else jax.numpy.asarray(values)
+
+
+def values_of(x):
+    return np.asarray(x)
+
+
+@pytest.mark.parametrize("source", PAIR)
+@pytest.mark.parametrize("target", PAIR)
+@pytest.mark.parametrize("copy", [None, True])
+def test_every_pair(source, target, copy):
+    x = make(source, image())
+    route = ab.explain(x, target, copy=copy)
+    y = ab.convert(x, target, copy=copy)
+    assert isinstance(y, PAIR[target])
+    np.testing.assert_array_equal(values_of(y), image())
+    shared = ab.inspect(x).pointer == ab.inspect(y).pointer
+    assert shared == (route.kind == "view")
+    assert route.nbytes == (0 if shared else 96)
+    if copy:
+        assert not shared
+
+
+@pytest.mark.parametrize("spelling", ["torch", torch])
+def test_the_second_time_is_the_same(spelling):
+    """The first conversion of a pair is planned, later ones may take a library's own door."""
+    x = image()
+    for _ in range(3):
+        y = ab.convert(x, spelling)
+        y[0, 0, 0] += 1
+    assert x[0, 0, 0] == 3
+    # and the door still refuses what the plan refuses
+    x.flags.writeable = False
+    assert ab.convert(x, spelling).data_ptr() != x.ctypes.data
+    with pytest.raises(ab.ConversionError, match="structured"):
+        ab.convert(np.zeros(3, "f4,f4"), spelling)
+    np.testing.assert_array_equal(ab.convert(x[::-1], spelling).numpy(), x[::-1])
+
+
+def test_a_module_names_a_library_too():
+    assert isinstance(ab.convert(image(), jax.numpy), jax.Array)
+
+
+class TestReadOnly:
+    @pytest.mark.parametrize("make_one", [lambda: frozen(image()), lambda: jax.numpy.ones(3)])
+    def test_is_never_made_writable_unawares(self, make_one):
+        x = make_one()
+        for _ in range(2):
+            y = ab.convert(x, "torch")
+            before = values_of(x).copy()
+            y.zero_()
+            np.testing.assert_array_equal(values_of(x), before)
+        with pytest.raises(ab.ConversionError, match="alias_readonly=True"):
+            ab.convert(x, "torch", copy=False)
+        alias = ab.convert(x, "torch", alias_readonly=True)
+        assert alias.data_ptr() == ab.inspect(x).pointer
+
+    def test_is_kept_where_it_can_be(self):
+        assert not ab.convert(jax.numpy.ones(3), "numpy").flags.writeable
+        assert not np.from_dlpack(ab.from_dlpack(frozen(image()))).flags.writeable
+
+
+def frozen(x):
+    x.flags.writeable = False
+    return x
+
+
+class TestTorch:
+    def test_gradients_are_refused(self):
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(2):
+            with pytest.raises(ab.ConversionError, match=r"x\.detach\(\)") as caught:
+                ab.convert(x, "numpy")
+        assert caught.value.route.kind == "refuse"
+        assert ab.convert(x, "torch") is x
+        assert ab.convert(x.detach(), "numpy").tolist() == [1, 1, 1]
+
+    @pytest.mark.parametrize("target", ["numpy", "jax"])
+    def test_conj_and_neg_bits_are_applied(self, target):
+        z = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex64)
+        assert values_of(ab.convert(z.conj(), target)).tolist() == [1 - 2j, 3 + 4j]
+        assert values_of(ab.convert(z.conj().imag, target)).tolist() == [-2, 4]
+        assert ab.explain(z.conj(), target).kind == "kernel"
+        with pytest.raises(ab.ConversionError, match="conjugate bit"):
+            ab.convert(z.conj(), target, copy=False)
+
+    def test_what_is_no_dense_memory_is_refused(self):
+        with pytest.raises(ab.ConversionError, match="to_dense"):
+            ab.convert(torch.eye(3).to_sparse(), "numpy")
+        with pytest.raises(ab.ConversionError, match="vmap"):
+            torch.func.vmap(lambda x: ab.convert(x, "numpy"))(torch.ones(2, 3))
+        with pytest.raises(ab.ConversionError, match="real device"):
+            ab.convert(torch.ones(3, device="meta"), "numpy")
+
+    def test_fake_tensors_have_no_memory(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            fake = mode.from_tensor(torch.ones(3))
+        with pytest.raises(ab.ConversionError, match="FakeTensor wraps"):
+            ab.convert(fake, "numpy")
+
+
+class TestNumPy:
+    def test_big_endian_is_swapped(self):
+        x = np.arange(4, dtype=">i4")
+        assert ab.convert(x, "torch").tolist() == [0, 1, 2, 3]
+        assert ab.convert(x, "numpy") is x
+        with pytest.raises(ab.ConversionError, match="other order"):
+            ab.convert(x, "torch", copy=False)
+
+    @pytest.mark.parametrize(
+        ("x", "remedy"),
+        [
+            (np.zeros(2, "f4,i8"), "fields"),
+            (np.array([None]), "astype"),
+            (np.array(["a"]), "encode"),
+            (np.array(["2020"], "M8[D]"), "view"),
+            (np.ma.masked_array([1.0], [True]), "filled"),
+            (np.ones(2, np.longdouble), "float64"),
+        ],
+    )
+    def test_what_has_no_dlpack_type_is_refused_with_the_remedy(self, x, remedy):
+        with pytest.raises(ab.ConversionError, match=remedy):
+            ab.convert(x, "torch")
+        assert ab.explain(x, "torch").kind == "refuse"
+
+    def test_strides_that_are_no_whole_elements(self):
+        records = np.zeros(3, np.dtype([("a", "i1"), ("b", "<f4")]))
+        records["b"] = [1, 2, 3]
+        assert ab.convert(records["b"], "torch").tolist() == [1, 2, 3]
+        with pytest.raises(ab.ConversionError, match="whole elements"):
+            ab.convert(records["b"], "torch", copy=False)
+
+    @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+    def test_ml_dtypes_go_and_come_back(self, name):
+        x = np.array([0.5, 1, -2], getattr(ml_dtypes, name))
+        y = ab.convert(x, "torch")
+        assert str(y.dtype) == f"torch.{name}"
+        assert y.data_ptr() == x.ctypes.data
+        back = ab.convert(y, "numpy")
+        assert back.dtype == x.dtype
+        assert back.tolist() == x.tolist()
+
+    @pytest.mark.parametrize(
+        "x", [3.0, np.float32(3), memoryview(b"ab"), array.array("d", [1, 2]), bytearray(4)]
+    )
+    def test_scalars_and_buffers(self, x):
+        if isinstance(x, float):
+            with pytest.raises(TypeError, match="float is no array"):
+                ab.convert(x, "torch")
+        else:
+            np.testing.assert_array_equal(ab.convert(x, "torch").numpy(), np.asarray(x))
+
+    def test_a_scalar_outlives_what_it_came_from(self):
+        kept = [ab.convert(np.float64(i), "torch") for i in range(100)]
+        assert [float(x) for x in kept] == list(range(100))
+
+
+class TestJax:
+    def test_64_bits_are_refused_while_x64_is_off(self):
+        x = np.array([2**40, 1])
+        with jax.enable_x64(False), pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            ab.convert(x, "jax")
+        with jax.enable_x64(True):
+            assert ab.convert(x, "jax").tolist() == [2**40, 1]
+
+    def test_layouts(self):
+        x = image()
+        aligned = ab.convert(x, "jax", copy=True)
+        assert ab.inspect(aligned).alignment >= 64
+        t = ab.convert(aligned, "numpy").transpose(2, 0, 1)
+        assert ab.explain(t, "jax").kind == "view"
+        back = ab.convert(ab.convert(t, "jax"), "numpy")
+        np.testing.assert_array_equal(back, t)
+        assert back.strides == t.strides
+        for strided in (x[:, ::2], x[::-1], np.broadcast_to(x[0], (5, 3, 4))):
+            assert ab.explain(strided, "jax").kind == "kernel"
+            np.testing.assert_array_equal(np.asarray(ab.convert(strided, "jax")), strided)
+
+    def test_tracers_keys_and_deleted_arrays_have_no_memory(self):
+        with pytest.raises(ab.ConversionError, match="tracer"):
+            jax.jit(lambda x: ab.convert(x, "numpy"))(jax.numpy.ones(3))
+        with pytest.raises(ab.ConversionError, match="key_data"):
+            ab.convert(jax.random.key(0), "numpy")
+        x = jax.numpy.ones(3)
+        x.delete()
+        with pytest.raises(ab.ConversionError, match="deleted"):
+            ab.convert(x, "torch", alias_readonly=True)
+
+
+class TestProtocols:
+    def test_a_capsule_is_consumed_once(self):
+        x = image()
+        capsule = x.__dlpack__()
+        assert ab.inspect(capsule).shape == (2, 3, 4)
+        assert ab.explain(capsule, "torch").kind in ("view", "kernel")
+        y = ab.convert(capsule, "numpy")
+        assert y.ctypes.data == x.ctypes.data
+        with pytest.raises(BufferError, match="consumed already"):
+            ab.convert(capsule, "numpy")
+
+    def test_the_address_of_a_raw_tensor(self):
+        tensor = ab.dlpack.acquire(image())
+        address = tensor.to_struct()
+        try:
+            raw = address + ab.dlpack.DLManagedTensorVersioned.dl_tensor.offset
+            assert ab.inspect(raw).strides == (12, 4, 1)
+        finally:
+            struct = ab.dlpack.DLManagedTensorVersioned.from_address(address)
+            ab.dlpack.header.DELETER(struct.deleter)(address)
+
+    @pytest.mark.parametrize("x", ["text", object(), [1, 2], None])
+    def test_what_is_no_array(self, x):
+        with pytest.raises(TypeError, match="is no array"):
+            ab.convert(x, "torch")
+
+
+class TestNames:
+    def test_unknown(self):
+        with pytest.raises(ValueError, match="no library 'nonsense'; arraybridge knows array_api"):
+            ab.convert(image(), "nonsense")
+        with pytest.raises(TypeError, match="name of a library"):
+            ab.convert(image(), 3)
+        with pytest.raises(ValueError, match="unknown device 'gpuu'"):
+            ab.convert(image(), "torch", device="gpuu")
+
+    def test_missing(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy", raising=False)
+        with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
+            ab.convert(image(), "cupy")
+
+    def test_nothing_is_imported_before_it_is_named(self):
+        code = (
+            "import sys, numpy, arraybridge as ab; ab.convert(numpy.ones(3)[::-1], 'numpy'); "
+            "ab.inspect(numpy.ones(3)); ab.contiguous(numpy.ones((3, 4)).T); "
+            "print([m for m in ('torch', 'jax', 'numba', 'llvmlite') if m in sys.modules])"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert run.stdout.strip() == "[]", run.stderr
+
+
+class TestContiguous:
+    @pytest.mark.parametrize("library", PAIR)
+    def test_is_itself_or_a_copy(self, library, x64):
+        x = make(library, image())
+        assert ab.contiguous(x) is x
+        if library != "jax":
+            y = ab.contiguous(x.swapaxes(0, 2))
+            assert ab.inspect(y).c_contiguous
+            np.testing.assert_array_equal(values_of(y), image().swapaxes(0, 2))
+
+    @pytest.mark.parametrize("shape", [(3, 4), (300, 400)])
+    def test_out(self, shape):
+        x = np.random.default_rng(0).random(shape).T
+        out = np.zeros((x.shape[0], 2 * x.shape[1]))[:, ::2]
+        assert ab.contiguous(x, out=out) is out
+        np.testing.assert_array_equal(out, x)
+        tensor = torch.zeros(x.shape, dtype=torch.float64)
+        ab.contiguous(x, out=tensor)
+        np.testing.assert_array_equal(tensor.numpy(), x)
+
+    @pytest.mark.parametrize("n", [5, 300])
+    def test_out_may_overlap(self, n):
+        square = np.arange(n * n, dtype=np.float64).reshape(n, n)
+        expected = square.T.copy()
+        ab.contiguous(square.T, out=square)
+        np.testing.assert_array_equal(square, expected)
+
+    def test_out_must_fit(self):
+        x = image()
+        for out, what in [
+            (np.empty((3, 2, 4), "f4"), "shape"),
+            (np.empty(x.shape), "dtype"),
+            (frozen(x.copy()), "read-only"),
+            (torch.zeros(x.shape, requires_grad=True), "gradients"),
+        ]:
+            with pytest.raises(ab.ConversionError, match=what):
+                ab.contiguous(x, out=out)
+
+    def test_gradients_take_the_native_way(self):
+        x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+        y = ab.contiguous(x.T)
+        y.sum().backward()
+        assert x.grad.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+    def test_pending_is_applied(self):
+        assert ab.contiguous(np.arange(3, dtype=">i2")).dtype.isnative
+        assert not ab.contiguous(torch.ones(2, dtype=torch.complex64).conj()).is_conj()
+
+
+@pytest.mark.parametrize("ndim", [0, 1, 8, 32, 64])
+@pytest.mark.parametrize("source", ["numpy", "torch"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_every_rank(ndim, source, target):
+    x = make(source, np.ones((1,) * ndim, np.float32))
+    assert ab.convert(x, target).shape == (1,) * ndim
+
+
+@pytest.mark.parametrize("target", PAIR)
+@pytest.mark.parametrize("source", PAIR)
+def test_nothing_is_something_too(source, target):
+    x = make(source, np.ones((3, 0, 2), np.float32))
+    y = ab.convert(x, target)
+    assert tuple(y.shape) == (3, 0, 2)
+    assert isinstance(y, PAIR[target])
