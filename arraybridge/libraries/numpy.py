@@ -218,8 +218,18 @@ def _from_pyarrow(x):
     return to_numpy(x)
 
 
-def _from_tvm_ffi(x, _from=np.from_dlpack):
-    """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks."""
+def _from_tensorflow(x):
+    """TensorFlow's own read-only view, of a tensor on the CPU."""
+    from .tensorflow import to_numpy
+
+    return to_numpy(x)
+
+
+def _from_versioned(x, _from=np.from_dlpack):
+    """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks.
+
+    For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
+    """
     try:
         return _from(x)
     except (BufferError, RuntimeError):
@@ -231,5 +241,7 @@ LIBRARY.doors = {
     "torch": _from_torch,
     "jax": _from_jax,
     "pyarrow": _from_pyarrow,
-    "tvm_ffi": _from_tvm_ffi,
+    "tensorflow": _from_tensorflow,
+    "tvm_ffi": _from_versioned,
+    "paddle": _from_versioned,
 }

@@ -1,10 +1,13 @@
-"""Apache Arrow, through pyarrow. A conversion to it gives a ``pyarrow.Tensor``: any rank, no negative
-strides, numbers only, read-only or not as the memory is.
+"""Apache Arrow, through pyarrow. A conversion to it gives a ``pyarrow.Tensor``.
 
-Taken are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable. What
-no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text. Booleans
-are packed eight to a byte and chunks lie apart, so both are copied. A ``FixedShapeTensorArray`` is taken
-as the tensor that it means; its own ``to_tensor`` overlooks nulls inside an element.
+That has any rank, numbers only, no negative strides, and is read-only or not as the memory is. It
+takes swapped bytes and booleans for numbers as they stand, so neither is shown to it.
+
+Taken are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable.
+What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
+Booleans are packed eight to a byte and chunks lie apart, so both are copied. A
+``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks nulls
+inside an element.
 """
 
 from __future__ import annotations
@@ -16,9 +19,7 @@ from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
 
-_NAMES = (
-    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
-).split()
+_NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
 _dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}
 _numpy_dtypes = frozenset(np.dtype(name) for name in _NAMES)
 _BOOL, _BOOL_TYPE = DataType.named("bool"), pa.bool_()
@@ -68,13 +69,13 @@ class PyArrow(Library):
             return self.describe(chunks[0] if chunks else x.combine_chunks())
         info = self.describe(chunks[0])
         shape = (len(x), *info.shape[1:])
-        refusals = (self.describe(chunk).refused for chunk in chunks)
+        refused = _nulls(x) or next(filter(None, (self.describe(c).refused for c in chunks)), None)
         return info._replace(
             data=0,
             shape=shape,
             strides=c_strides(shape),
             pending=("chunks", *info.pending),
-            refused=next(filter(None, refusals), None),
+            refused=refused,
         )
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Tensor:
@@ -97,7 +98,8 @@ class PyArrow(Library):
     def copy(self, x: object) -> object | None:
         if isinstance(x, pa.ChunkedArray):
             return x.combine_chunks()
-        return x if isinstance(x, pa.BooleanArray) else None  # immutable, and there is no other form
+        # Packed booleans are immutable, and have no other form here.
+        return x if isinstance(x, pa.BooleanArray) else None
 
 
 def _of_tensor(x):
@@ -159,8 +161,8 @@ def _nulls(x):
     if not count:
         return None
     return (
-        f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor holds: "
-        "pass x.fill_null(value) or x.drop_nulls()"
+        f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor "
+        "holds: pass x.fill_null(value) or x.drop_nulls()"
     )
 
 
@@ -198,7 +200,7 @@ class _Producer:
 
 
 def _from_numpy(x):
-    """Arrow takes bools for bytes and swapped bytes as they are; it refuses negative strides itself.
+    """Arrow's own view, which has NumPy's flag; negative strides it refuses itself.
 
     Where elements of these dtypes are aligned, their strides are whole elements.
     """
@@ -219,7 +221,7 @@ def _from_tvm_ffi(x):
 
 
 def to_numpy(x: object) -> np.ndarray | None:
-    """pyarrow's own view, read-only where the memory is; None where the planned route must decide."""
+    """Arrow's own view, read-only where the memory is; None where the planned route must decide."""
     if isinstance(x, pa.Tensor):
         result = x.to_numpy()
         return result if result.flags.aligned else None

@@ -1,8 +1,8 @@
 """TVM-FFI. Its tensors hold any strides on any device, whatever runs there, as bare descriptions.
 
 They have no flags: read-only is lost, and sub-byte elements are always packed. Its importer takes a
-capsule of either kind as it is, and every dtype; but ``tvm_ffi.dtype`` has no complex numbers, and a
-tensor of them raises a ValueError wherever somebody asks for its dtype.
+capsule of either kind as it is, and every dtype; but ``tvm_ffi.dtype`` has no complex numbers, and
+a tensor of them raises a ValueError wherever somebody asks for its dtype.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TvmFfi(Library):
             ),
             **dict.fromkeys(
                 ("int2", "int4", "uint2", "uint4", *_PACKED[-3:]),
-                "its sub-byte elements are packed, these take a byte each; hand over their uint8 view",
+                "its sub-byte elements are packed, these take a byte each; hand over a uint8 view",
             ),
         },
     )

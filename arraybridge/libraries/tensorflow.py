@@ -1,0 +1,157 @@
+"""TensorFlow. Its import takes a legacy capsule in C order, at 64-byte alignment, and nothing else.
+
+Misaligned data is taken too, and ends the process at the first operation; a capsule that it refuses
+for its device is freed twice, and ``__dlpack__`` of strings ends the process: none of these is ever
+tried. Eager tensors are immutable. What is exported is NumPy's view of one, which has the dtypes of
+ml_dtypes where TensorFlow's own export lacks float8 and int4; its import lacks them as well, so its
+constructor copies them.
+
+A ``tf.Variable`` gives the value that it has now: a later assignment to the variable does not write
+to memory that somebody else refers to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from .numpy import LIBRARY as NUMPY
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128"
+).split()
+_COPIED = frozenset(
+    name
+    for name in (
+        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+        "int2 int4 uint2 uint4 float4_e2m1fn"
+    ).split()
+    if hasattr(tf.dtypes.experimental, name)
+)
+_numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
+    getattr(tf.dtypes.experimental, name) for name in _COPIED
+)
+_plain = frozenset(np.dtype(name) for name in _NAMES if name != "bfloat16")
+_QUANTIZED = frozenset(tf.dtypes.QUANTIZED_DTYPES)
+_ALIGNMENT = 64
+_GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
+_gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
+
+
+class TensorFlow(Library):
+    """TensorFlow."""
+
+    name = "tensorflow"
+    accepts = Accepts(
+        library="tensorflow",
+        tested="2.21.0",
+        dtypes=frozenset(_NAMES) | _COPIED,
+        devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
+        strides="c",
+        alignment=_ALIGNMENT,
+        readonly=True,
+        copied=_COPIED,
+        remedies={"complex32": "view it as pairs of float16 in its own library first"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, (tf.Tensor, tf.Variable, *_COMPOSITE))
+
+    def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
+        x = _eager(x)
+        if not _on_host(x):
+            return TensorInfo.of_tensor(from_capsule(x.__dlpack__()), "tensorflow")
+        return NUMPY.describe(np.asarray(x))._replace(library="tensorflow", readonly=True)
+
+    def export(self, x: tf.Tensor | tf.Variable, stream: int | None = None) -> ManagedTensor:
+        x = _eager(x)
+        if _on_host(x):
+            tensor = NUMPY.export(np.asarray(x))
+        else:
+            tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
+        tensor.readonly = True
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
+        if tensor.dtype.name in _COPIED:
+            return tf.constant(NUMPY.wrap(tensor))
+        capsule = to_capsule(tensor, versioned=False, move=move)
+        return tf.experimental.dlpack.from_dlpack(capsule)
+
+    def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:
+        x = _eager(x)
+        return None if _on_host(x) else tf.raw_ops.DeepCopy(x=x)
+
+    def to_host(self, x: tf.Tensor | tf.Variable) -> np.ndarray:
+        return _eager(x).numpy()
+
+    def to_device(self, x: object, device: Device) -> tf.Tensor:
+        with tf.device("CPU:0" if device.host else f"GPU:{device.id}"):
+            return tf.identity(_eager(x) if isinstance(x, tf.Tensor | tf.Variable) else x)
+
+
+_COMPOSITE = {
+    tf.RaggedTensor: "its rows differ in length: pass x.to_tensor(), which pads them",
+    tf.SparseTensor: "it is no dense memory: pass tf.sparse.to_dense(x)",
+    tf.IndexedSlices: "it is no dense memory: pass tf.convert_to_tensor(x)",
+}
+_EAGER = type(tf.constant(0))
+
+
+def _eager(x):
+    """The eager tensor of numbers that ``x`` is or has as its value."""
+    if isinstance(x, tf.Variable):
+        x = x.value()
+    if not isinstance(x, _EAGER):
+        for kind, remedy in _COMPOSITE.items():
+            if isinstance(x, kind):
+                raise ConversionError(f"{kind.__name__}: {remedy}")
+        raise ConversionError(
+            f"a symbolic tensor ({type(x).__name__}) has no memory: convert outside tf.function, "
+            "or go through tf.py_function"
+        )
+    if x.dtype not in _numbers:
+        raise ConversionError(f"{x.dtype.name} tensors hold no plain numbers: {_remedy(x.dtype)}")
+    return x
+
+
+def _remedy(dtype):
+    if dtype in _QUANTIZED:
+        return f"pass tf.bitcast(x, tf.{dtype.name.replace('q', '', 1)})"
+    if dtype == tf.string:
+        return "decode or parse them first, tf.strings.to_number(x)"
+    return "read what they refer to first"
+
+
+def _on_host(x):
+    return "device:CPU:" in x.device
+
+
+def _from_numpy(x, _from=tf.experimental.dlpack.from_dlpack):
+    """A legacy capsule straight from NumPy, which refuses that for read-only memory."""
+    flags = x.flags
+    if (
+        flags.c_contiguous
+        and flags.writeable
+        and x.dtype in _plain
+        and x.ctypes.data % _ALIGNMENT == 0
+    ):
+        return _from(x.__dlpack__())
+    return None
+
+
+def to_numpy(x: tf.Tensor) -> np.ndarray | None:
+    """The read-only view that TensorFlow keeps; None where the planned route must decide."""
+    if isinstance(x, _EAGER) and _on_host(x):
+        result = np.asarray(x)
+        if result.dtype in _plain and not result.flags.writeable:
+            return result
+    return None
+
+
+LIBRARY = TensorFlow()
+LIBRARY.doors = {"numpy": _from_numpy}
