@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
+from dpctl import SyclDeviceCreationError
 from dpnp.tensor import usm_ndarray
 
 from ..dispatch.library import Library
@@ -58,7 +59,10 @@ class Dpnp(Library):
 
     def export(self, x: dpnp.ndarray, stream: int | None = None) -> ManagedTensor:
         x.sycl_queue.wait()
-        return from_capsule(x.__dlpack__(max_version=(1, 0)))
+        tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
+        # The capsule of an element, x[2, 3], says read-only although the array is not (0.20.0).
+        tensor.readonly = not x.get_array().flags.writable
+        return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> dpnp.ndarray:
         dtype, shape, strides = tensor.dtype, tensor.shape, tensor.strides
@@ -94,7 +98,8 @@ class Dpnp(Library):
             if isinstance(x, dpnp.ndarray):
                 return x.to_device(str(device.id))
             return dpnp.asarray(x, device=str(device.id), copy=True)
-        except (RuntimeError, ValueError) as error:  # no such device, or not this dtype on it
+        except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
+            # There is no such device, or it has no such dtype (float64 on many a GPU).
             raise ConversionError(
                 f"dpnp could not put {x.dtype} on {device}: {_of(error)}"
             ) from error
