@@ -1,9 +1,9 @@
 """Paddle. Strided tensors of up to 9 axes, no read-only ones; uint16 it takes for bfloat16.
 
-Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter of
-a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one and
-not the other. Negative strides are taken and then fail in its operations, so they are copied before
-it, although its own slices have them. The C exchange API skips the guard for gradients.
+Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter
+of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
+and not the other. Negative strides are taken and then fail in its operations, so they are copied
+before it, although its own slices have them. The C exchange API skips the guard for gradients.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ takes swapped bytes and booleans for numbers as they stand, so neither is shown 
 
 Taken are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable.
 What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
-Booleans are packed eight to a byte and chunks lie apart, so both are copied. A
-``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks nulls
-inside an element.
+Booleans are packed eight to a byte and chunks lie apart, so both are copied.
+A ``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks
+nulls inside an element.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _of_tensor(x):
             pending = ("fraction",)
     elif len(shape) > 1:
         steps = tuple(stride // itemsize for stride in strides)  # C order or Fortran's
-    data = pa.py_buffer(x).address
+    data = pa.py_buffer(x).address if x.size else 0  # which ends the process for a NULL pointer
     return TensorInfo(
         "pyarrow", data, 0, shape, steps, dtype, CPU, not x.is_mutable, pending=pending
     )

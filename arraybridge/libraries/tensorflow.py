@@ -65,12 +65,12 @@ class TensorFlow(Library):
         x = _eager(x)
         if not _on_host(x):
             return TensorInfo.of_tensor(from_capsule(x.__dlpack__()), "tensorflow")
-        return NUMPY.describe(np.asarray(x))._replace(library="tensorflow", readonly=True)
+        return NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
 
     def export(self, x: tf.Tensor | tf.Variable, stream: int | None = None) -> ManagedTensor:
         x = _eager(x)
         if _on_host(x):
-            tensor = NUMPY.export(np.asarray(x))
+            tensor = NUMPY.export(_view(x))
         else:
             tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
         tensor.readonly = True
@@ -127,6 +127,13 @@ def _remedy(dtype):
     return "read what they refer to first"
 
 
+def _view(x):
+    """NumPy's view of an eager tensor on the CPU, writable where NumPy has no such dtype itself."""
+    if x.ndim:
+        return np.asarray(x)
+    return np.asarray(tf.reshape(x, [1])).reshape(())  # of a bfloat16 scalar there is no array
+
+
 def _on_host(x):
     return "device:CPU:" in x.device
 
@@ -147,7 +154,7 @@ def _from_numpy(x, _from=tf.experimental.dlpack.from_dlpack):
 def to_numpy(x: tf.Tensor) -> np.ndarray | None:
     """The read-only view that TensorFlow keeps; None where the planned route must decide."""
     if isinstance(x, _EAGER) and _on_host(x):
-        result = np.asarray(x)
+        result = _view(x)
         if result.dtype in _plain and not result.flags.writeable:
             return result
     return None
