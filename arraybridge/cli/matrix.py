@@ -76,11 +76,12 @@ def installed() -> list[str]:
     return [
         name
         for name, module in LIBRARIES.items()
-        if (gpu or name not in NEED_CUDA) and _importable(module)
+        if (gpu or name not in NEED_CUDA) and importable(module)
     ]
 
 
-def _importable(module: str) -> bool:
+def importable(module: str) -> bool:
+    """Whether a module is there to be imported; only its parents are."""
     try:
         return find_spec(module) is not None
     except ImportError:
@@ -204,7 +205,7 @@ class _Child:
                 stdout=noise,
                 stderr=noise,
                 pass_fds=[write],
-                env=_environment(),
+                env=environment(),
             )
             os.close(write)
             try:
@@ -270,7 +271,7 @@ class _Child:
         )
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment of the children: what the libraries want, and this package on the path."""
     environ = dict(os.environ)
     coexist.prepare(environ)
@@ -291,25 +292,18 @@ def failures(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Installed versions by distribution, without importing anything."""
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+    """Versions of Python, arraybridge and libraries, by their metadata: nothing is imported."""
+    from importlib.metadata import packages_distributions, version
+
+    from .. import __version__
 
     known = packages_distributions()
-    found = {"python": sys.version.split()[0], "arraybridge": _own_version()}
+    found = {"python": sys.version.split()[0], "arraybridge": __version__}
     for name in libraries:
-        for distribution in known.get(LIBRARIES.get(name, name).partition(".")[0], []):
-            try:
-                found[name] = version(distribution)
-                break
-            except PackageNotFoundError:
-                continue
+        distributions = known.get(LIBRARIES.get(name, name).partition(".")[0])
+        if distributions:
+            found[name] = version(distributions[0])
     return found
-
-
-def _own_version() -> str:
-    import arraybridge
-
-    return arraybridge.__version__
 
 
 def as_json(cells: list[Cell], libraries: list[str], seconds: float) -> str:
