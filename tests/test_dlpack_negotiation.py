@@ -262,7 +262,7 @@ def test_a_type_error_from_inside_is_the_producers_own(signature, message):
 
 def test_a_type_error_from_inside_after_a_retry():
     producer = make("stream=None", body="raise TypeError('unexpected keyword: mine')")(Managed())
-    with pytest.raises(TypeError, match="^unexpected keyword: mine$"):
+    with pytest.raises(TypeError, match=r"^unexpected keyword: mine$"):
         acquire(producer)
     assert len(producer.asked) == 1
 
@@ -270,7 +270,7 @@ def test_a_type_error_from_inside_after_a_retry():
 @pytest.mark.parametrize("error", [BufferError, ValueError, RuntimeError, KeyboardInterrupt])
 def test_other_errors_are_the_producers_own(error):
     producer = make("**rest", body=f"raise {error.__name__}('mine')")(Managed())
-    with pytest.raises(error, match="^'?mine'?$"):
+    with pytest.raises(error, match=r"^'?mine'?$"):
         acquire(producer)
     assert len(producer.asked) == 1
 
@@ -386,7 +386,7 @@ def test_a_device_method_that_fails_is_the_producers_own():
         def __dlpack_device__(self):
             raise RuntimeError("no driver")
 
-    with pytest.raises(RuntimeError, match="^no driver$"):
+    with pytest.raises(RuntimeError, match=r"^no driver$"):
         acquire(Broken(Managed()))
 
 
@@ -411,7 +411,9 @@ def test_a_bare_capsule_is_consumed_once(versioned):
     tensor = acquire(capsule)
     assert capsule_name(capsule) == b"used_" + managed.name
     for read in (acquire, dlpack.from_capsule, dlpack.peek):
-        with pytest.raises(dlpack.ConsumedCapsuleError, match="consumed already.*__dlpack__ again"):
+        with pytest.raises(
+            dlpack.ConsumedCapsuleError, match=r"consumed already.*__dlpack__ again"
+        ):
             read(capsule)
     del capsule
     assert managed.deleted == 0
@@ -560,7 +562,7 @@ def test_a_table_without_a_function_that_must_be(missing):
 @pytest.mark.parametrize("error", [BufferError, TypeError, KeyboardInterrupt])
 @pytest.mark.parametrize("method", ["acquire", "borrow"])
 def test_the_error_of_the_c_function_propagates(method, error):
-    # A Python callback cannot leave an exception behind. PyObject_IsTrue can, and it is called as the
+    # A Python callback cannot leave an exception behind. PyObject_IsTrue can, and is called as the
     # functions of the table are: the object first, -1 for failure.
     is_true = address_of(ctypes.pythonapi.PyObject_IsTrue)
     cls = offering(
@@ -575,7 +577,7 @@ def test_the_error_of_the_c_function_propagates(method, error):
         raise error("mine")
 
     cls.__bool__ = fail
-    with pytest.raises(error, match="^mine$"):
+    with pytest.raises(error, match=r"^mine$"):
         getattr(exchange_api(cls), method)(cls())
 
 

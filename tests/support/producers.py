@@ -7,6 +7,7 @@ their deleters.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from ctypes import c_char_p, c_int64, c_void_p, py_object
 
 from arraybridge.dlpack import DLManagedTensor, DLManagedTensorVersioned
@@ -26,12 +27,17 @@ _is_valid = _c("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_char_p)
 _pointer = _c("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
 _names: dict[bytes, ctypes.Array] = {}  # a capsule's name must outlive it
-_managed: dict[int, Managed] = {}  # by address, until the deleter has run
+_live: dict[int, Managed] = {}  # by address, until the deleter has run
+_deleted: weakref.WeakValueDictionary[int, Managed] = weakref.WeakValueDictionary()
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
 def _deleter(address):
-    _managed[address].deleted += 1
+    managed = _live.pop(address, None)
+    if managed is None:
+        managed = _deleted[address]  # called once too often
+    _deleted[address] = managed
+    managed.deleted += 1
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
@@ -116,7 +122,8 @@ class Managed:
         if versioned:
             self.struct.version.major, self.struct.version.minor = version
             self.struct.flags = flags
-        _managed[self.address] = self
+        if deleter:
+            _live[self.address] = self
 
     @property
     def address(self) -> int:
