@@ -52,9 +52,9 @@ def adopt(x: object) -> tuple[object, Library]:
         api = exchange_api(type(x))
         return (acquire(x) if api is None else api.acquire(x)), LIBRARY
     if hasattr(x, "__cuda_array_interface__"):
-        from .cuda_array_interface import tensor_of
+        from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
 
-        return tensor_of(x), LIBRARY
+        return x, CUDA_ARRAY_INTERFACE
     if hasattr(x, "__array_interface__") or _is_buffer(x):
         import numpy as np
 
