@@ -81,9 +81,9 @@ def show(*, as_json: bool = False) -> int:
         "read-only",
         "dtypes",
         title="What each library accepts",
-        caption="What it does not accept as a view is copied; a dtype that it lacks is refused; JAX as "
-        "it is by default, with x64 off. 'tested' is the version that the record was measured on, "
-        "where that is another.",
+        caption="What it does not accept as a view is copied, a dtype that it lacks refused. JAX "
+        "is shown with x64 off, its default. 'tested' is the version that the record was "
+        "measured on, where that is another.",
         caption_justify="left",
     )
     for name, record in found["libraries"].items():

@@ -62,6 +62,11 @@ def reference(case: Case) -> np.ndarray:
     return np.array(x, order="C")
 
 
+def overwrite(x: Any, shape: tuple[int, ...], place: int) -> None:
+    """Write the last element of an array over the one at a flat place."""
+    x[tuple(int(i) for i in np.unravel_index(place, shape))] = x[(-1,) * len(shape)]
+
+
 def raw(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> np.ndarray:
     """A copy of host memory by address, element by element; strides in elements."""
     kind = numpy_dtype(dtype)
@@ -171,12 +176,12 @@ class Native:
         """Whether the library keeps its users from writing to an array."""
         return self.immutable
 
-    def write(self, x: Any) -> bool:
-        """Write the last element over the first; False where that cannot be done."""
+    def write(self, x: Any, place: int) -> bool:
+        """Write the last element over the one at a flat place; False where that cannot be done."""
         if self.readonly(x):
             return False
         try:
-            x[(0,) * x.ndim] = x[(-1,) * x.ndim]
+            overwrite(x, self.shape(x), place)
         except Exception:
             return False
         return True
@@ -287,10 +292,10 @@ class Strict(Ndarrays):
     def readonly(self, x):
         return not x._array.flags.writeable
 
-    def write(self, x):
+    def write(self, x, place):
         if self.readonly(x):
             return False
-        x._array[(0,) * x.ndim] = x._array[(-1,) * x.ndim]
+        overwrite(x._array, x.shape, place)
         return True
 
     def step_index(self, x, index):

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from .native import InexpressibleError, Native, Ndarrays, NumPy, Views, aligned, numpy_dtype, raw
+from .native import (
+    InexpressibleError,
+    Native,
+    Ndarrays,
+    NumPy,
+    Views,
+    aligned,
+    native,
+    numpy_dtype,
+    overwrite,
+    raw,
+)
 
 
 class Torch(Views, Native):
@@ -87,7 +98,6 @@ class Arrow(Native):
     """Arrow tensors, and arrays for the cases that ask for them."""
 
     name = "pyarrow"
-    immutable = True
     _names = {"halffloat": "float16", "float": "float32", "double": "float64"}  # noqa: RUF012
 
     def make(self, values):
@@ -119,6 +129,15 @@ class Arrow(Native):
             return None
         return x.buffers()[1].address + x.offset * x.type.bit_width // 8
 
+    def readonly(self, x):
+        return not (isinstance(x, self.xp.Tensor) and x.is_mutable)
+
+    def write(self, x, place):
+        if self.readonly(x):
+            return False
+        overwrite(x.to_numpy(), x.shape, place)
+        return True
+
     def _again(self, x, view):
         try:
             return self.xp.Tensor.from_numpy(view)
@@ -140,7 +159,9 @@ class Arrow(Native):
         return self._again(x, Ndarrays.step_strided(self, x.to_numpy(), shape, strides))
 
     def step_readonly(self, x):
-        return x
+        view = x.to_numpy().view()
+        view.flags.writeable = False
+        return self._again(x, view)
 
     def make_arrow(self, values):
         return self.xp.array(values)
@@ -181,6 +202,8 @@ class TvmFfi(Native):
         return self._take(Torch().load().make(values))
 
     def values(self, x):
+        if x.device.type != "cpu":  # dpnp's memory; OpenCL's CPU device has it on the host
+            native("dpnp").xp.empty(1).sycl_queue.wait()
         return raw(x.data_ptr(), self.shape(x), tuple(x.strides), self.dtype(x))
 
     def dtype(self, x):
@@ -189,5 +212,5 @@ class TvmFfi(Native):
     def pointer(self, x):
         return x.data_ptr()
 
-    def write(self, x):
+    def write(self, x, place):
         return False  # it has no way to
