@@ -5,6 +5,9 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import compact_copy, in_bytes
 from .dispatch.library import Library, library_named, on_registration
@@ -32,12 +35,12 @@ class Array:
 
     __slots__ = ("__weakref__", "_library", "_native")
 
-    def __init__(self, native: object, library: Library) -> None:
+    def __init__(self, native: Any, library: Library) -> None:
         self._native = native
         self._library = library
 
     @property
-    def native(self) -> object:
+    def native(self) -> Any:
         """The library's own array; None where there is only memory (a capsule, a pointer)."""
         return None if self._library is PROTOCOL else self._native
 
@@ -99,7 +102,7 @@ class Array:
         device: object = None,
         copy: bool | None = None,
         alias_readonly: bool = False,
-    ) -> object:
+    ) -> Any:
         """The native array of a library, as :func:`arraybridge.convert` makes it.
 
         Without ``library`` an Array of the same library on ``device``.
@@ -108,7 +111,7 @@ class Array:
             return convert(self, library, device=device, copy=copy, alias_readonly=alias_readonly)
         return from_dlpack(self, device=device, copy=copy)
 
-    def __arraybridge__(self) -> tuple[object, Library]:
+    def __arraybridge__(self) -> tuple[Any, Library]:
         """(what this stands for, its library): how the rest of arraybridge looks inside."""
         return self._native, self._library
 
@@ -184,7 +187,7 @@ class Array:
             raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
         return _capsule(own, library, stream, versioned)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> object:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The NumPy array on the same memory; see ``numpy.asarray``."""
         result = convert(self, "numpy", copy=copy)
         if dtype is None or result.dtype == dtype:
@@ -254,11 +257,12 @@ def _check_stream(stream, device):
         )
 
 
-_known: dict[type, tuple[Library, object]] = {}  # array type -> its library, its quick check
+# Array types that were adopted before: the library, and its quick check.
+_known: dict[type, tuple[Library, Callable[[Any], bool]]] = {}
 on_registration(_known.clear)
 
 
-def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
     """An :class:`Array` on anything that speaks DLPack.
 
     Parameters

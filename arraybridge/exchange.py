@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for
 from .dispatch.library import library_named, on_registration
@@ -13,19 +16,19 @@ from .libraries.protocol import adopt
 
 # Zero-copy doors that have opened before: target (as the caller spells it) -> array type ->
 # function.
-_doors: dict[object, dict[type, object]] = {}
+_doors: dict[object, dict[type, Callable[[Any], Any]]] = {}
 on_registration(_doors.clear)
 
 
 def convert(
-    x: object,
+    x: Any,
     /,
     to: object,
     *,
     device: object = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
-) -> object:
+) -> Any:
     """The array of library ``to`` with the elements of ``x``.
 
     Parameters
@@ -76,14 +79,13 @@ def convert(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
     result = execute(x, source, target, route, info)
-    door = target.doors.get(source.name)
-    if door is not None:
-        _doors.setdefault(to, {})[type(x)] = door
+    if source.name in target.doors:
+        _doors.setdefault(to, {})[type(x)] = target.doors[source.name]
     return result
 
 
 def explain(
-    x: object,
+    x: Any,
     /,
     to: object,
     *,
@@ -107,7 +109,7 @@ def explain(
     )[0]
 
 
-def inspect(x: object) -> TensorInfo:
+def inspect(x: Any) -> TensorInfo:
     """What ``x`` is, without touching its data or needing its device's runtime.
 
     Parameters
@@ -129,7 +131,7 @@ def inspect(x: object) -> TensorInfo:
     return library.describe(x)
 
 
-def contiguous(x: object, /, *, out: object = None) -> object:
+def contiguous(x: Any, /, *, out: Any = None) -> Any:
     """The C-contiguous array with the elements of ``x``, in the library of ``x``.
 
     Parameters

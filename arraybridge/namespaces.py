@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .dispatch.library import library_of_type
 from .exchange import convert, inspect
 
 _SCALARS = (bool, int, float, complex, type(None))
-_namespaces: dict[type, object] = {}
+_namespaces: dict[type, Any] = {}
 
 
-def namespace(*xs: object, api_version: str | None = None) -> object:
+def namespace(*xs: Any, api_version: str | None = None) -> Any:
     """The array-API namespace of native arrays, cached by type.
 
     Parameters
@@ -38,7 +40,7 @@ def namespace(*xs: object, api_version: str | None = None) -> object:
 
 
 def _namespace_of(xs, api_version):
-    found = {}
+    found: dict[int, tuple[Any, type]] = {}
     for x in xs:
         if not isinstance(x, _SCALARS):
             xp = _namespaces.get(type(x)) if api_version is None else None
@@ -79,7 +81,7 @@ def _look_up(x, api_version):
     return xp
 
 
-def unify(*xs: object, like: object = None) -> tuple[object, ...]:
+def unify(*xs: Any, like: Any = None) -> tuple[Any, ...]:
     """``(xp, x1, x2, ...)``: every array in one library and on one device.
 
     Parameters

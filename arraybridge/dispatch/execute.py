@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..dlpack import Device
 from .kernel import compact_copy, kernel_for
-from .library import Library
+from .library import Library, library_named, library_of_type
 from .plan import plan
 from .records import ConversionError, Route, TensorInfo
 
@@ -17,7 +17,7 @@ def route_between(
     device: Device | None = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
-) -> tuple[Route, TensorInfo | None]:
+) -> tuple[Route, TensorInfo]:
     """The route of ``x`` from one library to another, and what ``x`` is."""
     if source is target and not copy:
         # The array itself is the view: no property of its memory matters.
@@ -108,16 +108,13 @@ def _transferred(x, source, target, route, info):
         raise ConversionError(
             f"no direct way from {info.device} to {place}: go through device='cpu' first", route
         )
-    from .library import library_named
-
     numpy = library_named("numpy")
     host = x if source is numpy else _arrive(x, numpy)
     return target.to_device(host, place)
 
 
 def _arrive(x, target):
-    from .library import library_of_type
-
     source = library_of_type(type(x))
+    assert source is not None, f"{type(x).__name__} came from a transfer, and is no known array"
     route, info = route_between(x, source, target)
     return execute(x, source, target, route, info)

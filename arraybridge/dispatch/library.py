@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
 from .records import Accepts, ConversionError, TensorInfo
@@ -51,7 +52,7 @@ class Library:
 
     name: str = ""
     exports_description: bool = False
-    doors: dict[str, Callable[[object], object | None]] = {}  # noqa: RUF012 - class data
+    doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data
 
     @property
     def accepts(self) -> Accepts:

@@ -68,10 +68,11 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
             return here, ""
         if here.host and CPU.type in accepts.devices:
             return CPU, f"{here} is host memory"
-        there = CPU if CPU.type in accepts.devices else Device(min(accepts.devices, default=CPU.type))
+        kinds = accepts.devices
+        there = CPU if CPU.type in kinds or not kinds else Device(min(kinds))
         return None, (
-            f"the array is on {here}, which {accepts.library} cannot address: pass device='{there}' "
-            "to ask for a copy to that device"
+            f"the array is on {here}, which {accepts.library} cannot address: pass "
+            f"device='{there}' to ask for a copy to that device"
         )
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))

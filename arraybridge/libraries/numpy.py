@@ -1,10 +1,11 @@
-"""NumPy. Its door is the array interface: all strides, any alignment, read-only kept, no DLPack
-limits.
+"""NumPy: its door is the array interface, which takes all strides and keeps read-only.
 
 bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,7 @@ class NumPy(Library):
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return x
 
-    def to_device(self, x: object, device: Device) -> np.ndarray:
+    def to_device(self, x: Any, device: Device) -> np.ndarray:
         return x
 
 
