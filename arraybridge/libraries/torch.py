@@ -90,7 +90,7 @@ class Torch(Library):
         if dtype is None:
             dtype = DataType(3, 8)
             refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
-        pending = ()
+        pending: tuple[str, ...] = ()
         if refused is None:
             if x.is_conj():
                 pending += ("conj",)
