@@ -74,8 +74,11 @@ class CuPy(Library):
     def _place(x):
         if _HIP:
             return Device(DeviceType.ROCM, x.data.device_id)
-        # Managed memory is told from other memory by the runtime, which CuPy asks for this.
-        return Device.parse(tuple(map(int, x.__dlpack_device__())))
+        try:
+            # Managed memory is told from other memory by the runtime, which CuPy asks for this.
+            return Device.parse(tuple(map(int, x.__dlpack_device__())))
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver here: a description still holds
+            return Device(DeviceType.CUDA, x.data.device_id)
 
     def export(self, x: cupy.ndarray, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
