@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
 import weakref
 
@@ -67,7 +66,6 @@ class TestEverySource:
                 continue  # it refuses read-only tensors
             y = consume(x)
             del x
-            gc.collect()
             values = y.to_numpy() if isinstance(y, pyarrow.Tensor) else y
             if consume is tvm_ffi.from_dlpack:
                 values = np.from_dlpack(y)
@@ -205,7 +203,6 @@ class TestFromPointer:
         while views:
             assert watched() is not None
             views.pop()
-            gc.collect()
         assert watched() is None
 
     @pytest.mark.parametrize("consume", [None, np.asarray, torch.from_dlpack, np.from_dlpack])
@@ -217,10 +214,8 @@ class TestFromPointer:
         )
         view = consume(x) if consume else None
         del x
-        gc.collect()
         assert released == ([] if consume else [ctypes.addressof(memory)])
         del view
-        gc.collect()
         assert released == [ctypes.addressof(memory)]
 
     def test_bad_memory_stays_the_callers(self):
