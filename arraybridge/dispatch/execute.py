@@ -101,7 +101,8 @@ def _transferred(x, source, target, route, info):
         return _arrive(on_host, target)
     if info.pending:
         x = source.resolve(x)
-    if source is target or place.type in source.accepts.devices:
+    moves = type(source).to_device is not Library.to_device  # TVM-FFI holds any device, moves none
+    if source is target or (moves and place.type in source.accepts.devices):
         moved = source.to_device(x, place)
         return moved if source is target else _arrive(moved, target)
     if not info.device.host:
