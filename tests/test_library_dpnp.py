@@ -168,6 +168,9 @@ def test_tvm_ffi_carries_it_there_and_back() -> None:
     z = ab.convert(y, "dpnp")
     z[0, 0] = 99
     assert float(x[0, 0]) == 99
+    array = np.arange(3.0)
+    moved = ab.convert(ab.convert(array, "tvm_ffi"), "dpnp", device="oneapi:0")
+    assert same(moved.asnumpy(), array)
 
 
 def test_a_device_that_is_not_there() -> None:

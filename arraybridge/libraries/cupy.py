@@ -24,6 +24,8 @@ _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
     "complex128"
 ).split()
+if int(cupy.__version__.partition(".")[0]) >= 14:
+    _NAMES.append("bfloat16")
 _HIP = bool(cupy.cuda.runtime.is_hip)
 _DEVICES = (
     frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
@@ -38,10 +40,10 @@ class CuPy(Library):
     name = "cupy"
     accepts = Accepts(
         library="cupy",
-        tested="13.6.0",
+        tested="14.2.0",  # without a device: what it builds, not what it computes
         dtypes=frozenset(_NAMES),
         devices=_DEVICES,
-        remedies={"bfloat16": "hand over its bits as uint16"},
+        remedies={"bfloat16": "CuPy has it from version 14 on; hand over its bits as uint16"},
     )
 
     def owns(self, array_type: type) -> bool:
