@@ -28,6 +28,8 @@ def _devices():
 
 
 class ArrayAPIStrict(Library):
+    """The strict array, on the CPU or on one of the devices that only stand for one."""
+
     name = "array_api_strict"
     exports_description = True
     accepts = Accepts(

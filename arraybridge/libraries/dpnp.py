@@ -26,6 +26,8 @@ _ONEAPI = DeviceType.ONEAPI
 
 
 class Dpnp(Library):
+    """``dpnp.ndarray`` on SYCL devices."""
+
     name = "dpnp"
     accepts = Accepts(
         library="dpnp",

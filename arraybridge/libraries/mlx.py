@@ -28,6 +28,8 @@ _BFLOAT16, _UINT16 = DataType.named("bfloat16"), DataType.named("uint16")
 
 
 class MLX(Library):
+    """``mx.array``."""
+
     name = "mlx"
     accepts = Accepts(
         library="mlx",

@@ -11,6 +11,7 @@ own, and what is differentiated are the kernels that a ``wp.Tape`` saw, not the 
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from ..dispatch.kernel import in_bytes
@@ -53,6 +54,8 @@ def _devices() -> frozenset[DeviceType]:
 
 
 class Warp(Library):
+    """``wp.array`` on the CPU and on CUDA devices."""
+
     name = "warp"
     exports_description = True
     accepts = Accepts(
@@ -185,4 +188,34 @@ def _place(x):
     return CPU if x.device.is_cpu else Device(DeviceType.CUDA, x.device.ordinal)
 
 
+# The dtypes that NumPy has as well, under the same names: its bool is also one byte.
+_numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _NAMES if name != "bfloat16"}
+_in_numpy = frozenset(_numpy_dtypes.values())
+
+
+def _from_numpy(x):
+    """``wp.array`` shares with ``copy=False``; it does not look at read-only and axes."""
+    flags = x.flags
+    if (
+        type(x) is np.ndarray
+        and flags.c_contiguous
+        and flags.writeable
+        and 1 <= x.ndim <= 4
+        and 0 < x.nbytes <= _LARGEST
+    ):
+        kind = _numpy_dtypes.get(x.dtype)
+        if kind is not None:
+            return wp.array(x, dtype=kind, copy=False, device="cpu")
+    return None
+
+
+def _to_numpy(x):
+    """``array.numpy`` shares on the CPU; where every dtype but bfloat16 is plain."""
+    if type(x) is wp.array and x.dtype in _in_numpy and x.device is not None and x.device.is_cpu:
+        return x.numpy()
+    return None
+
+
 LIBRARY = Warp()
+LIBRARY.doors = {"numpy": _from_numpy}
+NUMPY.doors["warp"] = _to_numpy
