@@ -5,11 +5,13 @@ from __future__ import annotations
 import array_api_strict as xp
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import arraybridge as ab
 from arraybridge.libraries.array_api_strict import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
+from .support.strategies import strided_arrays
 
 
 @pytest.mark.parametrize("layout", layouts())
@@ -23,6 +25,16 @@ def test_every_layout_is_a_view_both_ways(layout: str) -> None:
         assert same(back, array)
         if array.size:
             assert np.shares_memory(back, array)
+
+
+@given(strided_arrays())
+@settings(max_examples=150, deadline=None)
+def test_any_strided_memory(array: np.ndarray) -> None:
+    x = ab.convert(array, "array_api_strict", copy=False)
+    back = ab.convert(x, "numpy", copy=False)
+    assert same(back, array)
+    assert back.flags.writeable == array.flags.writeable
+    assert back.ctypes.data == array.ctypes.data or not array.size
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from arraybridge.cli import coexist
 
@@ -17,9 +18,11 @@ if not dpctl.get_num_devices():
 
 import arraybridge as ab  # noqa: E402
 from arraybridge import dlpack  # noqa: E402
+from arraybridge.layout import span  # noqa: E402
 from arraybridge.libraries.dpnp import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
+from .support.strategies import strided_arrays  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
@@ -60,6 +63,35 @@ def test_transfer_of_every_layout(layout: str) -> None:
     assert same(back, array)
     x[...] = 0
     assert same(back, array)
+
+
+@given(strided_arrays([np.dtype(n) for n in NUMBERS]))
+@settings(max_examples=100, deadline=None)
+def test_any_strided_memory(array: np.ndarray) -> None:
+    x = ab.convert(array, "dpnp", device="oneapi:0")
+    assert same(ab.convert(x, "numpy", device="cpu"), array)
+
+
+@given(strided_arrays(["f4", "c16", "u1"], unaligned=False, readonly=False, max_dims=4))
+@settings(max_examples=100, deadline=None)
+def test_any_strides_on_the_device(array: np.ndarray) -> None:
+    """The same strides over a block on the device, wrapped and exported again."""
+    low, high = span(array.shape, array.strides, array.itemsize)
+    size = max((high - low) // array.itemsize, 1)
+    block = dpnp.arange(size, dtype="f4").astype(array.dtype)
+    layout = dlpack.ManagedTensor.adopt(
+        ab.inspect(block).pointer - low,
+        array.shape,
+        ab.inspect(array).dtype,
+        owner=block,
+        device=ab.Device(14),
+        strides=ab.inspect(array).strides,
+    )
+    x = ab.convert(layout, "dpnp", copy=False)
+    host = np.arange(size).astype(array.dtype)
+    expected = np.ndarray(array.shape, array.dtype, host, -low, array.strides)
+    assert same(np.asarray(x.asnumpy()), expected)
+    assert same(ab.convert(LIBRARY.export(x), "dpnp").asnumpy() + 0, expected + 0)
 
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16"])

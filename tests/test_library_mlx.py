@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 mx = pytest.importorskip("mlx.core", exc_type=ImportError)
 
@@ -11,6 +12,7 @@ import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.mlx import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
+from .support.strategies import strided_arrays  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
@@ -27,6 +29,15 @@ def test_every_layout_is_copied_in_and_viewed_out(layout: str, dtype: str) -> No
         assert not np.shares_memory(back, array)
     with pytest.raises(ab.ConversionError, match="mlx copies whatever it imports"):
         ab.convert(array, "mlx", copy=False)
+
+
+@given(strided_arrays([np.dtype(n) for n in NUMBERS[:13]]))
+@settings(max_examples=150, deadline=None)
+def test_any_strided_memory(array: np.ndarray) -> None:
+    x = ab.convert(array, "mlx")
+    back = ab.convert(x, "numpy", copy=False)
+    assert same(back, array)
+    assert not np.shares_memory(back, array)
 
 
 def test_its_own_importer_still_copies() -> None:

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 wp = pytest.importorskip("warp", exc_type=ImportError)
 
@@ -16,6 +17,7 @@ import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.warp import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
+from .support.strategies import strided_arrays  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
@@ -36,6 +38,20 @@ def test_every_layout_is_a_view_both_ways(layout: str) -> None:
         assert same(back, array)
         if array.size:
             assert np.shares_memory(back, array)
+
+
+@given(strided_arrays([np.dtype(n) for n in NUMBERS[:12]], max_dims=4))
+@settings(max_examples=150, deadline=None)
+def test_any_strided_memory(array: np.ndarray) -> None:
+    route = ab.explain(array, "warp")
+    if not array.ndim:
+        assert route.kind == "refuse"
+        return
+    assert route.kind == ("view" if array.flags.writeable else "kernel")
+    x = ab.convert(array, "warp")
+    assert same(x.numpy(), array)
+    assert same(ab.convert(x, "numpy", copy=False), array)
+    assert not array.size or (x.ptr == array.ctypes.data) == (route.kind == "view")
 
 
 @pytest.mark.parametrize("layout", ["stepped", "negative", "broadcast", "permuted", "unaligned"])

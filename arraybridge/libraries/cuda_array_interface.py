@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ LIBRARY = CudaArrayInterface()
 
 
 def tensor_of(
-    x: object, interface: Mapping[str, object] | None = None, device: Device | None = None
+    x: object, interface: Mapping[str, Any] | None = None, device: Device | None = None
 ) -> ManagedTensor:
     """The owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
 
@@ -79,7 +80,7 @@ def tensor_of(
     kind = type(x).__name__
     try:
         version, shape, typestr = interface["version"], interface["shape"], interface["typestr"]
-        pointer, readonly = interface["data"]  # type: ignore[misc]
+        pointer, readonly = interface["data"]
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedTensorError(
             f"{kind}.__cuda_array_interface__ lacks, or has in another form: {error}; expected "
@@ -225,8 +226,8 @@ def order(producer: int | None, consumer: int | None) -> None:
     Parameters
     ----------
     producer, consumer : int or None
-        CUDA streams (1: legacy default, 2: per-thread default, else handles); None for the producer:
-        there is nothing to wait for; None or -1 for the consumer: it does not want to wait.
+        CUDA streams (1: legacy default, 2: per-thread default, else handles). None for the
+        producer: there is nothing to wait for. None or -1 for the consumer: it does not want to.
 
     Raises
     ------
@@ -243,9 +244,7 @@ def order(producer: int | None, consumer: int | None) -> None:
     def call(name, *arguments):
         code = getattr(cuda, name)(*arguments)
         if code:
-            raise ConversionError(
-                f"the CUDA driver could not order streams: {name} gave {code}"
-            )
+            raise ConversionError(f"the CUDA driver cannot order streams: {name} gave {code}")
 
     call("cuStreamGetCtx", ctypes.c_void_p(producer), ctypes.byref(context))
     call("cuCtxPushCurrent_v2", context)

@@ -42,6 +42,8 @@ class Dpnp(Library):
 
     def describe(self, x: dpnp.ndarray) -> TensorInfo:
         array = x.get_array()
+        dtype = dlpack_dtype(np.dtype(array.dtype))
+        assert dtype is not None, f"dpnp {dpnp.__version__} has the new dtype {array.dtype}"
         device, refused = Device(_ONEAPI), None
         try:
             device = Device.parse(x.__dlpack_device__())
@@ -53,7 +55,7 @@ class Dpnp(Library):
             0,
             array.shape,
             array.strides,
-            dlpack_dtype(np.dtype(array.dtype)),
+            dtype,
             device,
             readonly=not array.flags.writable,
             refused=refused,

@@ -165,8 +165,8 @@ def _flat(x):
     shape, strides = x.shape, x.strides
     if hasattr(kind, "_wp_scalar_type_"):
         kind, inner = kind._wp_scalar_type_, kind._shape_
-        dtype = _dlpack_dtypes.get(kind, _HANDLE)
-        shape, strides = shape + inner, strides + c_strides(inner, dtype.itemsize)
+        itemsize = _dlpack_dtypes.get(kind, _HANDLE).itemsize
+        shape, strides = shape + inner, strides + c_strides(inner, itemsize)
     dtype = _dlpack_dtypes.get(kind)
     if dtype is not None:
         return dtype, shape, strides, None
