@@ -93,7 +93,8 @@ class Pair:
             return {"verdict": ERROR, "why": f"{type(error).__name__}: {_line(error)}"}
 
     def _converted(self, case, x, expected) -> dict[str, Any]:
-        ab, to, how = self.ab, self.target.name, {}
+        how: dict[str, Any] = {}
+        ab, to = self.ab, self.target.name
         route = self._explain(x, how)
         if route[0] == "refuse" and self.crossing and case.legal:
             self._must_refuse(x, how)
@@ -229,7 +230,9 @@ class Pair:
         """Median nanoseconds of ``convert``, and of the target's own door if that is right."""
         x = self.source.build(case)
         to, convert = self.target.name, self.ab.convert
-        how = {"device": self.target.device} if self._explain(x, {})[0] == "refuse" else {}
+        how: dict[str, Any] = (
+            {"device": self.target.device} if self._explain(x, {})[0] == "refuse" else {}
+        )
         found = {"ns": median_ns(lambda: convert(x, to, **how))}
         if self.native(case).partition(" ")[0] in ("view", "copy"):
             found["native_ns"] = median_ns(lambda: self.target.door(x))

@@ -94,6 +94,7 @@ def run(
     *,
     jobs: int = 2,
     native: bool = True,
+    targets: Iterable[str] | None = None,
     progress: Callable[[str, str], None] = lambda source, target: None,
 ) -> list[Cell]:
     """Every ordered pair of ``libraries`` over ``cases``.
@@ -106,11 +107,14 @@ def run(
         Pairs at a time.
     native : bool
         Whether the target's own importer is asked as well.
+    targets : iterable of str, optional
+        Only the pairs to these.
     progress : callable
         Called with each pair that is done.
     """
     order = {name: i for i, name in enumerate(libraries)}
-    pairs = list(permutations(order, 2))
+    wanted = set(order if targets is None else targets)
+    pairs = [pair for pair in permutations(order, 2) if pair[1] in wanted]
     # Those that load for seconds start first, so that no core waits at the end.
     pairs.sort(key=lambda pair: -sum(name in ("tensorflow", "paddle", "torch") for name in pair))
     found: list[Cell] = []
@@ -169,7 +173,8 @@ class _Child:
                 for name, what in steps:
                     self._record(name, what, ended)
                 return
-            self._record(*at, ended)
+            name, what = at
+            self._record(name, what, ended)
             steps = steps[steps.index(at) + 1 :]
             if at[1] == "native":  # its siblings of another dtype would end the same way
                 layout = self.cases[at[0]].layout

@@ -44,6 +44,11 @@ def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     return (count + 1.1).astype(kind)  # not a float32: shows what was narrowed and widened
 
 
+def as_strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """NumPy's, with strides in elements."""
+    return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+
+
 def reference(case: Case) -> np.ndarray:
     """The values that an array of the case has, contiguous, made with NumPy alone."""
     x = numbers(case.dtype, case.base)
@@ -56,7 +61,7 @@ def reference(case: Case) -> np.ndarray:
             x = np.broadcast_to(x, *args)
         elif step == "strided":
             shape, strides = args
-            x = np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+            x = as_strided(x, shape, strides)
         elif step in ("conj", "neg"):
             x = {"conj": np.conj, "neg": np.negative}[step](x)
     return np.array(x, order="C")
@@ -237,7 +242,7 @@ class Ndarrays(Views, Native):
         return not x.flags.writeable
 
     def step_strided(self, x, shape, strides):
-        return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+        return as_strided(x, shape, strides)
 
     def step_readonly(self, x):
         x = x.view()
@@ -302,7 +307,7 @@ class Strict(Ndarrays):
         return self.xp.asarray(x._array[(*index, ...)], copy=False)
 
     def step_strided(self, x, shape, strides):
-        return self.xp.asarray(Ndarrays.step_strided(self, x._array, shape, strides), copy=False)
+        return self.xp.asarray(as_strided(x._array, shape, strides), copy=False)
 
     def step_readonly(self, x):
         return self.xp.asarray(Ndarrays.step_readonly(self, x._array), copy=False)

@@ -7,10 +7,10 @@ import numpy as np
 from .native import (
     InexpressibleError,
     Native,
-    Ndarrays,
     NumPy,
     Views,
     aligned,
+    as_strided,
     native,
     numpy_dtype,
     overwrite,
@@ -156,7 +156,7 @@ class Arrow(Native):
         return self._again(x, np.broadcast_to(x.to_numpy(), shape))
 
     def step_strided(self, x, shape, strides):
-        return self._again(x, Ndarrays.step_strided(self, x.to_numpy(), shape, strides))
+        return self._again(x, as_strided(x.to_numpy(), shape, strides))
 
     def step_readonly(self, x):
         view = x.to_numpy().view()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -34,14 +35,23 @@ NATIVE = {  # first words of what a native door did -> column
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[str, str], None]]:
     """A progress bar over pairs; gives the function that a finished pair is told to."""
-    bar = Progress(
-        TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description:32}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
     )
-    with bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting", total=total)
+        done = 0
 
         def advance(source: str, target: str) -> None:
+            nonlocal done
+            done += 1
             bar.update(task, advance=1, description=f"{source} -> {target}")
+            if not console.is_terminal:  # a log: a line a pair
+                print(f"{done}/{total} {source} -> {target}", file=sys.stderr, flush=True)
 
         yield advance
 
