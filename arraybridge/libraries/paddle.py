@@ -1,4 +1,4 @@
-"""Paddle. Strided tensors of up to 9 axes, no read-only ones; uint16 it takes for bfloat16.
+"""Paddle. Strided tensors of up to 9 axes, no read-only ones; its uint16 is printed as bfloat16.
 
 Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter
 of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
@@ -25,7 +25,7 @@ from ..dlpack import (
 )
 
 _NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint32 uint64 float16 bfloat16 float32 float64 "
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
     "complex64 complex128 float8_e4m3fn float8_e5m2"
 ).split()
 _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}
@@ -48,10 +48,6 @@ class Paddle(Library):
         devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
         strides="non-negative",
         ndim=(0, 9),
-        remedies={
-            "uint16": "it would take the bits for bfloat16; convert it to int32, or hand over an "
-            "int16 view, first",
-        },
     )
 
     def owns(self, array_type: type) -> bool:

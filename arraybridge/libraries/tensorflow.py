@@ -153,7 +153,7 @@ def _from_numpy(x, _from=tf.experimental.dlpack.from_dlpack):
 
 def to_numpy(x: tf.Tensor) -> np.ndarray | None:
     """The read-only view that TensorFlow keeps; None where the planned route must decide."""
-    if isinstance(x, _EAGER) and _on_host(x):
+    if isinstance(x, _EAGER) and x.dtype in _numbers and _on_host(x):
         result = _view(x)
         if result.dtype in _plain and not result.flags.writeable:
             return result

@@ -1,0 +1,262 @@
+"""Paddle: strided tensors of up to 9 axes, through its C exchange API."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+paddle = pytest.importorskip(
+    "paddle", reason="Paddle is of the extra `heavy`, and has no wheels on some platforms"
+)
+import ml_dtypes  # noqa: E402 - of the extra `test`
+import tvm_ffi  # noqa: E402
+
+import arraybridge as ab  # noqa: E402
+from arraybridge.dlpack import Device, DeviceType, exchange_api  # noqa: E402
+from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
+
+from .support.arrays import NUMBERS, layouts, same  # noqa: E402
+from .support.probe import DTYPES, Shown, described, every_byte  # noqa: E402
+from .support.producers import Managed  # noqa: E402
+
+pytestmark = pytest.mark.heavy
+
+ACCEPTS = LIBRARY.accepts
+DOORS = {
+    "C exchange API": exchange_api(paddle.Tensor).wrap,
+    "from_dlpack": lambda tensor: paddle.utils.dlpack.from_dlpack(Shown(tensor)),
+}
+Unimplemented = (RuntimeError, NotImplementedError)  # the one of C, the other of Python
+
+
+@pytest.fixture(params=DOORS)
+def own_door(request):
+    return DOORS[request.param]
+
+
+class TestTheRecordIsWhatTheImporterDoes:
+    def test_version(self):
+        assert paddle.__version__ == ACCEPTS.tested
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_dtypes(self, own_door, dtype):
+        tensor = every_byte(dtype)
+        if dtype in ACCEPTS.dtypes:
+            x = own_door(tensor)
+            info = LIBRARY.describe(x)
+            assert (info.dtype, info.data) == (tensor.dtype, tensor.data)
+            assert x.stop_gradient
+        else:
+            with pytest.raises(Unimplemented, match=r"illegal|Unsupported|not supported"):
+                own_door(tensor)
+
+    def test_uint16_is_bfloat16_by_name_only(self, own_door):
+        x = own_door(every_byte("uint16"))
+        assert str(x.dtype) == "paddle.bfloat16"
+        assert x.dtype == paddle.uint16 != paddle.bfloat16
+
+    @pytest.mark.parametrize("layout", layouts())
+    def test_strides_and_alignment(self, own_door, layout):
+        array = layouts()[layout]
+        x = own_door(described(array))
+        if layout == "negative":
+            with pytest.raises(MemoryError):
+                x.numpy()
+            assert "negative strides" in ab.explain(array, "paddle").why
+            return
+        assert same(x.numpy(), array)
+        assert same((x + 1).numpy(), array + 1)
+        assert same(x.flatten().numpy(), array.flatten())
+        assert same(paddle.transpose(x, list(range(array.ndim))[::-1]).numpy(), array.T)
+        assert np.isclose(float(x.sum()), array.sum())
+        if array.size:
+            assert x.data_ptr() == array.ctypes.data
+        assert ab.explain(array, "paddle").kind == "view"
+
+    def test_rank(self, own_door):
+        most = ACCEPTS.ndim[1]
+        array = np.arange(2.0**most).reshape((2,) * most).T
+        assert same(own_door(described(array)).numpy(), array)
+        with pytest.raises(RuntimeError, match="dimension"):
+            own_door(described(array[None]))
+
+    def test_readonly_is_lost(self, own_door):
+        array = np.arange(3.0)
+        own_door(described(array, readonly=True))[0] = 7.0
+        assert array[0] == 7
+        assert not ACCEPTS.readonly
+
+    @pytest.mark.parametrize("kind", ["ONEAPI", "METAL", "ROCM"])
+    def test_other_devices_are_refused(self, own_door, kind):
+        with pytest.raises(Unimplemented, match="Place is not supported"):
+            own_door(described(np.ones(3), device=Device(DeviceType[kind], 0)))
+        assert DeviceType[kind] not in ACCEPTS.devices
+
+    def test_byte_offset_is_ignored(self):
+        """Why arraybridge folds it into the pointer."""
+        managed = Managed(byte_offset=8)
+        x = paddle.utils.dlpack.from_dlpack(managed.capsule())
+        assert x.data_ptr() == managed.struct.dl_tensor.data
+
+    def test_a_tensor_without_a_context_is_never_deleted(self):
+        """Why arraybridge gives every tensor one."""
+        managed = Managed()
+        x = paddle.utils.dlpack.from_dlpack(managed.capsule())
+        del x
+        gc.collect()
+        assert managed.deleted == 0
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_every_layout_both_ways(layout):
+    array = layouts()[layout]
+    for _ in range(2):  # planned, then by NumPy's door
+        x = ab.convert(array, "paddle")
+        assert type(x) is paddle.Tensor
+        assert same(x.numpy(), array)
+        back = ab.convert(x, "numpy", copy=False)
+        assert same(back, array)
+        assert back.flags.writeable
+        if array.size:
+            assert np.shares_memory(back, array) is (layout != "negative")
+
+
+def test_byte_offset_is_folded_into_the_pointer():
+    managed = Managed(byte_offset=8)
+    x = ab.convert(managed.capsule(), "paddle")
+    assert x.data_ptr() == managed.struct.dl_tensor.data + 8
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_numbers(dtype):
+    array = np.arange(6).astype(getattr(ml_dtypes, dtype, dtype))
+    for _ in range(2):
+        x = ab.convert(array, "paddle", copy=False)
+        assert ab.inspect(x).dtype_name == dtype
+        assert same(ab.convert(x, "numpy", copy=False), array)
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "tvm_ffi"])
+class TestSources:
+    def test_slices(self, to):
+        x = paddle.arange(24.0).reshape([4, 6])[1:3, ::2]
+        for _ in range(2):
+            result = ab.convert(x, to, copy=False)
+            assert ab.convert(result, "numpy").tolist() == [[6, 8, 10], [12, 14, 16]]
+            assert ab.inspect(result).data == x.data_ptr()
+
+    def test_its_own_negative_strides(self, to):
+        x = paddle.arange(4.0)[::-1]
+        assert x.strides == [-1]
+        for _ in range(2):
+            assert ab.explain(x, to).kind == ("kernel" if to == "torch" else "view")
+            assert ab.convert(ab.convert(x, to), "numpy").tolist() == [3, 2, 1, 0]
+
+    def test_gradients_are_not_cut(self, to):
+        plain = paddle.ones([3])
+        tracked = paddle.ones([3])
+        tracked.stop_gradient = False
+        for x in (tracked, tracked * 2, paddle.create_parameter([3], "float32")):
+            for _ in range(2):
+                ab.convert(plain, to)
+                with pytest.raises(ab.ConversionError, match=r"x\.detach\(\)"):
+                    ab.convert(x, to)
+            assert ab.convert(x.detach(), to).shape == (3,)
+
+    def test_sparse_tensors_are_refused_with_the_remedy(self, to):
+        x = paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
+        for _ in range(2):
+            ab.convert(paddle.ones([2, 2]), to)
+            with pytest.raises(ab.ConversionError, match=r"x\.to_dense\(\)"):
+                ab.convert(x, to)
+
+    def test_empty_and_0_d(self, to):
+        assert ab.convert(paddle.zeros([0, 3]), to).shape == (0, 3)
+        assert ab.convert(ab.convert(paddle.to_tensor(3.0), to), "numpy").item() == 3
+
+
+def test_complex_numbers_stay_away_from_tvm_ffi():
+    ab.convert(paddle.ones([1]), "tvm_ffi")
+    with pytest.raises(ab.ConversionError, match="real and imaginary"):
+        ab.convert(paddle.ones([1]).astype("complex64"), "tvm_ffi")
+
+
+def test_writes_are_seen_on_both_sides():
+    x = paddle.zeros([3])
+    for view in (ab.convert(x, "numpy"), ab.convert(x, "torch"), ab.convert(x, "tvm_ffi")):
+        writable = np.from_dlpack(view) if type(view) is tvm_ffi.Tensor else view
+        writable[1] += 1
+    assert x.numpy().tolist() == [0, 3, 0]
+
+
+def test_readonly_memory_is_copied():
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    x = ab.convert(array, "paddle")
+    x[0] = 7.0
+    assert array[0] == 0
+    with pytest.raises(ab.ConversionError, match="alias_readonly"):
+        ab.convert(array, "paddle", copy=False)
+    assert ab.convert(array, "paddle", alias_readonly=True).data_ptr() == array.ctypes.data
+
+
+def test_symbolic_tensors_are_refused_with_the_remedy():
+    paddle.enable_static()
+    try:
+        with paddle.static.program_guard(paddle.static.Program()):
+            x = paddle.static.data("x", [2, 3])
+            with pytest.raises(ab.ConversionError, match="executor"):
+                ab.convert(x, "numpy")
+    finally:
+        paddle.disable_static()
+
+
+def test_a_fresh_copy_within_paddle():
+    x = paddle.arange(6.0).reshape([2, 3]).T
+    fresh = ab.convert(x, "paddle", copy=True)
+    assert fresh.data_ptr() != x.data_ptr()
+    assert same(fresh.numpy(), x.numpy())
+    assert ab.contiguous(x).is_contiguous()
+
+
+def test_the_owner_lives_as_long_as_the_tensor():
+    class Owner(np.ndarray):
+        pass
+
+    array = np.arange(12.0).view(Owner)
+    owner = weakref.ref(array)
+    x = LIBRARY.wrap(described(array))
+    part = ab.convert(x[3:], "torch")
+    del array, x
+    gc.collect()
+    assert owner() is not None
+    assert part.tolist() == list(range(3, 12))
+    del part
+    gc.collect()
+    assert owner() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_copies_are_freed():
+    """200 copies of a megabyte leave less than 40 behind."""
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    array = np.ones((512, 512), "f4")[::-1]
+    ab.convert(array, "paddle")
+    before = resident()
+    for _ in range(200):
+        ab.convert(array, "paddle")
+    assert resident() - before < 40 << 20
+
+
+def test_torchs_float8():
+    x = torch.arange(4).to(torch.float8_e5m2)
+    assert ab.convert(x, "paddle", copy=False).dtype == paddle.float8_e5m2
