@@ -67,7 +67,8 @@ class Case(NamedTuple):
     def layout(self) -> str:
         """What one crash says of the others: cases of one layout differ in dtype or size only."""
         name = self.name.partition(" ")[2] if self.group == "dtype x layout" else self.group
-        return name.partition("-")[0] if name.startswith("negative") else name
+        family = ("negative", "unaligned")
+        return next((first for first in family if name.startswith(first)), name)
 
 
 def laid_out(layout: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple, ...]]:

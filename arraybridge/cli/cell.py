@@ -289,7 +289,7 @@ def main() -> None:
             continue
         try:
             found = pair.native(case) if what == "native" else pair.latency(case)
-        except Exception as error:
+        except Exception as error:  # the source has no such array, or not one to be timed
             found = f"error: {type(error).__name__}: {_line(error)}" if what == "native" else {}
         tell(step=step, **{what: found})
     tell(end=True)

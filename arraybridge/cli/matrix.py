@@ -151,17 +151,13 @@ class _Child:
         self.crashes = 0
 
     def run(self) -> list[Cell]:
-        cells = [[name, "cell"] for name in self.cases]
-        self._all(cells)
-        if self.native:
-            live = [name for name in self.cases if self._verdict(name) != NA]
-            self._all([[name, "native"] for name in live])
-        if "contiguous" in self.cases and self._verdict("contiguous") not in (NA, *FAILURES):
-            self._all([["contiguous", "latency"]])
+        steps = [[name, "cell"] for name in self.cases]
+        if "contiguous" in self.cases:
+            steps.append(["contiguous", "latency"])
+        if self.native:  # last, as it is the native doors that end processes
+            steps += [[name, "native"] for name in self.cases]
+        self._all(steps)
         return [self._cell(case) for case in self.cases.values()]
-
-    def _verdict(self, name):
-        return self.found[name].get("cell", {}).get("verdict", CRASH)
 
     def _all(self, steps):
         while steps:
@@ -182,6 +178,8 @@ class _Child:
                 for name, what in alike:
                     self._record(name, what, f"{ended}, as in {at[0]}")
                 steps = [step for step in steps if step not in alike]
+            else:
+                steps = [step for step in steps if step[0] != at[0]]
 
     def _record(self, name, what, ended):
         hang = ended.startswith("hang")
@@ -264,6 +262,8 @@ class _Child:
         native = found.get("native", "")
         if cell["verdict"] == "copy" and native == VIEW:
             cell["why"] = f"copied, but the native door gives a view: {cell['why']}"
+        if cell["verdict"] == NA:
+            native = ""
         return Cell(
             self.source,
             self.target,
