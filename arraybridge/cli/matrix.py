@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from . import coexist
 from .cases import Case
-from .cell import CRASH, ERROR, HANG, NA, VIEW, WRONG
+from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 LIBRARIES = {  # name -> what must be importable
@@ -260,8 +260,6 @@ class _Child:
         found = self.found[case.name]
         cell = dict(found.get("cell", {"verdict": ERROR, "why": "no answer"}))
         native = found.get("native", "")
-        if cell["verdict"] == "copy" and native == VIEW:
-            cell["why"] = f"copied, but the native door gives a view: {cell['why']}"
         if cell["verdict"] == NA:
             native = ""
         return Cell(
@@ -288,7 +286,7 @@ def environment() -> dict[str, str]:
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
     """Copies where the library's own importer gives a right view that breaks no contract."""
-    return [cell for cell in cells if cell.verdict == "copy" and cell.native == VIEW]
+    return [cell for cell in cells if cell.native == LOST]
 
 
 def failures(cells: Iterable[Cell]) -> list[Cell]:

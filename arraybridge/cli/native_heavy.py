@@ -203,6 +203,7 @@ class Mlx(Views, Native):
 
     name = "mlx"
     module = "mlx.core"
+    immutable = True  # x[i] = v gives x another block; who shares the old one does not see it
 
     def make(self, values):
         mx = self.xp
@@ -229,9 +230,6 @@ class Mlx(Views, Native):
             return np.asarray(memoryview(x)).ctypes.data
         except (ValueError, TypeError, BufferError):
             return peek(x.__dlpack__()).pointer
-
-    def write(self, x, place):
-        return False  # x[i] = v gives x another block
 
     def step_permute(self, x, axes):
         return self.xp.transpose(x, axes)

@@ -142,8 +142,8 @@ def _theirs(cell: Cell) -> str:
     if native.startswith(("taken", "view that")):  # an illegal request, or read-only made writable
         return "wrong"
     word = NATIVE.get(re.split(r"\W", native)[0], "wrong")
-    # An error is right where there is nothing right to do.
-    return "right" if word == "error" and cell.verdict == REFUSED else word
+    # An error is right where there is nothing right to do, or only a transfer not asked for.
+    return "right" if word == "error" and cell.verdict in (REFUSED, TRANSFER) else word
 
 
 def latency_table(cells, libraries, marked):
@@ -190,11 +190,14 @@ def _general(why: str) -> str:
 
 def failures_table(cells, libraries, marked):
     """Header and rows: the cells that should not be, those that failed alike together."""
-    yield ["from", "to", "verdict", "cells", "first", "why"]
-    for (source, target, verdict, why), alike in _by(
-        failures(cells), "source", "target", "verdict", "why"
-    ).items():
-        yield [source, target, verdict, str(len(alike)), alike[0].case, why]
+    yield ["from", "to", "verdict", "cells", "first", "why", "own door"]
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in failures(cells):
+        key = (cell.source, cell.target, cell.verdict, re.sub(r"\d+", "", cell.why))
+        groups.setdefault(key, []).append(cell)
+    for (source, target, verdict, _), alike in groups.items():
+        first = alike[0]
+        yield [source, target, verdict, str(len(alike)), first.case, first.why, first.native]
 
 
 TABLES = (
@@ -235,7 +238,9 @@ def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> Non
 
 def _rich(title, rows, note) -> Table:
     header, *body = rows
-    table = Table(*header, title=title, caption=note, caption_justify="left")
+    table = Table(title=title, caption=note, caption_justify="left")
+    for name in header:
+        table.add_column(name, overflow="fold")
     for row in body:
         table.add_row(*row)
     return table
