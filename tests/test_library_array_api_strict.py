@@ -70,6 +70,10 @@ def test_a_fresh_copy_shares_nothing() -> None:
     assert ab.convert(x, "array_api_strict") is x
 
 
+class Subclass(np.ndarray):
+    pass
+
+
 def test_other_byte_order_is_resolved_and_a_mask_refused() -> None:
     swapped = np.arange(3, dtype=">i4")
     assert same(
@@ -78,6 +82,9 @@ def test_other_byte_order_is_resolved_and_a_mask_refused() -> None:
     ab.convert(np.arange(3), "array_api_strict")  # opens the door of ndarray
     with pytest.raises(ab.ConversionError, match="mask"):
         ab.convert(np.ma.masked_array([1, 2], [True, False]), "array_api_strict")
+    for _ in range(2):  # a subclass opens a door of its own, which leads nowhere
+        x = ab.convert(np.ones((2, 2)).view(Subclass), "array_api_strict")
+        assert type(x._array) is np.ndarray
 
 
 class TestDevices:

@@ -205,6 +205,14 @@ def test_tvm_ffi_carries_it_there_and_back() -> None:
     assert same(moved.asnumpy(), array)
 
 
+def test_a_part_of_a_device_can_only_be_copied_from() -> None:
+    part = dpctl.SyclDevice("0").create_sub_devices(partition=1)[0]
+    x = dpnp.ones(3, sycl_queue=dpctl.SyclQueue(part))
+    with pytest.raises(ab.ConversionError, match=r"x\.to_device"):
+        LIBRARY.export(x)
+    assert ab.convert(x, "numpy", device="cpu").tolist() == [1.0, 1.0, 1.0]
+
+
 def test_a_device_that_is_not_there() -> None:
     with pytest.raises(ab.ConversionError, match="oneapi:77"):
         ab.convert(np.ones(3), "dpnp", device="oneapi:77")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 from dpctl import SyclDeviceCreationError
+from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
 from ..dispatch.library import Library
@@ -44,11 +45,6 @@ class Dpnp(Library):
         array = x.get_array()
         dtype = dlpack_dtype(np.dtype(array.dtype))
         assert dtype is not None, f"dpnp {dpnp.__version__} has the new dtype {array.dtype}"
-        device, refused = Device(_ONEAPI), None
-        try:
-            device = Device.parse(x.__dlpack_device__())
-        except (BufferError, ValueError) as error:  # a part of a device has no number
-            refused = f"{_of(error)}: copy it to a whole device first, dpnp.asarray(x, device=...)"
         return TensorInfo(
             "dpnp",
             array._pointer,
@@ -56,14 +52,19 @@ class Dpnp(Library):
             array.shape,
             array.strides,
             dtype,
-            device,
+            Device.parse(x.__dlpack_device__()),
             readonly=not array.flags.writable,
-            refused=refused,
         )
 
     def export(self, x: dpnp.ndarray, stream: int | None = None) -> ManagedTensor:
         x.sycl_queue.wait()
-        tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
+        try:
+            tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
+        except DLPackCreationError as error:  # no BufferError: a part of a device, another context
+            raise ConversionError(
+                f"{_of(error)}: pass device='cpu', or copy it to a whole device first, "
+                "x.to_device('0')"
+            ) from error
         # The capsule of an element, x[2, 3], says read-only although the array is not (0.20.0).
         tensor.readonly = not x.get_array().flags.writable
         return tensor

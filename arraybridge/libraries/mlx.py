@@ -86,7 +86,7 @@ def _to_numpy(x):
         result = np.from_dlpack(x)
     except (BufferError, RuntimeError, ValueError):  # bfloat16, or not to be evaluated here
         return None
-    result.flags.writeable = False
+    result.flags.writeable = False  # as NumPy has it for a legacy capsule already
     return result
 
 
