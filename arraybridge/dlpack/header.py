@@ -13,6 +13,7 @@ from ctypes import (
     CFUNCTYPE,
     POINTER,
     PYFUNCTYPE,
+    Array,
     Structure,
     c_char,
     c_char_p,
@@ -167,7 +168,8 @@ def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int
 
 
 @cache
-def block(ndim: int, versioned: bool) -> struct.Struct:
-    """The struct of a managed tensor of rank ``ndim``, then its shape, then its strides."""
+def block(ndim: int, versioned: bool) -> tuple[struct.Struct, Callable[[int], Array[c_char]]]:
+    """(format of, window on) a managed tensor of rank ``ndim``, then its shape, then its strides."""
     head = "=IIQQQ" + _TENSOR if versioned else f"={_TENSOR}QQ"
-    return struct.Struct(f"{head}{2 * ndim}q")
+    layout = struct.Struct(f"{head}{2 * ndim}q")
+    return layout, (c_char * layout.size).from_address

@@ -5,7 +5,6 @@ Both hold plain Python values: the struct is read once, checked, and never looke
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from math import prod
 from typing import Any
@@ -282,7 +281,7 @@ class ManagedTensor(Tensor):
         MalformedTensorError
             For a shape that cannot be.
         """
-        head = block(len(shape), True).size
+        head = block(len(shape), True)[0].size
         strides, _, _ = extent(shape, None, dtype)
         nbytes = dtype.nbytes(prod(shape), padded)
         address = pyapi.malloc(head + ALIGNMENT + nbytes)
@@ -343,7 +342,7 @@ class ManagedTensor(Tensor):
         MemoryError
         """
         functions = native.functions()
-        address = pyapi.malloc(block(len(self.shape), versioned).size)
+        address = pyapi.malloc(block(len(self.shape), versioned)[0].size)
         if not address:
             raise MemoryError("no memory for a DLManagedTensor")
         owner = self.owner
@@ -380,7 +379,7 @@ class ManagedTensor(Tensor):
         data, byte_offset = self.data, self.byte_offset
         if byte_offset and self.device.addressable:
             data, byte_offset = data + byte_offset, 0
-        layout = block(ndim, versioned)
+        layout, window = block(ndim, versioned)
         strides = address + layout.size - 8 * ndim
         tensor = (
             data, *self.device, ndim, *self.dtype, strides - 8 * ndim, strides, byte_offset
@@ -388,8 +387,10 @@ class ManagedTensor(Tensor):
         arrays = (*shape, *canonical_strides(shape, self.strides))
         if versioned:
             # Codes of a later minor version are only legal under it.
-            version = max(self.version or VERSION, VERSION)
+            version = self.version
+            if version is None or version < VERSION:
+                version = VERSION
             image = layout.pack(*version, context, deleter, self.flags, *tensor, *arrays)
         else:
             image = layout.pack(*tensor, context, deleter, *arrays)
-        ctypes.memmove(address, image, layout.size)
+        window(address).raw = image  # twice as fast as memmove or pack_into
