@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -102,6 +101,17 @@ def run(argv: Sequence[str] | None = None) -> int:
     return _matrix(args, parser)
 
 
+def _command(args: argparse.Namespace) -> str:
+    """What to type for the same tables; folders are everybody's own."""
+    words = ["python -m arraybridge matrix"]
+    for option in ("libraries", "cases"):
+        if getattr(args, option):
+            words.append(f"--{option} '{','.join(getattr(args, option))}'")
+    if args.no_native:
+        words.append("--no-native")
+    return " ".join([*words, f"--markdown {args.markdown.name}"])
+
+
 def _matrix(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from . import matrix, report
 
@@ -124,7 +134,6 @@ def _matrix(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.json:
         args.json.write_text(matrix.as_json(cells, libraries, seconds))
     if args.markdown:
-        line = " ".join(["python -m arraybridge", *(sys.argv[1:])])
-        args.markdown.write_text(report.markdown(cells, libraries, seconds, line))
+        args.markdown.write_text(report.markdown(cells, libraries, seconds, _command(args)))
     report.print_tables(cells, libraries, seconds)
     return 1 if matrix.failures(cells) else 0
