@@ -103,10 +103,12 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _command(args: argparse.Namespace) -> str:
     """What to type for the same tables; folders are everybody's own."""
-    words = ["python -m arraybridge matrix"]
-    for option in ("libraries", "cases"):
-        if getattr(args, option):
-            words.append(f"--{option} '{','.join(getattr(args, option))}'")
+    chosen_only = [
+        f"--{option} '{','.join(getattr(args, option))}'"
+        for option in ("libraries", "cases")
+        if getattr(args, option)
+    ]
+    words = ["python -m arraybridge matrix", *chosen_only]
     if args.no_native:
         words.append("--no-native")
     return " ".join([*words, f"--markdown {args.markdown.name}"])
