@@ -46,6 +46,7 @@ class TensorFlow(Library):
     """TensorFlow."""
 
     name = "tensorflow"
+    exports_description = True
     accepts = Accepts(
         library="tensorflow",
         tested="2.21.0",
@@ -75,6 +76,13 @@ class TensorFlow(Library):
             tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
         tensor.readonly = True
         return tensor
+
+    def export_described(
+        self, x: tf.Tensor | tf.Variable, info: TensorInfo, stream: int | None = None
+    ) -> ManagedTensor:
+        if isinstance(x, tf.Variable):  # its value may be another by now, and is no part of it
+            return self.export(x, stream)
+        return super().export_described(x, info, stream)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
         if tensor.dtype.name in _COPIED:
