@@ -18,6 +18,8 @@ from .support.arrays import NUMBERS, layouts, same
 if importlib.util.find_spec("numba_cuda") is None:
     pytest.skip("numba-cuda is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.heavy  # needs numba-cuda
+
 SIMULATED = """
 import numpy as np, arraybridge as ab
 from numba import cuda
