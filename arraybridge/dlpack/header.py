@@ -169,7 +169,7 @@ def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int
 
 @cache
 def block(ndim: int, versioned: bool) -> tuple[struct.Struct, Callable[[int], Array[c_char]]]:
-    """(format of, window on) a managed tensor of rank ``ndim``, then its shape, then its strides."""
+    """(format of, window on) a managed tensor with its shape and its strides behind it."""
     head = "=IIQQQ" + _TENSOR if versioned else f"={_TENSOR}QQ"
     layout = struct.Struct(f"{head}{2 * ndim}q")
     return layout, (c_char * layout.size).from_address
