@@ -247,6 +247,13 @@ class TestFromPointer:
             assert seen.data + seen.byte_offset == bogus + 64
         assert ab.explain(x, "numpy").kind in ("refuse", "view")
 
+    def test_pinned_memory_is_the_cpus(self):
+        source = image()
+        x = bare(source, device="cuda_host")
+        tensor, _ = x.__arraybridge__()
+        assert ab.convert(x, "torch").data_ptr() == source.ctypes.data
+        assert x.device == tensor.device == (3, 0)  # what was handed in keeps its label
+
     def test_sub_byte_types(self):
         packed = np.array([0x21, 0x43], np.uint8)
         x = ab.from_pointer(packed.ctypes.data, (4,), "float4_e2m1fn", device="cpu", owner=packed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dlpack import Device
+from ..dlpack import Device, ManagedTensor
 from .kernel import compact_copy, kernel_for
 from .library import Library, library_named, library_of_type
 from .plan import plan
@@ -27,8 +27,6 @@ def route_between(
             return Route("view", why, 0, source.name, target.name, info.device), info
     else:
         info = source.describe(x)
-    kernel = kernel_for(info.device)
-    name = kernel.name if kernel else f"{source.name}'s own copy"
     return (
         plan(
             info,
@@ -36,7 +34,7 @@ def route_between(
             device=device,
             copy=copy,
             alias_readonly=alias_readonly,
-            kernel=name,
+            kernel=_copier(info, source, target),
         ),
         info,
     )
@@ -56,13 +54,38 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
             return x
         tensor = source.export_described(x, info, target.current_stream(info.device))
         if tensor.device != route.device:
-            tensor.device = route.device  # host memory under another label
+            tensor = _relabelled(tensor, route.device)
         return target.wrap(tensor)
     if kind == "kernel":
         return _copied(x, source, target, route, info)
     if kind == "transfer":
         return _transferred(x, source, target, route, info)
     raise ConversionError(str(route.why), route)
+
+
+def _relabelled(tensor, device):
+    """Host memory under another label; ``tensor`` may be the caller's, and stays as it is."""
+    return ManagedTensor.adopt(
+        tensor.pointer,
+        tensor.shape,
+        tensor.dtype,
+        owner=tensor.owner,
+        device=device,
+        strides=tensor.strides,
+        readonly=tensor.readonly,
+        copied=tensor.copied,
+        padded=tensor.padded,
+    )
+
+
+def _copier(info: TensorInfo, source: Library, target: Library) -> str:
+    """What would make a copy, as ``explain`` prints it."""
+    if info.pending:
+        return f"{source.name}'s own copy"
+    if target.accepts.copies or info.dtype_name in target.accepts.copied:
+        return f"{target.name}'s own copy"
+    kernel = kernel_for(info.device)
+    return kernel.name if kernel else f"{source.name}'s own copy"
 
 
 def _copied(x, source, target, route, info):
