@@ -18,6 +18,7 @@ import ml_dtypes  # noqa: E402 - of the extra `test`
 import tvm_ffi  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
+from arraybridge.dispatch.library import registration_changed  # noqa: E402
 from arraybridge.dlpack import Device, DeviceType, exchange_api  # noqa: E402
 from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
 
@@ -38,6 +39,12 @@ Unimplemented = (RuntimeError, NotImplementedError)  # the one of C, the other o
 @pytest.fixture(params=DOORS)
 def own_door(request):
     return DOORS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def doors_shut():
+    """Each test begins with the planned route, whatever conversions came before it."""
+    registration_changed()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

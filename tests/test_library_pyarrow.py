@@ -12,6 +12,7 @@ import torch
 import tvm_ffi
 
 import arraybridge as ab
+from arraybridge.dispatch.library import registration_changed
 from arraybridge.dlpack import Device, DeviceType
 from arraybridge.libraries.pyarrow import LIBRARY
 
@@ -21,6 +22,12 @@ from .support.producers import Managed, Producer
 
 ACCEPTS = LIBRARY.accepts
 own_door = pa.Tensor.from_dlpack
+
+
+@pytest.fixture(autouse=True)
+def doors_shut():
+    """Each test begins with the planned route, whatever conversions came before it."""
+    registration_changed()
 
 
 class TestTheRecordIsWhatTheImporterDoes:
@@ -147,6 +154,8 @@ class TestArrays:
             view = ab.convert(x, "numpy")
             assert view.tolist() == [3, 4, 5, 6]
             assert view.ctypes.data == x.buffers()[1].address + 6
+        assert ab.inspect(x).data == x.buffers()[1].address + 6
+        assert ab.convert(x, "torch").tolist() == [3, 4, 5, 6]
 
     def test_immutable_even_where_the_buffer_is_not(self):
         x = pa.array(np.arange(3.0))

@@ -15,6 +15,7 @@ tf = pytest.importorskip(
 import ml_dtypes  # noqa: E402 - TensorFlow brings it
 
 import arraybridge as ab  # noqa: E402
+from arraybridge.dispatch.library import registration_changed  # noqa: E402
 from arraybridge.dlpack import to_capsule  # noqa: E402
 from arraybridge.libraries.tensorflow import LIBRARY  # noqa: E402
 
@@ -40,6 +41,12 @@ own_door = tf.experimental.dlpack.from_dlpack
 
 def own_door(tensor, versioned=False):
     return tf.experimental.dlpack.from_dlpack(to_capsule(tensor, versioned=versioned))
+
+
+@pytest.fixture(autouse=True)
+def doors_shut():
+    """Each test begins with the planned route, whatever conversions came before it."""
+    registration_changed()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

@@ -11,6 +11,7 @@ import torch
 import tvm_ffi
 
 import arraybridge as ab
+from arraybridge.dispatch.library import registration_changed
 from arraybridge.dispatch.plan import plan
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, to_capsule
 from arraybridge.libraries.tvm_ffi import LIBRARY
@@ -20,6 +21,12 @@ from .support.probe import DTYPES, described, every_byte
 from .support.producers import Managed
 
 ACCEPTS = LIBRARY.accepts
+
+
+@pytest.fixture(autouse=True)
+def doors_shut():
+    """Each test begins with the planned route, whatever conversions came before it."""
+    registration_changed()
 
 
 class TestTheRecordIsWhatTheImporterDoes:
