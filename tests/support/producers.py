@@ -27,17 +27,17 @@ _is_valid = _c("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_char_p)
 _pointer = _c("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
 _names: dict[bytes, ctypes.Array] = {}  # a capsule's name must outlive it
-_live: dict[int, Managed] = {}  # by address, until the deleter has run
+_live: dict[int, Managed] = {}  # by address, while somebody may call the deleter
 _deleted: weakref.WeakValueDictionary[int, Managed] = weakref.WeakValueDictionary()
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
 def _deleter(address):
-    managed = _live.pop(address, None)
-    if managed is None:
-        managed = _deleted[address]  # called once too often
-    _deleted[address] = managed
+    managed = _live.get(address) or _deleted[address]  # where it is called once too often
     managed.deleted += 1
+    if managed.deleted >= managed.handed_out:
+        _deleted[address] = managed
+        _live.pop(address, None)
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
@@ -105,7 +105,7 @@ class Managed:
         deleter=True,
     ):
         self.versioned = versioned
-        self.deleted = 0
+        self.deleted = self.handed_out = 0
         self.memory = (ctypes.c_uint8 * 4096)(*range(256))
         self.struct = (DLManagedTensorVersioned if versioned else DLManagedTensor)()
         self._arrays = [None if v is None else (c_int64 * len(v))(*v) for v in (shape, strides)]
@@ -137,6 +137,7 @@ class Managed:
 
     def capsule(self, name: bytes | None = ...) -> object:
         """A capsule on it, with a destructor that deletes what nobody consumed."""
+        self.handed_out += 1
         name = self.name if name is ... else name
         return new_capsule(self.address, name, address_of(_destructor))
 
