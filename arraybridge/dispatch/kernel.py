@@ -51,7 +51,7 @@ def register_kernel(
     if copy is None:
         _kernels.pop(kind, None)
     elif callable(copy):
-        _kernels[kind] = Kernel(name or getattr(copy, "__name__", repr(copy)), copy)
+        _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
     registration_changed()
@@ -105,6 +105,8 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
     if dtype.subbyte and not source.padded:
         raise ValueError("packed sub-byte elements have no addresses: only C order is copied")
     kernel = kernel_for(source.device)
+    if kernel is None:
+        raise BufferError(f"no kernel copies on {source.device}: arraybridge.register_kernel one")
     kernel.copy(
         destination.pointer,
         source.pointer,
