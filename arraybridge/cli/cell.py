@@ -84,8 +84,8 @@ class Pair:
             try:  # the cell is about the conversion, not about a source that cannot be read
                 if "byteorder" not in str(case.steps):
                     same(self.source, x, expected)
-            except Wrong as error:
-                return {"verdict": NA, "why": f"{self.source.name} builds another array: {error}"}
+            except Exception as error:
+                return {"verdict": NA, "why": f"{self.source.name} cannot read it: {_line(error)}"}
         try:
             return self._converted(case, x, expected)
         except Wrong as error:

@@ -285,8 +285,16 @@ def environment() -> dict[str, str]:
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
-    """Copies where the library's own importer gives a right view that breaks no contract."""
-    return [cell for cell in cells if cell.native == LOST]
+    """Copies where the library's own importer gives a right view that breaks no contract.
+
+    One kind is none: Paddle takes negative strides on import, and where the outer axis has one, its
+    own ``numpy()`` and slices then fail, having computed a negative size of the memory.
+    """
+    return [
+        cell
+        for cell in cells
+        if cell.native == LOST and not (cell.target == "paddle" and "negative strides" in cell.why)
+    ]
 
 
 def failures(cells: Iterable[Cell]) -> list[Cell]:

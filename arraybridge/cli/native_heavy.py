@@ -72,6 +72,8 @@ class Paddle(Native):
         return paddle.to_tensor(flat).view(dtype).reshape(values.shape)
 
     def values(self, x):
+        if self.dtype(x) in ("float32", "float64", "int32", "int64", "bool"):
+            x.detach().numpy()  # here, not on import, it fails over memory that runs backwards
         return raw(x.data_ptr(), self.shape(x), tuple(x.strides), self.dtype(x))
 
     def dtype(self, x):
