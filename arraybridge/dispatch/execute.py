@@ -133,12 +133,12 @@ def _transferred(x, source, target, route, info):
             f"no direct way from {info.device} to {place}: go through device='cpu' first", route
         )
     numpy = library_named("numpy")
-    host = x if source is numpy else _arrive(x, numpy)
+    host = x if source is numpy else _arrive(x, numpy, source)
     return target.to_device(host, place)
 
 
-def _arrive(x, target):
-    source = library_of_type(type(x))
+def _arrive(x, target, source=None):
+    source = source or library_of_type(type(x))  # what a library resolved may be a core tensor
     assert source is not None, f"{type(x).__name__} came from a transfer, and is no known array"
     route, info = route_between(x, source, target)
     return execute(x, source, target, route, info)
