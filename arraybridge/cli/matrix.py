@@ -156,6 +156,8 @@ class _Child:
             steps.append(["contiguous", "latency"])
         if self.native:  # last, as it is the native doors that end processes
             steps += [[name, "native"] for name in self.cases]
+            if "contiguous" in self.cases:
+                steps.append(["contiguous", "native_latency"])
         self._all(steps)
         return [self._cell(case) for case in self.cases.values()]
 
@@ -271,6 +273,7 @@ class _Child:
             cell.get("why", ""),
             native,
             **found.get("latency", {}),
+            **found.get("native_latency", {}),
         )
 
 

@@ -25,6 +25,12 @@ class Dpnp(Views, Native):
     def pointer(self, x):
         return x.get_array()._pointer
 
+    def door(self, x):
+        result = self.xp.from_dlpack(x)
+        if not isinstance(result, self.xp.ndarray):
+            raise TypeError(f"it gives a {type(result).__module__}.{type(result).__name__}")
+        return result
+
     def readonly(self, x):
         return not x.flags.writable
 

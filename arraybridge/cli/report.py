@@ -163,29 +163,30 @@ def _micro(ns: int | None) -> str:
 
 
 def reasons_table(cells, libraries, marked):
-    """Header and rows: why cells were copied or refused, by target."""
-    yield ["to", "kind", "cells", "why"]
-    counts: Counter[tuple[str, str, str]] = Counter(
-        (cell.target, cell.verdict, _general(cell.why))
-        for cell in cells
-        if cell.verdict in (COPY, REFUSED)
-    )
-    order = {name: i for i, name in enumerate(libraries)}
-    for (target, kind, why), n in sorted(
-        counts.items(), key=lambda item: (order[item[0][0]], item[0][1], -item[1])
-    ):
-        yield [target, kind, str(n), why]
+    """Header and rows: why cells were copied or refused, and to which libraries."""
+    yield ["kind", "cells", "why", "to"]
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if cell.verdict in (COPY, REFUSED):
+            groups.setdefault((cell.verdict, _general(cell)), []).append(cell)
+    for (kind, why), alike in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        targets = {cell.target for cell in alike}
+        to = "every other" if len(targets) >= len(libraries) - 1 else ", ".join(sorted(targets))
+        yield [kind, str(len(alike)), why, to]
 
 
-_DTYPE = re.compile(r"\b(u?int\d+|b?float\d+(_\w+)?|complex\d+|bool)\b(?=:| array| \()")
-
-
-def _general(why: str) -> str:
-    """A reason without what differs from cell to cell."""
-    why = re.sub(r"(has no) [\w ]+?(?=:|$)", r"\1 such dtype", why)
-    why = re.sub(r"aligned to \d+(?!\d| bytes)", "aligned to less", why)
+def _general(cell: Cell) -> str:
+    """A cell's reason without what differs from cell to cell."""
+    why = re.sub(rf"\b{cell.target}\b(?! has no|\.)", "it", cell.why)
+    why = re.sub(rf"^{cell.target} has no [^:]+", "it has no such dtype", why)
+    why = re.sub(r"this is aligned to \d+", "this is aligned to fewer", why)
     why = re.sub(r"the layout is [\w -]+", "the layout is another", why)
-    return re.sub(r"this has \d+", "this has more or fewer", why)
+    why = re.sub(r"this has \d+", "this has more or fewer", why)
+    return re.sub(rf"\b{re.escape(_dtype(cell))}\b", "this dtype", why) if _dtype(cell) else why
+
+
+def _dtype(cell: Cell) -> str:
+    return cell.case.partition(" ")[0] if cell.group == "dtype x layout" else ""
 
 
 def failures_table(cells, libraries, marked):
