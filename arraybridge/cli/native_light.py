@@ -84,8 +84,9 @@ class Jax(Native):
         return self.xp.device_put(values, may_alias=False)
 
     def values(self, x):
-        # np.asarray(x) may hand out what it has kept since the last time.
-        return np.array(self.xp.numpy.array(x, copy=True), order="C")
+        # Not np.array(x) itself: an array hands out again what it has read once.
+        again = self.xp.make_array_from_single_device_arrays(x.shape, x.sharding, [x])
+        return np.array(again, order="C")
 
     def pointer(self, x):
         return x.unsafe_buffer_pointer()
