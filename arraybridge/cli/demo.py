@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from .explain import COLOURS
+from .screen import screen
 
 NAMES = {"view": "view", "kernel": "copy", "transfer": "transfer", "refuse": "refused"}
 SHARPEN = 1.5  # how much of the detail is added back
@@ -131,7 +131,7 @@ def show(out: Path) -> int:
     """Run the demo and write its PNG."""
     import arraybridge as ab
 
-    console = Console()
+    console = screen()
     pixels = photograph()
     import jax  # noqa: F401 - so that its start is in no time below
     import torch
@@ -140,8 +140,8 @@ def show(out: Path) -> int:
     console.print(
         f"\n[bold]A photograph[/], decoded in NumPy: {pixels.shape[0]} x {pixels.shape[1]} pixels, "
         f"{pixels.dtype}, height x width x colour.\n"
-        "PyTorch makes it colour x height x width and float32, as its models want it. Then it\n"
-        "goes to JAX, and back to NumPy and PyTorch. Nobody says how: a view where a view is\n"
+        "PyTorch makes it colour x height x width and float32, as its models want it. Then it "
+        "goes to JAX, and back to NumPy and PyTorch. Nobody says how: a view where a view is "
         "safe, a copy where it is not, a clear error where there is nothing right to do.\n"
     )
     journey = _Journey()

@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from rich.console import Console
 from rich.table import Table
 
 from . import coexist
 from .cases import Case, laid_out
+from .screen import screen
 
 STATES = ("readonly", "requires_grad", "conj", "neg", "byteorder", "structured", "masked")
 
@@ -77,7 +77,7 @@ def _print(args: argparse.Namespace, x: Any) -> int:
     table.add_row("why", str(route.why))
     if route.kind != "refuse":
         table.add_row("bytes copied", f"{route.nbytes:,}")
-    Console().print(table)
+    screen().print(table)
     return 0
 
 

@@ -10,13 +10,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from ..dispatch.library import LIBRARIES
 from .cases import DTYPES
 from .matrix import LIBRARIES as MODULES
 from .matrix import environment, importable, versions
+from .screen import screen
 
 PATIENCE_S = 120
 _EIGHTS = [name for name in DTYPES if name.startswith("float8_")]
@@ -68,7 +68,7 @@ def show(*, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps(gather(), indent=1))
         return 0
-    console = Console()
+    console = screen()
     with console.status("importing each library in a process of its own"):
         found = gather()
     line = ", ".join(f"{name} {version}" for name, version in found["versions"].items())

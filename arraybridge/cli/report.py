@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from .cases import Case
 from .cell import COPY, NA, REFUSED, TRANSFER, VIEW
 from .matrix import Cell, failures, lost_views, versions
+from .screen import screen
 
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
 COLOURS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
@@ -35,7 +35,7 @@ NATIVE = {  # first words of what a native door did -> column
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[str, str], None]]:
     """A progress bar over pairs; gives the function that a finished pair is told to."""
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     columns = (
         TextColumn("{task.description:32}"),
         BarColumn(),
@@ -61,7 +61,7 @@ def list_cases(cases: Iterable[Case]) -> None:
     table = Table("case", "group", "dtype")
     for case in cases:
         table.add_row(case.name, case.group, case.dtype)
-    Console().print(table)
+    screen().print(table)
 
 
 def _counts(cells: Iterable[Cell]) -> Counter[str]:
@@ -223,7 +223,7 @@ TABLES = (
 
 def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> None:
     """Every table but the reasons, to the terminal; failures last."""
-    console = Console()
+    console = screen()
 
     def marked(kind: str, text: str) -> str:
         return f"[{COLOURS.get(kind, 'bold white on red')}]{text}[/]"
