@@ -179,8 +179,10 @@ class TestHostProtocols:
     def test_buffer(self):
         x = ab.from_dlpack(image())
         assert memoryview(x).shape == (2, 3, 4)
+        readonly = ab.from_dlpack(jax.numpy.ones(3))
+        assert memoryview(readonly).readonly
         with pytest.raises(BufferError, match="read-only"):
-            ctypes.c_char.from_buffer(ab.from_dlpack(jax.numpy.ones(3)))
+            readonly.__buffer__(1)  # PyBUF_WRITABLE
 
     def test_what_is_elsewhere_is_not_fetched(self):
         gpu = ab.from_pointer(0x1000, (2,), "float32", device="cuda:1")
