@@ -23,19 +23,19 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
+from arraybridge.kernels.cpu.host import CACHE, VECTOR
+
 __all__ = ["KINDS", "NEST", "Axis", "Key", "Plan", "plan"]
 
 #: The inner kernels.
 KINDS: dict[str, str] = {
-    "memmove": "one run of bytes",
-    "runs": "runs of bytes, each straight to its place",
-    "items": "items of any number of bytes, or steps that no other kernel knows",
+    "runs": "runs of bytes, each straight to its place; one run is memmove",
+    "items": "item by item: of any number of bytes, any steps, a destination with gaps",
     "tile": "square blocks transposed in vector registers",
     "split": "two to four channels taken apart: a step of two to four items",
     "merge": "two to four channels put together",
     "reverse": "rows read backwards",
     "fill": "one item a row, repeated",
-    "any": "any strides, item by item: a destination with gaps",
 }
 
 
@@ -50,11 +50,28 @@ class Key(NamedTuple):
         Bytes an item; 0 for any number of bytes, given in the record.
     parts : int
         ``tile``: items along a side of the square; ``split``, ``merge``: channels; else 0.
+    rows : int
+        ``split``: how many of the channels are wanted; else 0.
+    vector : int
+        Bytes of the host's vectors.
     """
 
     kind: str
     width: int = 0
     parts: int = 0
+    rows: int = 0
+    vector: int = VECTOR
+
+    @property
+    def least(self) -> int:
+        """Columns that a block must have."""
+        if self.kind == "tile":
+            return self.parts
+        if self.kind == "split":
+            return self.vector // self.width + (self.rows < self.parts)
+        if self.kind in ("merge", "reverse", "fill"):
+            return self.vector // self.width
+        return 1
 
 
 class Axis(NamedTuple):
@@ -73,7 +90,7 @@ NEST = (
     *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
     *("planes", "planes_dst", "planes_src", "planes_chunk"),
     *("leaves", "leaves_dst", "leaves_src"),
-    *("cols", "cols_src", "cols_chunk", "cols_first"),
+    *("cols", "cols_dst", "cols_src", "cols_chunk", "cols_first"),
     "outer",
 )
 
@@ -82,6 +99,16 @@ LINE = 64
 
 #: Bytes of the items that there are kernels for.
 WIDTHS = (1, 2, 4, 8, 16)
+
+#: Bytes of a result from which on it is streamed past the cache.
+STREAM = CACHE // 2
+
+#: Bytes of a run from which on it is moved straight to its place.
+RUN = 1024
+
+#: Bytes of the scratch buffer, of a block that is one run, of one row of a block that is several,
+#: and of what a block reads from one row of the source.
+SCRATCH, BLOCK, RUN_OUT, ROW_IN = 96 << 10, 16 << 10, 1024, 256
 
 _ONE = Axis(1, 0, 0, 1)
 
@@ -137,7 +164,7 @@ class Plan(NamedTuple):
     @property
     def name(self) -> str:
         """What ``explain`` prints, such as ``tile 4 bytes x 16, streamed``."""
-        kind, width, parts = self.kernel
+        kind, width, parts = self.kernel[:3]
         words = [kind]
         if width:
             words.append(f"{width} byte{'s' if width > 1 else ''}")
@@ -183,7 +210,7 @@ class Plan(NamedTuple):
             *rows, rows_out,
             *planes,
             *leaves[:3],
-            *(cols.extent, cols.src, cols.chunk, first),
+            *(*cols, first),
             len(self.outer),
         ))  # fmt: skip
         for axis in self.outer:
@@ -275,26 +302,150 @@ def plan(
 
 def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     """Choose for axes of two or more, in the order of the destination's strides, all forwards."""
+    stream = nbytes >= STREAM
     if not axes:
-        return Plan(Key("memmove"), nbytes, cols=Axis(nbytes, 1, 1, nbytes))
+        # memcpy knows by itself when to go past the cache.
+        return Plan(Key("runs", vector=VECTOR), nbytes, cols=Axis(nbytes, 1, 1, nbytes))
+    *outer, cols = axes
     reach = itemsize
     for axis in reversed(axes):
         if axis.dst < reach:  # the destination overlaps itself, or that cannot be ruled out
-            return _anyhow(axes, itemsize, nbytes, whole=True)
-        reach = axis.dst * (axis.extent - 1) + reach
-    return _anyhow(axes, itemsize, nbytes)
+            return _item_by_item(outer, cols, itemsize, nbytes)._replace(whole=True)
+        reach += axis.dst * (axis.extent - 1)
+    if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
+        run = Axis(itemsize, 1, 1, itemsize)
+        return Plan(
+            Key("runs", vector=VECTOR), nbytes, 1, stream and itemsize >= RUN,
+            rows=cols, cols=run, outer=tuple(outer),
+        )  # fmt: skip
+    if cols.dst != itemsize:
+        return _item_by_item(outer, cols, itemsize, nbytes)
+    made = None
+    if itemsize in WIDTHS:
+        made = _vectors(outer, cols, itemsize, nbytes)
+    if made is None:
+        rows = _ONE
+        if outer:
+            nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
+            if abs(nearest.src) < min(abs(cols.src), RUN):
+                rows = nearest
+                outer = _without(outer, rows)
+        width = itemsize if itemsize <= 32 else 0
+        made = Plan(
+            Key("items", width, vector=VECTOR), nbytes, itemsize,
+            rows=rows, cols=cols, outer=tuple(outer),
+        )  # fmt: skip
+    return _blocked(made._replace(stream=stream, staged=stream))
 
 
-def _anyhow(axes: list[Axis], itemsize: int, nbytes: int, whole: bool = False) -> Plan:
-    """Item by item; square tiles of the two inner loops, where they run along different axes."""
-    width = itemsize if itemsize in WIDTHS else 0
-    *outer, cols = axes
+def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
+    """Square tiles of the two inner loops, where they run along different axes."""
     rows = _ONE
     if outer:
         rows = min(reversed(outer), key=lambda axis: abs(axis.src))
-        outer.remove(rows)
-    if abs(rows.src) < abs(cols.src):
-        rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
-    return Plan(
-        Key("any", width), nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer), whole=whole
+        outer = _without(outer, rows)
+        if abs(rows.src) < abs(cols.src):
+            rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
+    key = Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR)
+    return Plan(key, nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer))
+
+
+def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
+    place = next(place for place, other in enumerate(axes) if other is axis)
+    return axes[:place] + axes[place + 1 :]
+
+
+def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | None:
+    """Choose an inner kernel that moves vectors; None where the extents are too short for all."""
+    lanes = VECTOR // width
+
+    def made(kind, *, parts=0, count=0, rows=_ONE, pixels=cols, rest=outer, item=width, **more):
+        return Plan(
+            Key(kind, width, parts, count, VECTOR), nbytes, item,
+            rows=rows, cols=pixels, outer=tuple(rest), **more,
+        )  # fmt: skip
+
+    # Channels put together: the columns are channels, and pixels the axis around them.
+    if outer and cols.extent <= 4 and width < 16:
+        pixels = outer[-1]
+        if pixels.src == width and pixels.dst == cols.extent * width and pixels.extent >= lanes:
+            return made(
+                "merge", parts=cols.extent, pixels=pixels, rest=outer[:-1],
+                item=pixels.dst, part_src=cols.src,
+            )  # fmt: skip
+    if cols.src == 0 and cols.extent >= lanes:
+        return made("fill")
+    if cols.src == -width and cols.extent >= lanes:
+        return made("reverse")
+    rows = next((axis for axis in reversed(outer) if abs(axis.src) == width), _ONE)
+    step = cols.src // width
+    if width < 16 and cols.src == step * width and 2 <= step <= 4 and rows.extent <= step:
+        least = lanes + (rows.extent < step)
+        if rows.src >= 0 and cols.extent >= least:
+            rest = _without(outer, rows) if rows is not _ONE else outer
+            return made("split", parts=step, count=rows.extent, rows=rows, rest=rest)
+    for side in (64, 32, 16, 8, 4, 2):
+        if side * width <= VECTOR and side * width >= 4 and side <= min(rows.extent, cols.extent):
+            rest = _without(outer, rows)
+            dst_offset = src_offset = 0
+            if rows.src < 0:  # read forwards, and write the rows from the last to the first
+                dst_offset, src_offset = ((rows.extent - 1) * by for by in (rows.dst, rows.src))
+                rows = rows._replace(dst=-rows.dst, src=-rows.src)
+            return made(
+                "tile", parts=side, rows=rows, rest=rest, dst_offset=dst_offset,
+                src_offset=src_offset,
+            )  # fmt: skip
+    return None
+
+
+def _blocked(made: Plan) -> Plan:
+    """Find what of the loops one block takes: a long run of the destination, whole source lines."""
+    rows, cols, outer = made.rows, made.cols, list(made.outer)
+    least = made.kernel.least
+    run = made.item * cols.extent
+    planes = leaves = _ONE
+    joined = False
+    target = BLOCK if rows.extent == 1 else RUN_OUT
+    if run > target or not made.staged:
+        cols = cols._replace(chunk=_multiple(target // made.item, LINE, least))
+        run = made.item * cols.chunk
+    else:
+        # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
+        while run < target and not joined:
+            if rows.extent > 1 and rows.dst == run:
+                target, joined = BLOCK, True
+                chunk = max(target // run, made.kernel.parts)
+                rows = rows._replace(chunk=_multiple(chunk, 8, made.kernel.parts))
+                break
+            more = next((axis for axis in reversed(outer) if axis.dst == run), None)
+            if more is None or planes is not _ONE:
+                break
+            outer = _without(outer, more)
+            if more.extent * run >= target or leaves is not _ONE:
+                planes = more._replace(chunk=min(more.extent, max(1, target // run)))
+                run *= planes.chunk
+                break
+            leaves = more
+            run *= more.extent
+    if not joined and rows.extent > 1:
+        chunk = ROW_IN // abs(rows.src) if rows.src else 1
+        if made.staged:
+            chunk = min(chunk, SCRATCH // (run + 2 * LINE))
+        rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
+    if rows.extent * abs(rows.src) < 2 * LINE and outer:
+        # The lines that a block has read hold more: what is next to it comes next.
+        near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
+        outer = [*_without(outer, near), near]
+    grain = (made.kernel.parts if made.kernel.kind == "tile" else 1, least)
+    rows, planes, cols = (
+        axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
     )
+    return made._replace(
+        rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
+        grain=grain,
+    )  # fmt: skip
+
+
+def _multiple(count: int, of: int, least: int) -> int:
+    """The multiple of `of` that is next below `count`, but no less than `least`."""
+    return max(count // of * of, least, 1)

@@ -1,0 +1,205 @@
+"""The loop nest around the inner kernels, compiled for one of them by `compiled`.
+
+Importing this module imports Numba. A kernel is called with the address of one record (see
+``plan.NEST``). It knows neither dtype nor rank, so a process compiles a few in its life.
+
+Written as a C function (``numba.cfunc``) and called through ctypes or from native threads,
+without the GIL. Next to ``numba.njit(nogil=True)`` that saves Numba's dispatcher and its Python
+wrapper, gives an address that any thread or C library may call, and stands ``NUMBA_DISABLE_JIT=1``,
+which people set to trace their own code.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_stream
+from arraybridge.kernels.cpu.plan import NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.shuffle import INT
+
+__all__ = ["compiled", "function"]
+
+_WORD = {name: 8 * place for place, name in enumerate(NEST)}
+_AXES = 8 * len(NEST)
+
+
+@intrinsic(prefer_literal=True)
+def _word(typingctx, record, offset):
+    """Load a word of the record."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.add(args[0], args[1])
+        return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _set_word(typingctx, address, word):
+    def codegen(context, builder, signature, args):
+        builder.store(args[1], builder.inttoptr(args[0], INT.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _scratch(typingctx):
+    """Give the address of the block's buffer, on the stack."""
+
+    def codegen(context, builder, signature, args):
+        with builder.goto_entry_block():
+            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
+        buffer.align = 64
+        return builder.ptrtoint(buffer, INT)
+
+    return types.int64(), codegen
+
+
+def _intrinsics(key: Key):
+    """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
+
+    @intrinsic
+    def inner(typingctx, out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item,
+              part_src, stream):  # fmt: skip
+        def codegen(context, builder, signature, args):
+            EMIT[key.kind](builder, Block(*args, key.width, key.parts, key.rows, key.vector))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * len(WORDS)), codegen
+
+    @intrinsic
+    def stream_out(typingctx, dst, src, nbytes):
+        def codegen(context, builder, signature, args):
+            emit_stream(builder, *args, key.vector)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    return inner, stream_out
+
+
+@intrinsic
+def _fence(typingctx):
+    """Order the streamed stores before what tells another thread of them."""
+
+    def codegen(context, builder, signature, args):
+        if _is_x86():
+            kind = ir.FunctionType(ir.VoidType(), [])
+            fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
+            builder.call(fence, [])
+        else:
+            builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def _is_x86() -> bool:
+    import llvmlite.binding
+
+    return llvmlite.binding.get_process_triple().startswith(("x86_64", "i386", "i686"))
+
+
+def function(key: Key):
+    """Return the Python function of a kernel, for Numba to compile."""
+    inner, stream_out = _intrinsics(key)
+    least_rows = key.parts if key.kind == "tile" else 1
+    least_cols = key.least
+    (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (
+        _WORD[name] for name in NEST[:7]
+    )
+    ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
+    OUTER, AXES = _WORD["outer"], _AXES
+
+    def kernel(record):
+        dst, src, item = _word(record, DST), _word(record, SRC), _word(record, ITEM)
+        stream, staged = _word(record, STREAM), _word(record, STAGED)
+        joined, part_src = _word(record, JOINED), _word(record, PART)
+        rows, rows_dst = _word(record, ROWS), _word(record, ROWS + 8)
+        rows_src, rows_chunk = _word(record, ROWS + 16), _word(record, ROWS + 24)
+        rows_out = _word(record, ROWS + 32)
+        planes, planes_dst = _word(record, PLANES), _word(record, PLANES + 8)
+        planes_src, planes_chunk = _word(record, PLANES + 16), _word(record, PLANES + 24)
+        leaves, leaves_dst = _word(record, LEAVES), _word(record, LEAVES + 8)
+        leaves_src = _word(record, LEAVES + 16)
+        cols, cols_dst = _word(record, COLS), _word(record, COLS + 8)
+        cols_src, cols_chunk = _word(record, COLS + 16), _word(record, COLS + 24)
+        cols_first = _word(record, COLS + 32)
+        axes = record + AXES
+        last = axes + 32 * (_word(record, OUTER) - 1)
+        scratch = _scratch()
+        while True:
+            row = 0
+            while row < rows:
+                row_count = min(rows_chunk, rows - row)
+                if row_count < least_rows:
+                    row_count = least_rows
+                    row = rows - row_count
+                plane = 0
+                while plane < planes:
+                    plane_count = min(planes_chunk, planes - plane)
+                    col = 0
+                    chunk = cols_first
+                    while col < cols:
+                        col_count = min(chunk, cols - col)
+                        chunk = cols_chunk
+                        if col_count < least_cols:
+                            col_count = least_cols
+                            col = cols - col_count
+                        to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
+                        source = src + row * rows_src + plane * planes_src + col * cols_src
+                        out = scratch if staged else to
+                        for i in range(plane_count):
+                            for j in range(leaves):
+                                inner(
+                                    out + i * planes_dst + j * leaves_dst,
+                                    source + i * planes_src + j * leaves_src,
+                                    row_count, rows_out, rows_src,
+                                    col_count, cols_dst, cols_src,
+                                    item, part_src, stream,
+                                )  # fmt: skip
+                        if staged:
+                            nbytes = plane_count * leaves * col_count * item
+                            pieces = row_count
+                            if joined:
+                                nbytes *= row_count
+                                pieces = 1
+                            for i in range(pieces):
+                                stream_out(to + i * rows_dst, scratch + i * rows_out, nbytes)
+                        col += col_count
+                    plane += plane_count
+                row += row_count
+            # Count up the outer axes, the last one fastest.
+            at = last
+            while at >= axes:
+                index = _word(at, 24) + 1
+                if index < _word(at, 0):
+                    _set_word(at + 24, index)
+                    dst += _word(at, 8)
+                    src += _word(at, 16)
+                    break
+                _set_word(at + 24, 0)
+                dst -= (index - 1) * _word(at, 8)
+                src -= (index - 1) * _word(at, 16)
+                at -= 32
+            if at < axes:
+                break
+        if stream:
+            _fence()
+
+    return kernel
+
+
+def compiled(key: Key):
+    """Compile a kernel.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        A ``void(int64)`` taking the address of a record. Owns the code: keep it.
+    """
+    return cfunc(types.void(types.int64))(function(key))
