@@ -59,6 +59,36 @@ def _scratch(typingctx):
     return types.int64(), codegen
 
 
+@intrinsic
+def _quotient(typingctx, dividend, divisor):
+    """Divide what is not negative, without Python's check for zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.udiv(*args)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _prefetch(typingctx, address):
+    def codegen(context, builder, signature, args):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        name = "llvm.prefetch.p0" if _opaque() else "llvm.prefetch.p0i8"
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(prefetch, [builder.inttoptr(args[0], byte), number(0), number(LOCALITY), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+LOCALITY = 2
+
+def _opaque() -> bool:
+    import llvmlite
+
+    return getattr(llvmlite, "opaque_pointers_enabled", True)
+
+
 def _intrinsics(key: Key):
     """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
 
@@ -113,7 +143,7 @@ def function(key: Key):
         _WORD[name] for name in NEST[:7]
     )
     ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
-    OUTER, AXES = _WORD["outer"], _AXES
+    OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
 
     def kernel(record):
         dst, src, item = _word(record, DST), _word(record, SRC), _word(record, ITEM)
@@ -129,6 +159,7 @@ def function(key: Key):
         cols, cols_dst = _word(record, COLS), _word(record, COLS + 8)
         cols_src, cols_chunk = _word(record, COLS + 16), _word(record, COLS + 24)
         cols_first = _word(record, COLS + 32)
+        ahead = _word(record, AHEAD)
         axes = record + AXES
         last = axes + 32 * (_word(record, OUTER) - 1)
         scratch = _scratch()
@@ -167,9 +198,34 @@ def function(key: Key):
                             pieces = row_count
                             if joined:
                                 nbytes *= row_count
-                                pieces = 1
+                                pieces = (nbytes >> 10) + 1
+                            # While lines leave, those of the next block are asked for.
+                            if col + col_count < cols:
+                                source += col_count * cols_src
+                            else:
+                                source += row_count * rows_src - col * cols_src
+                            at_col = 0
+                            if ahead:
+                                share = _quotient(col_count + pieces - 1, pieces)
+                            else:
+                                share = 0
+                            width = row_count * rows_src
                             for i in range(pieces):
-                                stream_out(to + i * rows_dst, scratch + i * rows_out, nbytes)
+                                if joined:
+                                    start = min(max((i << 10) - (to & 63), 0), nbytes)
+                                    stop = min(((i + 1) << 10) - (to & 63), nbytes)
+                                    stream_out(to + start, scratch + start, stop - start)
+                                else:
+                                    stream_out(to + i * rows_dst, scratch + i * rows_out, nbytes)
+                                stop_col = min(at_col + share, col_count)
+                                while at_col < stop_col:
+                                    line = source + at_col * cols_src
+                                    stop = line + width
+                                    line &= -64
+                                    while line < stop:
+                                        _prefetch(line)
+                                        line += 64
+                                    at_col += 1
                         col += col_count
                     plane += plane_count
                 row += row_count
@@ -194,12 +250,17 @@ def function(key: Key):
     return kernel
 
 
-def compiled(key: Key):
+def compiled(*key: str | int):
     """Compile a kernel.
+
+    Parameters
+    ----------
+    *key : str or int
+        The fields of a ``plan.Key``.
 
     Returns
     -------
     numba.core.ccallback.CFunc
         A ``void(int64)`` taking the address of a record. Owns the code: keep it.
     """
-    return cfunc(types.void(types.int64))(function(key))
+    return cfunc(types.void(types.int64))(function(Key(*key)))

@@ -91,9 +91,10 @@ NEST = (
     *("planes", "planes_dst", "planes_src", "planes_chunk"),
     *("leaves", "leaves_dst", "leaves_src"),
     *("cols", "cols_dst", "cols_src", "cols_chunk", "cols_first"),
-    "outer",
+    *("ahead", "outer"),
 )
 
+AHEAD=True
 #: Bytes of a cache line, which is also the widest vector.
 LINE = 64
 
@@ -140,6 +141,8 @@ class Plan(NamedTuple):
         From the caller's addresses to the first item: axes were turned round.
     grain : tuple of int
         Rows and cols come in multiples of these where they are cut; what is left over is no less.
+    ahead : bool
+        Whether the source is asked for a block ahead: its lines lie where no hardware looks.
     whole : bool
         Whether it must not be cut: a destination that overlaps itself.
     """
@@ -160,6 +163,7 @@ class Plan(NamedTuple):
     src_offset: int = 0
     grain: tuple[int, int] = (1, 1)
     whole: bool = False
+    ahead: bool = False
 
     @property
     def name(self) -> str:
@@ -211,7 +215,7 @@ class Plan(NamedTuple):
             *planes,
             *leaves[:3],
             *(*cols, first),
-            len(self.outer),
+            self.ahead, len(self.outer),
         ))  # fmt: skip
         for axis in self.outer:
             words.extend((*axis[:3], 0))
@@ -442,7 +446,7 @@ def _blocked(made: Plan) -> Plan:
     )
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        grain=grain,
+        grain=grain, ahead=AHEAD and made.staged and abs(cols.src) >= LINE,
     )  # fmt: skip
 
 
