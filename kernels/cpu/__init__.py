@@ -19,7 +19,7 @@ from __future__ import annotations
 from ctypes import memmove
 from math import prod
 
-from arraybridge.kernels.cpu import plain, strided
+from arraybridge.kernels.cpu import loader, plain, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
@@ -64,7 +64,7 @@ def way(
         return "memmove"
     if len(shape) > plain.MAX_NDIM:
         return "strided"
-    if nbytes <= SMALL or (strided.unavailable() and not strided.is_loaded(itemsize)):
+    if nbytes <= SMALL or (loader.unavailable() and not strided.is_loaded(itemsize)):
         return "numpy"
     return "strided"
 

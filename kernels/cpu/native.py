@@ -11,18 +11,13 @@ gives an address that any thread or C library may call, and stands ``NUMBA_DISAB
 people set to trace their own code. No ``parallel=True``: on the OpenMP layer a forked child that
 calls the kernel again is killed, on the workqueue layer concurrent callers abort the process
 (numba/numba#8563, #10565).
-
-Numba's disk cache goes by the text of this file alone, so the intrinsics stay in it.
 """
 
 from __future__ import annotations
 
-from zlib import crc32
-
-import llvmlite.binding
 from llvmlite import ir
 from numba import cfunc, types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 __all__ = ["RECORD", "compiled"]
@@ -165,19 +160,12 @@ def _specialised(width):
             if at < axes:
                 return
 
-    # Numba keeps one index file a qualified name, and two processes that write one index at a time
-    # can leave it naming each other's code: wrong numbers, or code for another machine where
-    # the folder is shared. One name a specialisation and kind of CPU rules that out.
-    host = (
-        config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
-        config.CPU_FEATURES or llvmlite.binding.get_host_cpu_features().flatten(),
-    )
-    kernel.__qualname__ = f"strided_{width}_{crc32(repr(host).encode()):08x}"
+    kernel.__qualname__ = f"strided_{width}"
     return kernel
 
 
 def compiled(width: int):
-    """Compile the kernel for one width of item, or load it from Numba's disk cache.
+    """Compile the kernel for one width of item; ``cache`` keeps it on disk.
 
     Parameters
     ----------
@@ -189,12 +177,4 @@ def compiled(width: int):
     numba.core.ccallback.CFunc
         A ``void(int64)`` taking the address of a record. Owns the code: keep it.
     """
-    signature = types.void(types.int64)
-    kernel = _specialised(width)
-    try:
-        return cfunc(signature, cache=True)(kernel)
-    except Exception:
-        # The cache is a convenience. No folder that can be written (RuntimeError), a full disk
-        # (OSError), a damaged file (whatever pickle says): compile without. What is wrong with
-        # the kernel itself shows here again.
-        return cfunc(signature)(kernel)
+    return cfunc(types.void(types.int64))(_specialised(width))

@@ -24,6 +24,8 @@ import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
 
+from arraybridge.kernels.cpu import loader
+
 __all__ = ["get_num_threads", "num_threads", "run", "set_num_threads"]
 
 #: More threads than this do not raise the bandwidth of one socket that any is known to have.
@@ -166,6 +168,9 @@ out:
 # a cache line of its own, 448 the next slice, 512 whether somebody has the pool.
 _SIZE = 576
 
+#: Bytes of stack a thread: kernels keep scratch buffers there; musl would give 128 KB, macOS 512.
+_STACK = 4 << 20
+
 _CALLED = (
     "pthread_mutex_lock",
     "pthread_mutex_unlock",
@@ -191,6 +196,9 @@ class _Pool:
         for offset in (128, 256):
             if libc.pthread_cond_init(pointer(self.address + offset), None):
                 raise OSError("pthread_cond_init failed")
+        self.attributes = ctypes.create_string_buffer(256)
+        libc.pthread_attr_init(self.attributes)
+        libc.pthread_attr_setstacksize(self.attributes, ctypes.c_size_t(_STACK))
         self.create = libc.pthread_create
         self.detach = libc.pthread_detach
         self.size = 0
@@ -211,7 +219,7 @@ class _Pool:
                     thread = ctypes.c_void_p()
                     if self.create(
                         ctypes.byref(thread),
-                        None,
+                        self.attributes,
                         ctypes.c_void_p(self.serve),
                         ctypes.c_void_p(self.address),
                     ):
@@ -227,13 +235,14 @@ _kept: list = []
 _compiled: tuple | None = None
 _pool: _Pool | None = None
 _pool_of = 0  # the process that it belongs to
-_making = threading.Lock()
 
 
 def _functions(libc) -> tuple:
     """``run`` as a ctypes function and the address of ``serve``; compiled once, kept for good."""
     global _compiled
     if _compiled is None:
+        if loader.unavailable():
+            raise ImportError(loader.unavailable())
         import llvmlite.binding as llvm
 
         text = _IR
@@ -261,23 +270,15 @@ def _here() -> _Pool | None:
     """The pool of this process, made on the first call; None where there can be none."""
     global _pool, _pool_of
     if _pool_of != os.getpid():
-        with _making:
+        with loader.compiling():
             if _pool_of != os.getpid():
                 try:
                     _pool = _Pool()
                 except (ImportError, OSError, AttributeError):
-                    _pool = None  # no llvmlite, no POSIX threads: every job is done by its caller
+                    # No llvmlite, no POSIX threads: every job is done by its caller.
+                    _pool = None
                 _pool_of = os.getpid()
     return _pool
-
-
-def _after_fork_in_child() -> None:
-    global _making
-    _making = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def run(kernel: int, records: int, stride: int, count: int) -> None:

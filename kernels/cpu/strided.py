@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
 from array import array
 
-__all__ = ["TILE", "copy", "is_loaded", "load", "record", "unavailable", "width_of"]
+from arraybridge.kernels.cpu import loader
+
+__all__ = ["TILE", "copy", "is_loaded", "load", "record", "width_of"]
 
 #: Rows and columns of a tile, where the two sides run along different axes: what a tile touches of
 #: either side stays in the nearest cache. Best or near it of 18 shapes, for every width of item.
@@ -15,12 +14,6 @@ TILE = (128, 8)
 
 _WHOLE = 2**62  # a tile that no axis is longer than
 _EMPTY_AXIS = (1, 0, 0, 0)
-
-_kernels: dict = {}  # width -> the ctypes function
-_owners: list = []  # what keeps their code alive
-_loading = threading.RLock()
-_loader: int | None = None  # the thread that is at it
-_unavailable: str | None = None
 
 
 def width_of(itemsize: int) -> int:
@@ -30,15 +23,7 @@ def width_of(itemsize: int) -> int:
 
 def is_loaded(itemsize: int) -> bool:
     """Whether this process has the kernel for items of `itemsize` bytes ready to run."""
-    return width_of(itemsize) in _kernels
-
-
-def unavailable() -> str | None:
-    """Say why this process can load no kernel any more; None where it can, as far as is known.
-
-    Kernels that are loaded already stay.
-    """
-    return _unavailable
+    return loader.is_loaded("native", width_of(itemsize))
 
 
 def load(itemsize: int):
@@ -53,54 +38,10 @@ def load(itemsize: int):
     -------
     ctypes function or None
         Takes the address of a record (``arraybridge.kernels.cpu.native.RECORD``); the call is made
-        without the GIL. None where it cannot be had: `unavailable` says why.
+        without the GIL. None where it cannot be had: ``loader.unavailable`` says why.
     """
-    width = width_of(itemsize)
-    return _kernels.get(width) or _load(width)
-
-
-def _load(width):
-    global _loader, _unavailable
-    with _loading:
-        if width not in _kernels and _unavailable is None:  # no other thread was quicker
-            _loader = threading.get_ident()
-            try:
-                from arraybridge.kernels.cpu import native
-            except ImportError as error:  # Numba refuses a NumPy that is newer than itself
-                _unavailable = f"Numba cannot be imported: {error}"
-            else:
-                owner = native.compiled(width)
-                _owners.append(owner)
-                _kernels[width] = owner.ctypes
-            finally:
-                _loader = None
-    return _kernels.get(width)
-
-
-def _after_fork_in_child():
-    """Give up on the compiler if another thread, which is not in this child, was inside it.
-
-    The locks that the thread held (Numba's, LLVM's, those of half-imported modules) stay locked for
-    ever here. Waiting before the fork for it to finish is no way out: the forking thread
-    then holds the locks of earlier hooks, logging's among them, and compiling may need those.
-    """
-    global _loading, _loader, _unavailable
-    _loading = threading.RLock()
-    compiler_lock = sys.modules.get("numba.core.compiler_lock")
-    stranded = _loader not in (None, threading.get_ident())
-    if compiler_lock is not None and not stranded:  # the thread may have compiled something else
-        lock = getattr(compiler_lock.global_compiler_lock, "_lock", None)
-        if lock is not None:
-            stranded = not lock.acquire(blocking=False)
-            if not stranded:
-                lock.release()
-    if stranded:
-        _loader = None
-        _unavailable = "the process was forked while another thread was compiling"
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    kernel = loader.load("native", width_of(itemsize))
+    return None if kernel is None else kernel.call
 
 
 def copy(
@@ -121,14 +62,14 @@ def copy(
     Raises
     ------
     RuntimeError
-        Where the kernel cannot be had: `unavailable` says why.
+        Where the kernel cannot be had: ``loader.unavailable`` says why.
     """
     if 0 in shape:
         return
     words = record(dst, src, shape, dst_strides, src_strides, itemsize)
     kernel = load(itemsize)
     if kernel is None:
-        raise RuntimeError(f"no compiled kernel for strided copies: {_unavailable}")
+        raise RuntimeError(f"no compiled kernel for strided copies: {loader.unavailable()}")
     kernel(words.buffer_info()[0])
 
 
