@@ -16,7 +16,7 @@ from numba.core import cgutils
 
 from arraybridge.kernels.cpu.shuffle import INT, Vectors, constant
 
-__all__ = ["EMIT", "WORDS", "emit_run", "emit_stream"]
+__all__ = ["EMIT", "WORDS", "emit_lines", "emit_part"]
 
 _BYTE = ir.IntType(8)
 _LINE = 64
@@ -241,20 +241,47 @@ def emit_stream(builder, dst, src, nbytes, vector: int) -> None:
     head = builder.and_(builder.neg(dst), constant(_LINE - 1))
     short = builder.icmp_signed(">", head, nbytes)
     head = builder.select(short, nbytes, head)
-    with builder.if_then(builder.icmp_signed("!=", head, constant(0))):
-        _few(builder, dst, src, head, 32)
+    _few_or_none(builder, dst, src, head)
     dst, src = builder.add(dst, head), builder.add(src, head)
     left = builder.sub(nbytes, head)
     lines = builder.and_(left, constant(-_LINE))
+    emit_lines(builder, dst, src, lines, vector)
+    dst, src = builder.add(dst, lines), builder.add(src, lines)
+    _few_or_none(builder, dst, src, builder.sub(left, lines))
+
+
+def emit_lines(builder, dst, src, nbytes, vector: int) -> None:
+    """Emit a move of whole lines past the cache: `dst` and `nbytes` are multiples of a line."""
     vectors = Vectors(builder, 1, vector)
-    with _loop(builder, lines, _LINE) as at:
+    with _loop(builder, nbytes, _LINE) as at:
         source, to = builder.add(src, at), builder.add(dst, at)
         values = [vectors.load(source, part) for part in range(0, _LINE, vector)]
         for part, value in zip(range(0, _LINE, vector), values, strict=True):
             vectors.stream(value, to, part)
-    tail = builder.sub(left, lines)
-    with builder.if_then(builder.icmp_signed("!=", tail, constant(0))):
-        _few(builder, builder.add(dst, lines), builder.add(src, lines), tail, 32)
+
+
+def emit_part(builder, dst, src, nbytes, vector: int) -> None:
+    """Emit a move of less than a line, where a whole line from `src` on may be read."""
+    if vector < _LINE:
+        _few_or_none(builder, dst, src, nbytes)
+        return
+    # AVX-512: one store under a mask.
+    vectors = Vectors(builder, 1, vector)
+    flags = ir.VectorType(ir.IntType(1), vector)
+    bits = builder.sub(builder.shl(constant(1), nbytes), constant(1))
+    kind = ir.FunctionType(
+        ir.VoidType(), [vectors.type, vectors.type.as_pointer(), ir.IntType(32), flags]
+    )
+    store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
+    builder.call(
+        store,
+        [vectors.load(src), vectors.at(dst), ir.IntType(32)(1), builder.bitcast(bits, flags)],
+    )
+
+
+def _few_or_none(builder, dst, src, nbytes) -> None:
+    with builder.if_then(builder.icmp_signed("!=", nbytes, constant(0))):
+        _few(builder, dst, src, nbytes, 32)
 
 
 #: What appends an inner kernel to a builder, by kind.

@@ -16,9 +16,9 @@ from numba import cfunc, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_stream
-from arraybridge.kernels.cpu.plan import NEST, SCRATCH, Key
-from arraybridge.kernels.cpu.shuffle import INT
+from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_lines, emit_part
+from arraybridge.kernels.cpu.plan import LINE, NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
 __all__ = ["compiled", "function"]
 
@@ -102,14 +102,32 @@ def _intrinsics(key: Key):
         return types.void(*[types.int64] * len(WORDS)), codegen
 
     @intrinsic
-    def stream_out(typingctx, dst, src, nbytes):
+    def whole_lines(typingctx, dst, src, nbytes):
         def codegen(context, builder, signature, args):
-            emit_stream(builder, *args, key.vector)
+            emit_lines(builder, *args, key.vector)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), codegen
 
-    return inner, stream_out
+    @intrinsic
+    def part_line(typingctx, dst, src, nbytes):
+        def codegen(context, builder, signature, args):
+            emit_part(builder, *args, key.vector)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    return inner, whole_lines, part_line
+
+
+@intrinsic
+def _move_line(typingctx, dst, src):
+    def codegen(context, builder, signature, args):
+        line = Vectors(builder, 1, LINE)
+        line.store(line.load(args[1]), args[0])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
 
 
 @intrinsic
@@ -136,7 +154,7 @@ def _is_x86() -> bool:
 
 def function(key: Key):
     """Return the Python function of a kernel, for Numba to compile."""
-    inner, stream_out = _intrinsics(key)
+    inner, whole_lines, part_line = _intrinsics(key)
     least_rows = key.parts if key.kind == "tile" else 1
     least_cols = key.least
     (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (
@@ -161,29 +179,27 @@ def function(key: Key):
         cols_first = _word(record, COLS + 32)
         ahead = _word(record, AHEAD)
         axes = record + AXES
-        last = axes + 32 * (_word(record, OUTER) - 1)
+        innermost = axes + 32 * (_word(record, OUTER) - 1)
         scratch = _scratch()
         while True:
             row = 0
             while row < rows:
-                row_count = min(rows_chunk, rows - row)
-                if row_count < least_rows:
-                    row_count = least_rows
-                    row = rows - row_count
+                row_count = rows - row
+                if row_count >= rows_chunk + least_rows:
+                    row_count = rows_chunk
                 plane = 0
                 while plane < planes:
                     plane_count = min(planes_chunk, planes - plane)
                     col = 0
                     chunk = cols_first
                     while col < cols:
-                        col_count = min(chunk, cols - col)
+                        col_count = cols - col
+                        if col_count >= chunk + least_cols:
+                            col_count = chunk
                         chunk = cols_chunk
-                        if col_count < least_cols:
-                            col_count = least_cols
-                            col = cols - col_count
                         to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
                         source = src + row * rows_src + plane * planes_src + col * cols_src
-                        out = scratch if staged else to
+                        out = scratch + LINE if staged else to
                         for i in range(plane_count):
                             for j in range(leaves):
                                 inner(
@@ -194,43 +210,65 @@ def function(key: Key):
                                     item, part_src, stream,
                                 )  # fmt: skip
                         if staged:
+                            # Every run goes out in whole lines: what is left of the last one waits
+                            # in front of the run's next stretch.
+                            first = plane + col == 0
+                            last = (plane + plane_count == planes) & (col + col_count == cols)
                             nbytes = plane_count * leaves * col_count * item
-                            pieces = row_count
+                            runs = row_count
                             if joined:
                                 nbytes *= row_count
-                                pieces = (nbytes >> 10) + 1
-                            # While lines leave, those of the next block are asked for.
+                                runs = 1
+                                first &= row == 0
+                                last &= row + row_count == rows
+                            # Meanwhile the next block is asked for, a share after each piece.
+                            share = 0
+                            if ahead:
+                                pieces = runs * ((nbytes >> 10) + 1)
+                                share = _quotient(col_count + pieces - 1, pieces)
                             if col + col_count < cols:
                                 source += col_count * cols_src
                             else:
                                 source += row_count * rows_src - col * cols_src
-                            at_col = 0
-                            if ahead:
-                                share = _quotient(col_count + pieces - 1, pieces)
-                            else:
-                                share = 0
-                            width = row_count * rows_src
-                            for i in range(pieces):
-                                if joined:
-                                    start = min(max((i << 10) - (to & 63), 0), nbytes)
-                                    stop = min(((i + 1) << 10) - (to & 63), nbytes)
-                                    stream_out(to + start, scratch + start, stop - start)
+                            reach = row_count * rows_src
+                            asked = 0
+                            for i in range(runs):
+                                start = to + i * rows_dst
+                                stop = start + nbytes
+                                buffer = scratch + i * rows_out
+                                at = buffer + LINE
+                                if first:
+                                    head = min(-start & (LINE - 1), nbytes)
+                                    part_line(start, at, head)
                                 else:
-                                    stream_out(to + i * rows_dst, scratch + i * rows_out, nbytes)
-                                stop_col = min(at_col + share, col_count)
-                                while at_col < stop_col:
-                                    line = source + at_col * cols_src
-                                    stop = line + width
-                                    line &= -64
-                                    while line < stop:
-                                        _prefetch(line)
-                                        line += 64
-                                    at_col += 1
+                                    head = -(start & (LINE - 1))
+                                start += head
+                                at += head
+                                while True:
+                                    piece = min(stop - start, 1024) & -LINE
+                                    whole_lines(start, at, piece)
+                                    start += piece
+                                    at += piece
+                                    enough = min(asked + share, col_count)
+                                    while asked < enough:
+                                        line = source + asked * cols_src
+                                        end = line + reach
+                                        line &= -LINE
+                                        while line < end:
+                                            _prefetch(line)
+                                            line += LINE
+                                        asked += 1
+                                    if stop - start < LINE:
+                                        break
+                                if last:
+                                    part_line(start, at, stop - start)
+                                else:
+                                    _move_line(buffer, at + (stop - start) - LINE)
                         col += col_count
                     plane += plane_count
                 row += row_count
             # Count up the outer axes, the last one fastest.
-            at = last
+            at = innermost
             while at >= axes:
                 index = _word(at, 24) + 1
                 if index < _word(at, 0):

@@ -109,7 +109,7 @@ RUN = 1024
 
 #: Bytes of the scratch buffer, of a block that is one run, of one row of a block that is several,
 #: and of what a block reads from one row of the source.
-SCRATCH, BLOCK, RUN_OUT, ROW_IN = 96 << 10, 16 << 10, 1024, 256
+SCRATCH, BLOCK, RUN_OUT, ROW_IN = 288 << 10, 16 << 10, 512, 256
 
 _ONE = Axis(1, 0, 0, 1)
 
@@ -206,7 +206,8 @@ class Plan(NamedTuple):
         if self.staged and not self.joined:
             run = planes.chunk * leaves.extent * cols.chunk * self.item
             # Rows of the scratch buffer start on a line each, and not all in the same set of it.
-            rows_out = -(-run // LINE) * LINE + LINE
+            run += self.kernel.least * self.item
+            rows_out = -(-run // LINE) * LINE + 2 * LINE
             if cols.chunk < cols.extent:
                 first = _to_a_line(dst, cols.chunk, self.item, self.grain[1])
         words = array("q", (
@@ -434,7 +435,7 @@ def _blocked(made: Plan) -> Plan:
     if not joined and rows.extent > 1:
         chunk = ROW_IN // abs(rows.src) if rows.src else 1
         if made.staged:
-            chunk = min(chunk, SCRATCH // (run + 2 * LINE))
+            chunk = min(chunk, SCRATCH // (run + least * made.item + 3 * LINE))
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 2 * LINE and outer:
         # The lines that a block has read hold more: what is next to it comes next.
