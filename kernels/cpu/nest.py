@@ -161,6 +161,7 @@ def function(key: Key):
         _WORD[name] for name in NEST[:7]
     )
     ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
+    PARTS = key.parts if key.kind == "merge" else 1
     OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
 
     def kernel(record):
@@ -179,7 +180,11 @@ def function(key: Key):
         cols_first = _word(record, COLS + 32)
         ahead = _word(record, AHEAD)
         axes = record + AXES
+
         innermost = axes + 32 * (_word(record, OUTER) - 1)
+        beyond = 0
+        if innermost >= axes:
+            beyond = _word(innermost, 16)
         scratch = _scratch()
         while True:
             row = 0
@@ -222,16 +227,24 @@ def function(key: Key):
                                 first &= row == 0
                                 last &= row + row_count == rows
                             # Meanwhile the next block is asked for, a share after each piece.
-                            share = 0
-                            if ahead:
-                                pieces = runs * ((nbytes >> 10) + 1)
-                                share = _quotient(col_count + pieces - 1, pieces)
                             if col + col_count < cols:
                                 source += col_count * cols_src
-                            else:
+                            elif plane + plane_count < planes:
+                                source += plane_count * planes_src - col * cols_src
+                            elif row + row_count < rows:
                                 source += row_count * rows_src - col * cols_src
-                            reach = row_count * rows_src
-                            asked = 0
+                                source -= plane * planes_src
+                            else:
+                                source += beyond - col * cols_src - plane * planes_src
+                                source -= row * rows_src
+                            share = 0
+                            reach = max(row_count * rows_src, item)
+                            if abs(ahead * cols_src) <= LINE:
+                                reach = max(reach, LINE)
+                            if ahead:
+                                pieces = runs * ((nbytes >> 10) + 1)
+                                share = _quotient(plane_count * leaves * col_count, pieces) + 1
+                            i_asked = j_asked = col_asked = 0
                             for i in range(runs):
                                 start = to + i * rows_dst
                                 stop = start + nbytes
@@ -249,15 +262,27 @@ def function(key: Key):
                                     whole_lines(start, at, piece)
                                     start += piece
                                     at += piece
-                                    enough = min(asked + share, col_count)
-                                    while asked < enough:
-                                        line = source + asked * cols_src
-                                        end = line + reach
-                                        line &= -LINE
-                                        while line < end:
-                                            _prefetch(line)
-                                            line += LINE
-                                        asked += 1
+                                    asked = 0
+                                    while asked < share:
+                                        line = source + col_asked * cols_src
+                                        line += i_asked * planes_src + j_asked * leaves_src
+                                        for part in range(PARTS):
+                                            end = line + reach
+                                            at_line = line & -LINE
+                                            while at_line < end:
+                                                _prefetch(at_line)
+                                                at_line += LINE
+                                            line += part_src
+                                        asked += ahead
+                                        col_asked += ahead
+                                        if col_asked >= col_count:
+                                            col_asked = 0
+                                            j_asked += 1
+                                            if j_asked == leaves:
+                                                j_asked = 0
+                                                i_asked += 1
+                                                if i_asked == plane_count:
+                                                    share = 0
                                     if stop - start < LINE:
                                         break
                                 if last:

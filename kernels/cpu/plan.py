@@ -109,7 +109,11 @@ RUN = 1024
 
 #: Bytes of the scratch buffer, of a block that is one run, of one row of a block that is several,
 #: and of what a block reads from one row of the source.
-SCRATCH, BLOCK, RUN_OUT, ROW_IN = 288 << 10, 16 << 10, 512, 256
+SCRATCH, BLOCK, RUN_OUT, ROW_IN = 96 << 10, 16 << 10, 512, 256
+
+#: Columns of a block that is several rows: so many lines of the source are asked for at once. With
+#: `ROW_IN`, 32 KB a block for every width of item: best or near it of 16 pairs for 1 and 16 bytes.
+COLS = 128
 
 _ONE = Axis(1, 0, 0, 1)
 
@@ -141,8 +145,8 @@ class Plan(NamedTuple):
         From the caller's addresses to the first item: axes were turned round.
     grain : tuple of int
         Rows and cols come in multiples of these where they are cut; what is left over is no less.
-    ahead : bool
-        Whether the source is asked for a block ahead: its lines lie where no hardware looks.
+    ahead : int
+        Columns that one line of the source holds, if it is asked for a block ahead; else 0.
     whole : bool
         Whether it must not be cut: a destination that overlaps itself.
     """
@@ -163,7 +167,7 @@ class Plan(NamedTuple):
     src_offset: int = 0
     grain: tuple[int, int] = (1, 1)
     whole: bool = False
-    ahead: bool = False
+    ahead: int = 0
 
     @property
     def name(self) -> str:
@@ -410,9 +414,10 @@ def _blocked(made: Plan) -> Plan:
     run = made.item * cols.extent
     planes = leaves = _ONE
     joined = False
-    target = BLOCK if rows.extent == 1 else RUN_OUT
-    if run > target or not made.staged:
-        cols = cols._replace(chunk=_multiple(target // made.item, LINE, least))
+    target = BLOCK if rows.extent == 1 else max(RUN_OUT, COLS * made.item)
+    long = target // made.item if rows.extent == 1 else COLS
+    if cols.extent > long or not made.staged:
+        cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
         run = made.item * cols.chunk
     else:
         # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
@@ -447,7 +452,7 @@ def _blocked(made: Plan) -> Plan:
     )
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        grain=grain, ahead=AHEAD and made.staged and abs(cols.src) >= LINE,
+        grain=grain, ahead=AHEAD and made.staged and max(1, LINE // max(abs(cols.src), 1)),
     )  # fmt: skip
 
 
