@@ -12,24 +12,27 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels.cpu import cache
+from arraybridge.kernels.cpu.plan import plan
 
 ROOT = Path(__file__).resolve().parents[1]
 
 #: `transpose()` copies a matrix by the compiled kernel and checks it; `cached()` is whether the
-#: kernel came from the disk.
+#: kernel that it takes came from the disk.
 WORK = """
 import sys
 import numpy as np
-from arraybridge.kernels.cpu import loader, strided
+from arraybridge.kernels.cpu import loader, plan, strided
 
 def transpose(dtype="f4"):
     a = np.arange(301 * 57, dtype=dtype).reshape(301, 57)
     b = np.empty((57, 301), dtype)
-    strided.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, a.itemsize)
+    layout = b.shape, b.strides, a.T.strides, a.itemsize
+    strided.copy(b.ctypes.data, a.ctypes.data, *layout)
     assert (b == a.T).all()
+    return plan.plan(*layout).kernel
 
-def cached(width=4):
-    return loader.load("native", width).cached
+def cached(dtype="f4"):
+    return loader.load("nest", *transpose(dtype)).cached
 
 transpose()
 """
@@ -76,13 +79,13 @@ class TestFoundAgain:
         assert python(WORK + code, warm) == "True False"
 
     def test_where_numba_cannot_be_imported(self, warm: Path) -> None:
-        code = "import sys; sys.modules['arraybridge.kernels.cpu.native'] = None\n" + WORK
+        code = "import sys; sys.modules['arraybridge.kernels.cpu.nest'] = None\n" + WORK
         assert python(code + "print(cached())", warm) == "True"
 
     def test_one_file_a_kernel(self, filled: Path) -> None:
         (file,) = filled.iterdir()
-        assert file.name.startswith("native-4-")
-        code = WORK + "transpose('f8'); print(cached(8), cached(4))"
+        assert file.name.startswith("nest-tile-4-")
+        code = WORK + "transpose('f8'); print(cached('f8'), cached())"
         assert python(code, filled) == "False True"
         assert len(list(filled.iterdir())) == 2
 
@@ -96,17 +99,18 @@ class TestFoundAgain:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "arraybridge", root / "arraybridge", ignore=ignore)
         assert python(WORK + "print(cached())", filled, root) == "True"
-        with open(root / "arraybridge/kernels/cpu/native.py", "a") as source:
+        with open(root / "arraybridge/kernels/cpu/nest.py", "a") as source:
             source.write("# changed\n")
         assert python(WORK + "print(cached())", filled, root) == "False"
 
     def test_is_cached(self, filled: Path, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
-        assert cache.is_cached("native", 4)
-        assert not cache.is_cached("native", 16)
+        key = plan((57, 301), (1204, 4), (4, 228), 4).kernel
+        assert cache.is_cached("nest", *key)
+        assert not cache.is_cached("nest", *key._replace(width=2))
         (file,) = filled.iterdir()
         file.write_bytes(file.read_bytes()[:-1])
-        assert not cache.is_cached("native", 4)
+        assert not cache.is_cached("nest", *key)
 
 
 class TestHarm:
@@ -133,8 +137,8 @@ class TestHarm:
     def test_a_file_under_anothers_name(self, filled: Path, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
         (file,) = filled.iterdir()
-        os.rename(file, cache._path("native", (2,)))
-        assert not cache.is_cached("native", 2)
+        os.rename(file, cache._path("nest", (2,)))
+        assert not cache.is_cached("nest", 2)
 
     def test_a_folder_in_the_files_place(self, filled: Path) -> None:
         (file,) = filled.iterdir()
@@ -176,7 +180,7 @@ class TestHarm:
     def test_code_that_calls_numba_is_not_kept(self, tmp_path: Path, monkeypatch) -> None:
         import numba
 
-        from arraybridge.kernels.cpu import native
+        from arraybridge.kernels.cpu import nest
 
         def raising(record):
             if record == 5:
@@ -186,8 +190,8 @@ class TestHarm:
             return numba.cfunc(numba.void(numba.int64))(raising)
 
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-        monkeypatch.setattr(native, "compiled", compiled)
-        kernel = cache.compiled("native")
+        monkeypatch.setattr(nest, "compiled", compiled)
+        kernel = cache.compiled("nest")
         kernel.call(4)
         assert not kernel.cached
         assert list(tmp_path.iterdir()) == []
@@ -222,4 +226,4 @@ class TestFolder:
     def test_no_home(self, monkeypatch) -> None:
         monkeypatch.setattr(cache.os.path, "expanduser", lambda path: path)
         assert cache.folder() is None
-        assert cache._path("native", ()) is None
+        assert cache._path("nest", ()) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _ctypes
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +17,10 @@ from hypothesis import strategies as st
 from arraybridge import layout
 from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import loader, plain, strided
+from arraybridge.kernels.cpu.plan import plan
 from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDTHS = (0, 1, 2, 4, 8, 16)
 
 
 def by_numpy(dst: int, src: int, given: Layout) -> None:
@@ -108,7 +107,7 @@ class TestAgainstNumPy:
     @pytest.mark.parametrize("itemsize", range(1, 33))
     def test_transposes_across_tiles(self, itemsize: int) -> None:
         """More rows and columns than a tile has, and over the item sizes every remainder."""
-        rows, cols = strided.TILE[0] + itemsize, 2 * strided.TILE[1] + itemsize
+        rows, cols = 128 + itemsize, 64 + itemsize
         given = Layout(
             (3, rows, cols),
             (rows * cols * itemsize, cols * itemsize, itemsize),
@@ -163,11 +162,12 @@ class TestFace:
         side = int(cpu.SMALL**0.5)
         few = (side, side), (side, 1), (1, side), 1
         many = (side, side + 1), (side + 1, 1), (1, side), 1
+        kernel = plan(*many).kernel
         monkeypatch.setattr(loader, "_kernels", {})
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "strided")
         monkeypatch.setattr(loader, "_unavailable", "of this test")
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "numpy")
-        monkeypatch.setattr(loader, "_kernels", {("native", 1): None})
+        monkeypatch.setattr(loader, "_kernels", {("nest", *kernel): None})
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "strided")
 
     def test_streams_are_refused(self) -> None:
@@ -188,8 +188,8 @@ class TestFace:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
         monkeypatch.setattr(loader, "_kernels", {})
         monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
-        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.native", None)
-        monkeypatch.delattr("arraybridge.kernels.cpu.native", raising=False)
+        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.nest", None)
+        monkeypatch.delattr("arraybridge.kernels.cpu.nest", raising=False)
         rows, cols = 300, cpu.SMALL // 300 + 1
         given = Layout((rows, cols), (cols, 1), (1, rows), 1)
         assert cpu.way(*given) == "strided"
@@ -203,27 +203,9 @@ class TestFace:
         for copy in WAYS.values():
             copy(0, 0, (3, 0), (1, 1), (1, 1), 8)
 
-    @pytest.mark.parametrize("itemsize", [4, 5])
-    def test_the_call_lets_go_of_the_gil(self, itemsize: int) -> None:
-        kernel = strided.load(itemsize)
-        assert not kernel._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
-
-    @pytest.mark.parametrize("width", [0, 4, 16])
-    def test_accesses_are_unaligned(self, width: int) -> None:
-        """LLVM is told so: x86 forgives an odd address, but not in the moves for aligned vectors.
-
-        64-bit words are left out: those of the record are aligned.
-        """
-        import numba
-
-        from arraybridge.kernels.cpu import native
-
-        kernel = numba.cfunc(numba.void(numba.int64))(native._specialised(width))
-        accesses = re.findall(
-            r"(?:load|store) (?:i8|i16|i32|i128|<[^>]*>)[ ,].*align (\d+)", kernel.inspect_llvm()
-        )
-        assert len(accesses) > 1
-        assert set(accesses) == {"1"}
+    def test_the_call_lets_go_of_the_gil(self) -> None:
+        kernel = strided.kernel_of(plan((99, 99), (396, 4), (4, 396), 4))
+        assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
 
 
 def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
@@ -334,18 +316,18 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
             WORK
             + """
 import time
-from arraybridge.kernels.cpu import loader, native
+from arraybridge.kernels.cpu import loader, nest
 from numba.core.compiler_lock import global_compiler_lock
 transposes(1, "f8")
 at_work, forked = threading.Event(), threading.Event()
-compiled = native.compiled
-def slowly(width):
+compiled = nest.compiled
+def slowly(*key):
     with global_compiler_lock:
         at_work.set()
         forked.wait()
-    return compiled(width)
-native.compiled = slowly
-work = {"ours": lambda: transposes(1), "another": lambda: slowly(4)}[sys.argv[1]]
+    return compiled(*key)
+nest.compiled = slowly
+work = {"ours": lambda: transposes(1), "another": lambda: slowly("items", 4)}[sys.argv[1]]
 thread = threading.Thread(target=work)
 thread.start()
 at_work.wait()

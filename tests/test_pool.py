@@ -178,28 +178,20 @@ def python(script: str, *flags: str) -> str:
     return done.stdout
 
 
-#: `transposes(n)` copies n matrices, 8 slices each, on the threads of the pool, and checks them.
+#: `transposes(n)` copies n matrices, in slices on the threads of the pool, and checks them.
 WORK = """
-import ctypes, os, sys, threading
-from array import array
+import os, sys, threading
 import numpy as np
 from arraybridge.kernels.cpu import pool, strided
 pool.set_num_threads(3)
+strided.SLICE = 1024  # bytes: the pool shall have work
 
 def transposes(n):
-    kernel = ctypes.cast(strided.load(4), ctypes.c_void_p).value
     a = np.arange(304 * 64, dtype="f4").reshape(304, 64)
     for i in range(n):
         a += 1
         b = np.zeros((64, 304), "f4")
-        records = array("q")
-        for at in range(0, 64, 8):
-            to, source = b[at : at + 8], a.T[at : at + 8]
-            record = strided.record(
-                to.ctypes.data, source.ctypes.data, to.shape, to.strides, source.strides, 4
-            )
-            records.extend(record)
-        pool.run(kernel, records.buffer_info()[0], 8 * len(record), 8)
+        strided.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
         assert (b == a.T).all()
     return n
 """

@@ -7,11 +7,11 @@ way          taken for                                          loads
 ===========  =================================================  ====================
 ``memmove``  one run of bytes on both sides                     nothing
 ``numpy``    at most `SMALL` bytes, or no kernel to be had      NumPy
-``strided``  everything else                                    Numba, the first time
+``strided``  everything else                                    Numba, unless on disk
 ===========  =================================================  ====================
 
-``strided`` and ``memmove`` run without the GIL. None starts a thread, or leaves behind what a
-forked child could trip over.
+``strided`` and ``memmove`` run without the GIL, ``strided`` on threads of its own where the result
+is large (`pool`). None leaves behind what a forked child could trip over.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ctypes import memmove
 from math import prod
 
 from arraybridge.kernels.cpu import loader, plain, strided
+from arraybridge.kernels.cpu.plan import plan
 
 __all__ = ["SMALL", "copy", "way"]
 
@@ -64,8 +65,11 @@ def way(
         return "memmove"
     if len(shape) > plain.MAX_NDIM:
         return "strided"
-    if nbytes <= SMALL or (loader.unavailable() and not strided.is_loaded(itemsize)):
+    if nbytes <= SMALL:
         return "numpy"
+    if loader.unavailable():
+        made = plan(shape, dst_strides, src_strides, itemsize)
+        return "strided" if strided.is_loaded(made) else "numpy"
     return "strided"
 
 
@@ -111,8 +115,10 @@ def copy(
     if stream is not None:
         raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
     taken = way(shape, dst_strides, src_strides, itemsize)
-    if taken == "strided" and strided.load(itemsize) is None:
-        taken = "numpy"
+    if taken == "strided" and len(shape) <= plain.MAX_NDIM:
+        made = plan(shape, dst_strides, src_strides, itemsize)
+        if strided.kernel_of(made) is None:
+            taken = "numpy"
     if taken == "memmove":
         memmove(dst, src, itemsize * prod(shape))
     elif taken == "strided":

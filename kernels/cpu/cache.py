@@ -75,7 +75,7 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
         address = _link(*found) if found is not None else 0
         if address:
             return _kernel(address, cached=True)
-    function = import_module(f"{__package__}.{module}").compiled(*arguments)
+    function = _compile(module, arguments)
     symbol, code = function.native_name, _object_code(function)
     address = _link(symbol, code) if code is not None else 0
     if not address:
@@ -84,6 +84,17 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     if path is not None:
         _write(path, symbol, code)
     return _kernel(address, cached=False)
+
+
+def _compile(module: str, arguments: tuple):
+    """The ``numba.cfunc``; NUMBA_DISABLE_JIT, meant for people's own code, does not hold for it."""
+    from numba import config
+
+    disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
+    try:
+        return import_module(f"{__package__}.{module}").compiled(*arguments)
+    finally:
+        config.DISABLE_JIT = disabled
 
 
 def is_cached(module: str, *arguments: str | int) -> bool:
