@@ -177,7 +177,6 @@ def function(key: Key):
         leaves_src = _word(record, LEAVES + 16)
         cols, cols_dst = _word(record, COLS), _word(record, COLS + 8)
         cols_src, cols_chunk = _word(record, COLS + 16), _word(record, COLS + 24)
-        cols_first = _word(record, COLS + 32)
         ahead = _word(record, AHEAD)
         axes = record + AXES
 
@@ -196,12 +195,10 @@ def function(key: Key):
                 while plane < planes:
                     plane_count = min(planes_chunk, planes - plane)
                     col = 0
-                    chunk = cols_first
                     while col < cols:
                         col_count = cols - col
-                        if col_count >= chunk + least_cols:
-                            col_count = chunk
-                        chunk = cols_chunk
+                        if col_count >= cols_chunk + least_cols:
+                            col_count = cols_chunk
                         to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
                         source = src + row * rows_src + plane * planes_src + col * cols_src
                         out = scratch + LINE if staged else to

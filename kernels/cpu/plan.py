@@ -90,7 +90,7 @@ NEST = (
     *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
     *("planes", "planes_dst", "planes_src", "planes_chunk"),
     *("leaves", "leaves_dst", "leaves_src"),
-    *("cols", "cols_dst", "cols_src", "cols_chunk", "cols_first"),
+    *("cols", "cols_dst", "cols_src", "cols_chunk"),
     *("ahead", "outer"),
 )
 
@@ -203,23 +203,35 @@ class Plan(NamedTuple):
             part._record(dst + to, src + source) for part, to, source in _cut(self, count)
         ]
 
+    @property
+    def rows_out(self) -> int:
+        """Bytes from a row to the next where a block is made."""
+        if not self.staged or self.joined:
+            return self.rows.dst
+        cols = _most(self.cols, self.kernel.least)
+        run = self.planes.chunk * self.leaves.extent * cols * self.item
+        # A line in front of each row for what is left of the last stretch, one behind it that may
+        # be read; and no two rows begin in the same set of the cache.
+        return -(-run // LINE) * LINE + 2 * LINE
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of the scratch buffer that the blocks need."""
+        if not self.staged:
+            return 0
+        rows = _most(self.rows, self.grain[0])
+        if not self.joined:
+            return rows * self.rows_out
+        cols = self.cols.extent * self.item
+        return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
+
     def _record(self, dst: int, src: int) -> array:
-        rows, planes, leaves, cols = self.rows, self.planes, self.leaves, self.cols
-        rows_out = rows.dst
-        first = cols.chunk
-        if self.staged and not self.joined:
-            run = planes.chunk * leaves.extent * cols.chunk * self.item
-            # Rows of the scratch buffer start on a line each, and not all in the same set of it.
-            run += self.kernel.least * self.item
-            rows_out = -(-run // LINE) * LINE + 2 * LINE
-            if cols.chunk < cols.extent:
-                first = _to_a_line(dst, cols.chunk, self.item, self.grain[1])
         words = array("q", (
             *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),
-            *rows, rows_out,
-            *planes,
-            *leaves[:3],
-            *(*cols, first),
+            *self.rows, self.rows_out,
+            *self.planes,
+            *self.leaves[:3],
+            *self.cols,
             self.ahead, len(self.outer),
         ))  # fmt: skip
         for axis in self.outer:
@@ -227,12 +239,9 @@ class Plan(NamedTuple):
         return words
 
 
-def _to_a_line(dst: int, chunk: int, item: int, least: int) -> int:
-    """Items of a first chunk after which the destination is at a line, if there is such a number."""
-    for first in range(chunk, max(chunk - LINE, least - 1), -1):
-        if (dst + first * item) % LINE == 0:
-            return first
-    return chunk
+def _most(axis: Axis, least: int) -> int:
+    """Steps of the longest chunk: the last one, where less than `least` would have been left."""
+    return min(axis.extent, axis.chunk + least - 1)
 
 
 def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
@@ -242,7 +251,8 @@ def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
     )
     loops.append(("rows", whole.rows, whole.grain[0]))
     loops.append(("planes", whole.planes, 1))
-    loops.append(("cols", whole.cols, whole.grain[1]))
+    if not whole.joined and whole.planes == whole.leaves == _ONE:  # else a run goes on past them
+        loops.append(("cols", whole.cols, whole.grain[1]))
     # Along the loop that steps furthest in the destination, so that each part is one piece of it,
     # unless that is so short that the parts would be unequal.
     fit = [loop for loop in loops if loop[1].extent >= 8 * count * loop[2]]
@@ -415,7 +425,7 @@ def _blocked(made: Plan) -> Plan:
     planes = leaves = _ONE
     joined = False
     target = BLOCK if rows.extent == 1 else max(RUN_OUT, COLS * made.item)
-    long = target // made.item if rows.extent == 1 else COLS
+    long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
     if cols.extent > long or not made.staged:
         cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
         run = made.item * cols.chunk
@@ -437,10 +447,12 @@ def _blocked(made: Plan) -> Plan:
                 break
             leaves = more
             run *= more.extent
+    if planes is _ONE and not joined:
+        planes, leaves = leaves, _ONE
     if not joined and rows.extent > 1:
         chunk = ROW_IN // abs(rows.src) if rows.src else 1
-        if made.staged:
-            chunk = min(chunk, SCRATCH // (run + least * made.item + 3 * LINE))
+        if made.staged:  # so that a chunk and what may be left over fit
+            chunk = min(chunk, SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 2 * LINE and outer:
         # The lines that a block has read hold more: what is next to it comes next.
