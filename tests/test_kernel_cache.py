@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arraybridge.kernels.cpu import cache
@@ -166,7 +167,7 @@ class TestHarm:
 
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
         monkeypatch.setattr(cache.os, "replace", no_space)
-        cache._write(str(tmp_path / "file"), "symbol", b"code")
+        cache._write(str(tmp_path / "file"), b"code")
         assert list(tmp_path.iterdir()) == []  # nothing is left behind
 
     def test_processes_that_fill_it_at_once(self, tmp_path: Path) -> None:
@@ -182,12 +183,11 @@ class TestHarm:
 
         from arraybridge.kernels.cpu import nest
 
-        def raising(record):
-            if record == 5:
-                raise ValueError
+        def allocating(record):
+            np.empty(record)[0] = 1
 
         def compiled():
-            return numba.cfunc(numba.void(numba.int64))(raising)
+            return numba.cfunc(numba.void(numba.int64))(allocating)
 
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
         monkeypatch.setattr(nest, "compiled", compiled)

@@ -19,8 +19,7 @@ from __future__ import annotations
 from ctypes import memmove
 from math import prod
 
-from arraybridge.kernels.cpu import loader, plain, strided
-from arraybridge.kernels.cpu.plan import plan
+from arraybridge.kernels.cpu import loader, plain, plan, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
@@ -68,7 +67,7 @@ def way(
     if nbytes <= SMALL:
         return "numpy"
     if loader.unavailable():
-        made = plan(shape, dst_strides, src_strides, itemsize)
+        made = plan.plan(shape, dst_strides, src_strides, itemsize)
         return "strided" if strided.is_loaded(made) else "numpy"
     return "strided"
 
@@ -116,7 +115,7 @@ def copy(
         raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
     taken = way(shape, dst_strides, src_strides, itemsize)
     if taken == "strided" and len(shape) <= plain.MAX_NDIM:
-        made = plan(shape, dst_strides, src_strides, itemsize)
+        made = plan.plan(shape, dst_strides, src_strides, itemsize)
         if strided.kernel_of(made) is None:
             taken = "numpy"
     if taken == "memmove":

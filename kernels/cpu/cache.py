@@ -27,6 +27,7 @@ __all__ = ["Kernel", "compiled", "folder", "is_cached"]
 
 _MAGIC = b"arraybridge kernel, format 1\n"
 _DIGEST = 32
+_ENTRY = "arraybridge_kernel"
 #: What object code may call: found in every process that has a C library.
 _C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
 
@@ -72,17 +73,17 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     path = _path(module, arguments)
     if path is not None:
         found = _read(path)
-        address = _link(*found) if found is not None else 0
+        address = _link(found) if found is not None else 0
         if address:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
-    symbol, code = function.native_name, _object_code(function)
-    address = _link(symbol, code) if code is not None else 0
+    code = _object_code(function)
+    address = _link(code) if code is not None else 0
     if not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
     if path is not None:
-        _write(path, symbol, code)
+        _write(path, code)
     return _kernel(address, cached=False)
 
 
@@ -196,15 +197,52 @@ def _depends_on() -> str:
 
 
 def _object_code(function) -> bytes | None:
-    """The object code of a ``numba.cfunc``; None where it would need Numba's own functions."""
+    """The object code of a ``numba.cfunc``; None where it would need Numba's own functions.
+
+    Its entry is `_ENTRY`. Numba's wrapper, which would report an exception by Numba's and Python's
+    functions, is left out: a kernel raises none.
+    """
     import llvmlite.binding as llvm
 
     text = function.inspect_llvm()
-    called = set(re.findall(r"^declare [^@]*@\"?([^\"(]+)\"?\(", text, re.MULTILINE))
-    if any(name not in _C_LIBRARY and not name.startswith("llvm.") for name in called):
+    wrapper = re.escape(function.native_name)
+    whole = rf'^define [^\n]*@"?{wrapper}"?\([^\n]*\{{\n.*?^}}\n'
+    text, found = re.subn(whole, "", text, flags=re.MULTILINE | re.DOTALL)
+    name = function.native_name.removeprefix("cfunc.")
+    if found != 1:
         return None
-    module = llvm.parse_assembly(text)
+    try:
+        native = llvm.parse_assembly(text).get_function(name)
+        types = [str(argument.type) for argument in native.arguments]
+        module = llvm.parse_assembly(text + _entry(name, types))
+    except (NameError, RuntimeError, ValueError):
+        return None  # another Numba's conventions
+    for declared in re.findall(r"^declare [^@]*@\"?([^\"(]+)\"?\(", text, re.MULTILINE):
+        if declared in _C_LIBRARY or declared.startswith("llvm."):
+            continue
+        if len(re.findall(rf'@"?{re.escape(declared)}\b', text)) > 1:
+            return None
     return _machine(codemodel="jitdefault", reloc="static").emit_object(module)
+
+
+def _entry(name: str, types: list[str]) -> str:
+    """A function of the record alone around Numba's, which wants room for a result and an error."""
+    result, error, record = types
+    if record != "i64":
+        raise ValueError(f"a kernel takes an int64, not {record}")
+
+    def place(i: int, kind: str) -> str:
+        if kind == "ptr":
+            return f"  %place{i} = getelementptr i8, ptr %room{i}, i64 0\n"
+        return f"  %place{i} = bitcast [2 x i64]* %room{i} to {kind}\n"  # LLVM 15 and before
+
+    return (
+        f'\ndefine void @"{_ENTRY}"(i64 %record) {{\n'
+        "  %room0 = alloca [2 x i64], align 16\n  %room1 = alloca [2 x i64], align 16\n"
+        f"{place(0, result)}{place(1, error)}"
+        f'  %status = call i32 @"{name}"({result} %place0, {error} %place1, i64 %record)\n'
+        "  ret void\n}\n"
+    )
 
 
 def _machine(**options):
@@ -227,8 +265,8 @@ def _machine(**options):
     )
 
 
-def _link(symbol: str, code: bytes) -> int:
-    """The address of a function in object code, mapped for good; 0 if it has no such function."""
+def _link(code: bytes) -> int:
+    """The address of the entry of object code, mapped for good; 0 if it has none."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -238,7 +276,7 @@ def _link(symbol: str, code: bytes) -> int:
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    address = engine.get_function_address(symbol)
+    address = engine.get_function_address(_ENTRY)
     # Threads may be inside it when the interpreter ends.
     engine.detach()
     module.detach()
@@ -249,36 +287,34 @@ def _kernel(address: int, *, cached: bool) -> Kernel:
     return Kernel(address, ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), cached)
 
 
-def _checksum(path: str, rest: bytes) -> bytes:
+def _checksum(path: str, code: bytes) -> bytes:
     from hashlib import blake2b
 
     # With the name, which is the key: a file that was copied to another name is no match.
-    return blake2b(os.path.basename(path).encode() + rest, digest_size=_DIGEST).digest()
+    return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
 
 
-def _read(path: str) -> tuple[str, bytes] | None:
-    """The symbol and the object code in a file; None where it is missing or not whole."""
+def _read(path: str) -> bytes | None:
+    """The object code in a file; None where it is missing or not whole."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST
-    rest = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(path, rest):
+    code = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(path, code):
         return None
-    symbol, _, code = rest.partition(b"\n")
-    return symbol.decode(), code
+    return code
 
 
-def _write(path: str, symbol: str, code: bytes) -> None:
+def _write(path: str, code: bytes) -> None:
     """Put a file in place, whole; or do nothing."""
-    rest = symbol.encode() + b"\n" + code
     passing = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(passing, "xb") as file:
-            file.write(_MAGIC + _checksum(path, rest) + rest)
+            file.write(_MAGIC + _checksum(path, code) + code)
         os.replace(passing, path)
     except OSError:
         with contextlib.suppress(OSError):
