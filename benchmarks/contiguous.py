@@ -27,6 +27,8 @@ import torch
 
 import arraybridge as ab
 
+from . import copy_sizes, startup
+from .exchange import write
 from .layouts import LAYOUTS, Layout, aligned, lines_read
 from .timing import machine, versions
 
@@ -214,17 +216,60 @@ def summary(rows: list[Row]) -> list[str]:
     ]
 
 
+def report(rows: list[Row], rounds: int) -> str:
+    lines = [
+        f"{machine()}; {versions('numpy', 'torch', 'tensorflow-cpu', 'tensorflow', 'numba', 'llvmlite')}; "
+        f"{THREADS} threads; {date.today()}; load average {os.getloadavg()[0]:.1f} (other work on the machine).",
+        "",
+        "GB/s, the bytes of the result counted once as read and once as written; the limit is the contiguous copy by",
+        f"{THREADS} threads, turn by turn with ours; medians of {rounds} turns. Bold: lost to the library named.",
+        "",
+        "### Into a given buffer",
+        "",
+        "TensorFlow allocates its result. PyTorch has no flipped views: its `flip` allocates as well.",
+        "",
+        *table(rows),
+        *summary(rows),
+        "",
+        "### The result allocated inside the call",
+        "",
+        "The limit is still the copy into a given buffer: fresh memory has its pages made by the kernel of the",
+        "operating system first, for whoever asks.",
+        "",
+    ]
+    allocated = measure([row.layout for row in rows], max(5, rounds // 2), allocate=True)
+    lines += [
+        *table(allocated),
+        *summary(allocated),
+        "",
+        *copy_sizes.report(),
+        "",
+        *startup.report(),
+    ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the result in RESULTS.md and docs/"
+    )
     parser.add_argument("--only", default="", metavar="WORD", help="layouts with WORD in the name")
     parser.add_argument("--rounds", type=int, default=15, help="turns of ours and the limit")
     parser.add_argument("--offset", type=int, default=0, help="bytes from 64-byte alignment")
     arguments = parser.parse_args()
     layouts = [layout for layout in LAYOUTS if arguments.only in layout.name]
     rows = measure(layouts, arguments.rounds, offset=arguments.offset)
-    print("\n".join([f"{machine()}; {versions('numpy', 'torch', 'numba')}; {date.today()}", ""]))
-    print("\n".join(table(rows) + summary(rows)))
+    if arguments.only:
+        print("\n".join(table(rows) + summary(rows)))
+        return
+    text = report(rows, arguments.rounds)
+    print(text)
+    if arguments.write:
+        from .chart import draw
+
+        write(text, "contiguous: `python -m benchmarks.contiguous`")
+        draw(rows, mean(row.fraction() for row in rows))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ for _n in (2, 3, 4):
 for _n in (2, 4, 8, 16, 32):
     VIEWS[f"{_n} innermost moved out"] = lambda s, item, n=_n: _of(s, 11, n, item).T
     VIEWS[f"{_n} outermost moved in"] = lambda s, item, n=_n: _of(n, 11, s, item).T
+for _n in (6, 24, 100, 1000):
+    VIEWS[f"runs of {_n} swapped"] = lambda s, item, n=_n: np.moveaxis(_of(s, 9, n, item), 0, 1)
 SIDES = (301, 2999)  # within the cache and past it
 
 
