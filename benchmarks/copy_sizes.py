@@ -126,7 +126,7 @@ def crossover() -> list[str]:
             kernel()
             pair = paired(kernel, lambda x=x, out=out: np.copyto(out, x), rounds=7)
             ratios.append(f"{pair.peer / pair.ours:.2f}")
-        lines.append(f"| {itemsize} bytes | {' | '.join(ratios)} | {cpu.SMALL >> 10} KB |")
+        lines.append(f"| {itemsize} bytes | {' | '.join(ratios)} | {cpu.SMALL * itemsize >> 10} KB |")
     return lines
 
 
@@ -146,7 +146,7 @@ def report() -> list[str]:
         "",
         "### Where kernels begin to pay",
         "",
-        "How many times as fast as `np.copyto` the kernel is, planning and call counted; up to `SMALL` bytes NumPy or",
+        "How many times as fast as `np.copyto` the kernel is, planning and call counted; up to `SMALL` items NumPy or",
         "PyTorch itself copies, and no compiler is loaded.",
         "",
         *crossover(),

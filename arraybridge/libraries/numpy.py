@@ -194,14 +194,14 @@ class NumPy(Library):
             return None
         if x.flags.c_contiguous:
             return x
-        return x.copy() if x.nbytes <= SMALL else None
+        return x.copy() if x.size <= SMALL else None
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
         dtype = src.dtype
         if (
             dst.dtype is dtype
             and dtype.char in _CHARS
-            and src.nbytes <= SMALL
+            and src.size <= SMALL
             and type(dst) is type(src) is np.ndarray
             and dst.shape == src.shape
             and dst.flags.writeable

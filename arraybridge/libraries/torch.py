@@ -147,7 +147,7 @@ class Torch(Library):
             return None
         if x.is_contiguous():
             return x
-        return x.contiguous() if x.numel() * x.element_size() <= SMALL else None
+        return x.contiguous() if x.numel() <= SMALL else None
 
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()

@@ -6,7 +6,7 @@
 way          taken for                                          loads
 ===========  =================================================  ====================
 ``memmove``  one run of bytes on both sides                     nothing
-``numpy``    at most `SMALL` bytes, or no kernel to be had      NumPy
+``numpy``    at most `SMALL` items, or no kernel to be had      NumPy
 ``strided``  everything else                                    Numba, unless on disk
 ===========  =================================================  ====================
 
@@ -23,9 +23,11 @@ from arraybridge.kernels.cpu import loader, plain, plan, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
-#: Bytes up to which NumPy serves, and no process waits for Numba (0.5 s from the disk cache). Here
-#: it is level with the kernel; at 4 KB it takes half the kernel's time, most of that in Python.
-SMALL = 64 * 1024
+#: Items up to which NumPy, or the library that wants the copy, serves: no process waits for a
+#: compiler, and a call costs what NumPy's does. Items and not bytes, since NumPy moves items one by
+#: one; wider ones than 16 bytes count as several. Found by ``benchmarks/copy_sizes.py``: planning
+#: and the call cost 6 µs, which is what NumPy takes for about so many.
+SMALL = 32 * 1024
 
 
 def way(
@@ -64,7 +66,7 @@ def way(
         return "memmove"
     if len(shape) > plain.MAX_NDIM:
         return "strided"
-    if nbytes <= SMALL:
+    if nbytes <= SMALL * min(itemsize, 16):
         return "numpy"
     if loader.unavailable():
         made = plan.plan(shape, dst_strides, src_strides, itemsize)
