@@ -1,9 +1,9 @@
 """The inner kernels: what is done with one block of rows and columns, as LLVM IR.
 
-A block is ``rows`` x ``cols`` items. Every kernel writes each byte of it and no other, and reads no
-byte but the source's. Edges need no code of their own: the last vector of a row, or tile of a block,
-is moved back until it ends where the block ends, and does again what its neighbour did. The plan
-answers for it that no extent is less than a vector.
+A block is ``rows`` x ``cols`` items. Every kernel writes each byte of it and no other, and reads
+no byte but the source's. Edges need no code of their own: the last vector of a row, or tile of a
+block, is moved back until it ends where the block ends, and does again what its neighbour did. The
+plan answers for it that no extent is less than a vector.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _split(builder, block: Block) -> None:
     whole = builder.sub(block.cols, constant(count))
 
     def pixels(col, shift: int) -> None:
-        # Loads end with the last pixel's last channel that is wanted: what lies past it may not be ours.
+        # The last loads end with the last channel that is wanted: what lies past it may not be ours.
         source = _address(builder, block.src, col, parts * block.width)
         loaded = [
             vectors.load(source, part * vectors.nbytes - shift * block.width)
@@ -193,7 +193,9 @@ def _move(builder, dst, src, nbytes: int, then: tuple = ()) -> None:
     whole = 1 << (nbytes.bit_length() - 1)
     offsets = [constant(0), *then]
     if whole != nbytes:  # two that overlap
-        offsets = [builder.add(at, constant(more)) for at in offsets for more in (0, nbytes - whole)]
+        offsets = [
+            builder.add(at, constant(more)) for at in offsets for more in (0, nbytes - whole)
+        ]
     if whole <= 8:
         kind = ir.IntType(8 * whole)
     else:  # as a vector: one load and one store, where i128 may become two of each

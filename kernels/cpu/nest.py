@@ -24,6 +24,7 @@ __all__ = ["compiled", "function"]
 
 _WORD = {name: 8 * place for place, name in enumerate(NEST)}
 _AXES = 8 * len(NEST)
+_SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of the block at hand
 
 
 @intrinsic(prefer_literal=True)
@@ -76,12 +77,13 @@ def _prefetch(typingctx, address):
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         name = "llvm.prefetch.p0" if _opaque() else "llvm.prefetch.p0i8"
         prefetch = cgutils.get_or_insert_function(builder.module, kind, name)
-        builder.call(prefetch, [builder.inttoptr(args[0], byte), number(0), number(LOCALITY), number(1)])
+        builder.call(
+            prefetch, [builder.inttoptr(args[0], byte), number(0), number(_SECOND_LEVEL), number(1)]
+        )
         return context.get_dummy_value()
 
     return types.void(types.int64), codegen
 
-LOCALITY = 2
 
 def _opaque() -> bool:
     import llvmlite
@@ -157,9 +159,7 @@ def function(key: Key):
     inner, whole_lines, part_line = _intrinsics(key)
     least_rows = key.parts if key.kind == "tile" else 1
     least_cols = key.least
-    (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (
-        _WORD[name] for name in NEST[:7]
-    )
+    (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (_WORD[name] for name in NEST[:7])
     ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
     PARTS = key.parts if key.kind == "merge" else 1
     OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
@@ -263,7 +263,7 @@ def function(key: Key):
                                     while asked < share:
                                         line = source + col_asked * cols_src
                                         line += i_asked * planes_src + j_asked * leaves_src
-                                        for part in range(PARTS):
+                                        for _ in range(PARTS):
                                             end = line + reach
                                             at_line = line & -LINE
                                             while at_line < end:
@@ -284,7 +284,7 @@ def function(key: Key):
                                         break
                                 if last:
                                     part_line(start, at, stop - start)
-                                else:
+                                elif stop > start:
                                     _move_line(buffer, at + (stop - start) - LINE)
                         col += col_count
                     plane += plane_count

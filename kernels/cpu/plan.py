@@ -17,7 +17,6 @@ else the kernel writes to the destination itself.
 
 from __future__ import annotations
 
-import os
 from array import array
 from functools import lru_cache
 from math import prod
@@ -94,7 +93,6 @@ NEST = (
     *("ahead", "outer"),
 )
 
-AHEAD=True
 #: Bytes of a cache line, which is also the widest vector.
 LINE = 64
 
@@ -107,9 +105,10 @@ STREAM = CACHE // 2
 #: Bytes of a run from which on it is moved straight to its place.
 RUN = 1024
 
-#: Bytes of the scratch buffer, of a block that is one run, of one row of a block that is several,
-#: and of what a block reads from one row of the source.
-SCRATCH, BLOCK, RUN_OUT, ROW_IN = 96 << 10, 16 << 10, 512, 256
+#: Bytes of the scratch buffer; of what of it a block takes, so that it stays in the nearest cache;
+#: of a block that is one run; of one row of a block that is several; and of what a block reads
+#: from one row of the source.
+SCRATCH, NEAREST, BLOCK, RUN_OUT, ROW_IN = 96 << 10, 48 << 10, 16 << 10, 512, 256
 
 #: Columns of a block that is several rows: so many lines of the source are asked for at once. With
 #: `ROW_IN`, 32 KB a block for every width of item: best or near it of 16 pairs for 1 and 16 bytes.
@@ -193,15 +192,13 @@ class Plan(NamedTuple):
         Returns
         -------
         list of array of int64
-            Records for the kernel, all of one length. No two write to the same byte. A kernel counts
-            in its record: one call at a time for each, and every call leaves it as it was.
+            Records for the kernel, all of one length. No two write to the same byte. A kernel
+            counts in its record: one call at a time for each; every call leaves it as it was.
         """
         dst, src = dst + self.dst_offset, src + self.src_offset
         if count <= 1 or self.whole:
             return [self._record(dst, src)]
-        return [
-            part._record(dst + to, src + source) for part, to, source in _cut(self, count)
-        ]
+        return [part._record(dst + to, src + source) for part, to, source in _cut(self, count)]
 
     @property
     def rows_out(self) -> int:
@@ -246,9 +243,9 @@ def _most(axis: Axis, least: int) -> int:
 
 def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
     """Cut a plan along one loop: parts, with their offsets in the destination and the source."""
-    loops: list[tuple[str | int, Axis, int]] = list(
+    loops: list[tuple[str | int, Axis, int]] = [
         (place, axis, 1) for place, axis in enumerate(whole.outer)
-    )
+    ]
     loops.append(("rows", whole.rows, whole.grain[0]))
     loops.append(("planes", whole.planes, 1))
     if not whole.joined and whole.planes == whole.leaves == _ONE:  # else a run goes on past them
@@ -428,6 +425,9 @@ def _blocked(made: Plan) -> Plan:
     long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
     if cols.extent > long or not made.staged:
         cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
+        more = next((axis for axis in reversed(outer) if axis.dst == run), None)
+        if made.staged and more is not None:  # the run goes on: no line is left in two parts
+            outer, planes = _without(outer, more), more._replace(chunk=1)
         run = made.item * cols.chunk
     else:
         # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
@@ -441,6 +441,13 @@ def _blocked(made: Plan) -> Plan:
             if more is None or planes is not _ONE:
                 break
             outer = _without(outer, more)
+            beyond = next((axis for axis in outer if axis.dst == more.extent * run), None)
+            if leaves is _ONE and beyond is not None and more.extent * run <= 4 * target:
+                outer, leaves = _without(outer, beyond), more
+                run *= more.extent
+                planes = beyond._replace(chunk=min(beyond.extent, max(1, target // run)))
+                run *= planes.chunk
+                break
             if more.extent * run >= target or leaves is not _ONE:
                 planes = more._replace(chunk=min(more.extent, max(1, target // run)))
                 run *= planes.chunk
@@ -451,10 +458,11 @@ def _blocked(made: Plan) -> Plan:
         planes, leaves = leaves, _ONE
     if not joined and rows.extent > 1:
         chunk = ROW_IN // abs(rows.src) if rows.src else 1
-        if made.staged:  # so that a chunk and what may be left over fit
-            chunk = min(chunk, SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts)
+        if made.staged:  # a chunk fits the nearest cache, and with what may be left over the buffer
+            most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
+            chunk = min(chunk, NEAREST // (run + 3 * LINE), most)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
-    if rows.extent * abs(rows.src) < 2 * LINE and outer:
+    if rows.extent * abs(rows.src) < 8 * LINE and outer:
         # The lines that a block has read hold more: what is next to it comes next.
         near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
         outer = [*_without(outer, near), near]
@@ -464,7 +472,8 @@ def _blocked(made: Plan) -> Plan:
     )
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        grain=grain, ahead=AHEAD and made.staged and max(1, LINE // max(abs(cols.src), 1)),
+        grain=grain,
+        ahead=max(1, LINE // max(abs(cols.src), 1)) if made.staged else 0,
     )  # fmt: skip
 
 

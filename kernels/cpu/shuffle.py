@@ -6,8 +6,8 @@ as no instruction set shuffles 128-bit integers. Every access states an alignmen
 byte unless it is known to be better: LLVM takes the natural one for granted otherwise and may
 emit vmovaps, which faults on other addresses.
 
-Shuffles are written so that one instruction does each on x86 and ARM: within lanes of 16 bytes they are
-unpack (punpck, zip), across lanes they move whole lanes.
+Shuffles are written so that one instruction does each on x86 and ARM: within lanes of 16 bytes they
+are unpack (punpck, zip), across lanes they move whole lanes.
 """
 
 from __future__ import annotations
@@ -83,8 +83,7 @@ class Vectors:
         near = min(self.count, max(1, _LANE // self.width))  # items a lane
         far = self.count // near  # lanes
         groups = [
-            self._weave(rows[first : first + near], near, 1)
-            for first in range(0, self.count, near)
+            self._weave(rows[first : first + near], near, 1) for first in range(0, self.count, near)
         ]
         columns: list = [None] * self.count
         for place in range(near):
