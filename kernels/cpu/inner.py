@@ -108,7 +108,7 @@ def _split(builder, block: Block) -> None:
     whole = builder.sub(block.cols, constant(count))
 
     def pixels(col, shift: int) -> None:
-        # The last loads end with the last channel that is wanted: what lies past it may not be ours.
+        # The last loads end with the last channel wanted: what lies past it may not be ours.
         source = _address(builder, block.src, col, parts * block.width)
         loaded = [
             vectors.load(source, part * vectors.nbytes - shift * block.width)
