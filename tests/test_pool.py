@@ -184,7 +184,7 @@ import os, sys, threading
 import numpy as np
 from arraybridge.kernels.cpu import pool, strided
 pool.set_num_threads(3)
-strided.SLICE = 1024  # bytes: the pool shall have work
+strided.ALONE = strided.SLICE = 1024  # bytes: the pool shall have work
 
 def transposes(n):
     a = np.arange(304 * 64, dtype="f4").reshape(304, 64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from rich.console import Console
@@ -16,8 +16,13 @@ from ..layout import c_strides, canonical
 
 ITEM_SIZES = (1, 2, 4, 8, 16)
 
+
+def _with(n: int, view: Callable[[int, int, int], np.ndarray]) -> Callable[[int, int], np.ndarray]:
+    return lambda side, item: view(side, item, n)
+
+
 #: What is copied -> the view, by the side of the square and the bytes an item.
-VIEWS = {
+VIEWS: dict[str, Callable[[int, int], np.ndarray]] = {
     "transpose": lambda side, item: _of(side, side, item).T,
     "inner slice": lambda side, item: _of(side, side, item)[:, 3:-5],
     "rows flipped": lambda side, item: _of(side, side, item)[::-1],
@@ -27,15 +32,17 @@ VIEWS = {
 }
 for _n in (2, 3, 4):
     VIEWS |= {
-        f"{_n} channels to planes": lambda s, item, n=_n: np.moveaxis(_of(s, s, n, item), 2, 0),
-        f"{_n} planes to channels": lambda s, item, n=_n: np.moveaxis(_of(n, s, s, item), 0, 2),
-        f"one channel of {_n}": lambda s, item, n=_n: _of(s, s, n, item)[..., 0],
+        f"{_n} channels to planes": _with(_n, lambda s, item, n: np.moveaxis(_of(s, s, n, item), 2, 0)),
+        f"{_n} planes to channels": _with(_n, lambda s, item, n: np.moveaxis(_of(n, s, s, item), 0, 2)),
+        f"one channel of {_n}": _with(_n, lambda s, item, n: _of(s, s, n, item)[..., 0]),
     }  # fmt: skip
 for _n in (2, 4, 8, 16, 32):
-    VIEWS[f"{_n} innermost moved out"] = lambda s, item, n=_n: _of(s, 11, n, item).T
-    VIEWS[f"{_n} outermost moved in"] = lambda s, item, n=_n: _of(n, 11, s, item).T
+    VIEWS[f"{_n} innermost moved out"] = _with(_n, lambda s, item, n: _of(s, 11, n, item).T)
+    VIEWS[f"{_n} outermost moved in"] = _with(_n, lambda s, item, n: _of(n, 11, s, item).T)
 for _n in (6, 24, 100, 1000):
-    VIEWS[f"runs of {_n} swapped"] = lambda s, item, n=_n: np.moveaxis(_of(s, 9, n, item), 0, 1)
+    VIEWS[f"runs of {_n} swapped"] = _with(
+        _n, lambda s, item, n: np.moveaxis(_of(s, 9, n, item), 0, 1)
+    )
 SIDES = (301, 2999)  # within the cache and past it
 
 

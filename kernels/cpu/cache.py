@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Kernel(NamedTuple):
     """
 
     address: int
-    call: ctypes._CFuncPtr
+    call: Callable[[int], None]
     cached: bool
 
 
@@ -78,8 +79,8 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
     code = _object_code(function)
-    address = _link(code) if code is not None else 0
-    if not address:
+    address = 0 if code is None else _link(code)
+    if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
     if path is not None:

@@ -7,9 +7,13 @@ from array import array
 from arraybridge.kernels.cpu import loader, pool
 from arraybridge.kernels.cpu.plan import Plan, plan
 
-__all__ = ["SLICE", "SLICES", "copy", "is_loaded", "kernel_of"]
+__all__ = ["ALONE", "SLICE", "SLICES", "copy", "is_loaded", "kernel_of"]
 
-#: Bytes of a result below which a second thread does not pay: it takes 5 to 50 µs to wake.
+#: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and on
+#: a machine with other work longer.
+ALONE = 1 << 20
+
+#: The least bytes of a slice.
 SLICE = 256 * 1024
 
 #: Slices a thread: whoever is done first takes more, so that a late or slow thread costs little.
@@ -55,7 +59,7 @@ def copy(
     if kernel is None:
         raise RuntimeError(f"no compiled kernel for strided copies: {loader.unavailable()}")
     count = 1
-    if made.nbytes >= 2 * SLICE:
+    if made.nbytes > ALONE:
         threads = pool.get_num_threads()
         if threads > 1:
             count = min(made.nbytes // SLICE, SLICES * threads)
