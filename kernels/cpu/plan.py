@@ -99,7 +99,7 @@ LINE = 64
 #: Bytes of the items that there are kernels for.
 WIDTHS = (1, 2, 4, 8, 16)
 
-#: Bytes of a result from which on it is streamed past the cache.
+#: Bytes of a result from which on it is streamed past the cache; tiles are sooner.
 STREAM = CACHE // 2
 
 #: Bytes of a run from which on it is moved straight to its place.
@@ -351,6 +351,11 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
             Key("items", width, vector=VECTOR), nbytes, itemsize,
             rows=rows, cols=cols, outer=tuple(outer),
         )  # fmt: skip
+    if made.kernel.kind == "tile":
+        # Tiles store short pieces to many rows: past the cache they win earlier, and much earlier
+        # where the rows fall into the same few sets of the nearest cache.
+        clash = made.rows.dst % 2048 == 0
+        stream = nbytes >= (STREAM // 16 if clash else STREAM // 4)
     return _blocked(made._replace(stream=stream, staged=stream))
 
 
@@ -421,7 +426,7 @@ def _blocked(made: Plan) -> Plan:
     run = made.item * cols.extent
     planes = leaves = _ONE
     joined = False
-    target = BLOCK if rows.extent == 1 else max(RUN_OUT, COLS * made.item)
+    target = BLOCK if rows.extent == 1 else min(max(RUN_OUT, COLS * made.item), 2 * BLOCK)
     long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
     if cols.extent > long or not made.staged:
         cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
@@ -442,7 +447,11 @@ def _blocked(made: Plan) -> Plan:
                 break
             outer = _without(outer, more)
             beyond = next((axis for axis in outer if axis.dst == more.extent * run), None)
-            if leaves is _ONE and beyond is not None and more.extent * run <= 4 * target:
+            if (
+                leaves is _ONE
+                and beyond is not None
+                and more.extent * run <= min(4 * target, NEAREST)
+            ):
                 outer, leaves = _without(outer, beyond), more
                 run *= more.extent
                 planes = beyond._replace(chunk=min(beyond.extent, max(1, target // run)))
