@@ -32,10 +32,14 @@ VIEWS: dict[str, Callable[[int, int], np.ndarray]] = {
 }
 for _n in (2, 3, 4):
     VIEWS |= {
-        f"{_n} channels to planes": _with(_n, lambda s, item, n: np.moveaxis(_of(s, s, n, item), 2, 0)),
-        f"{_n} planes to channels": _with(_n, lambda s, item, n: np.moveaxis(_of(n, s, s, item), 0, 2)),
+        f"{_n} channels to planes": _with(
+            _n, lambda s, item, n: np.moveaxis(_of(s, s, n, item), 2, 0)
+        ),
+        f"{_n} planes to channels": _with(
+            _n, lambda s, item, n: np.moveaxis(_of(n, s, s, item), 0, 2)
+        ),
         f"one channel of {_n}": _with(_n, lambda s, item, n: _of(s, s, n, item)[..., 0]),
-    }  # fmt: skip
+    }
 for _n in (2, 4, 8, 16, 32):
     VIEWS[f"{_n} innermost moved out"] = _with(_n, lambda s, item, n: _of(s, 11, n, item).T)
     VIEWS[f"{_n} outermost moved in"] = _with(_n, lambda s, item, n: _of(n, 11, s, item).T)
