@@ -49,19 +49,16 @@ class Block(NamedTuple):
 
 
 @contextmanager
-def _loop(builder, stop, step: int = 1, start=None):
-    """Loop over ``range(start, stop, step)``; yields the index."""
-    start = constant(0) if start is None else start
+def _loop(builder, stop, step: int = 1):
+    """Loop over ``range(0, stop, step)``; yields the index."""
     before = builder.block
     head = builder.append_basic_block("loop")
     body = builder.append_basic_block("body")
     after = builder.append_basic_block("after")
     builder.branch(head)
-    with builder.goto_block(head):
-        pass
     builder.position_at_end(head)
     index = builder.phi(INT)
-    index.add_incoming(start, before)
+    index.add_incoming(constant(0), before)
     builder.cbranch(builder.icmp_signed("<", index, stop), body, after)
     builder.position_at_end(body)
     yield index
@@ -208,18 +205,15 @@ def _move(builder, dst, src, nbytes: int, then: tuple = ()) -> None:
         builder.store(value, builder.inttoptr(builder.add(dst, at), kind.as_pointer()), align=1)
 
 
-def emit_run(builder, dst, src, nbytes, width: int = 32) -> None:
+def emit_run(builder, dst, src, nbytes) -> None:
     """Emit a move of any number of bytes: memcpy beyond 64, else two moves that may overlap."""
-    many = builder.icmp_signed(">", nbytes, constant(2 * width))
+    many = builder.icmp_signed(">", nbytes, constant(64))
     with builder.if_else(many, likely=True) as (then, otherwise):
         with then:
-            if width == 32:
-                to, source = (builder.inttoptr(at, _BYTE.as_pointer()) for at in (dst, src))
-                cgutils.raw_memcpy(builder, to, source, nbytes, 1)
-            else:
-                raise AssertionError
+            to, source = (builder.inttoptr(at, _BYTE.as_pointer()) for at in (dst, src))
+            cgutils.raw_memcpy(builder, to, source, nbytes, 1)
         with otherwise:
-            _few(builder, dst, src, nbytes, width)
+            _few(builder, dst, src, nbytes, 32)
 
 
 def _few(builder, dst, src, nbytes, width: int) -> None:

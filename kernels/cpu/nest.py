@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_lines, emit_part
-from arraybridge.kernels.cpu.plan import LINE, NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.record import LINE, NEST, SCRATCH, Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
 __all__ = ["compiled", "function"]
@@ -75,20 +75,14 @@ def _prefetch(typingctx, address):
     def codegen(context, builder, signature, args):
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        name = "llvm.prefetch.p0" if _opaque() else "llvm.prefetch.p0i8"
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, name)
+        # LLVM's parser puts right what the name says of the pointer's type, where it has types.
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         builder.call(
             prefetch, [builder.inttoptr(args[0], byte), number(0), number(_SECOND_LEVEL), number(1)]
         )
         return context.get_dummy_value()
 
     return types.void(types.int64), codegen
-
-
-def _opaque() -> bool:
-    import llvmlite
-
-    return getattr(llvmlite, "opaque_pointers_enabled", True)
 
 
 def _intrinsics(key: Key):
