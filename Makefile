@@ -68,6 +68,8 @@ $(VENV)/.test: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test,about a minute)
 $(VENV)/.heavy: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)heavy,a few minutes)
+$(VENV)/.bench: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test$(comma)bench,a few minutes)
 $(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,dev,half a minute)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
@@ -88,8 +90,9 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	$(PY) -m benchmarks.exchange
+	$(PY) -m benchmarks.contiguous
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu

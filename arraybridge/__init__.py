@@ -14,11 +14,13 @@ import numpy  # noqa: F401 - so that what comes later is cheap
 if TYPE_CHECKING:
     from . import dlpack
     from .array import Array, from_dlpack, from_pointer
+    from .copies import contiguous, copyto
     from .dispatch.kernel import register_kernel
     from .dispatch.library import Library, register_library
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
     from .dlpack import DataType, Device, DeviceType, DLPackError
-    from .exchange import contiguous, convert, explain, inspect
+    from .exchange import convert, explain, inspect
+    from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
 
 __version__ = "0.1.0"
@@ -29,7 +31,9 @@ _HOMES = {
     ".dispatch.library": ("Library", "register_library"),
     ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
-    ".exchange": ("contiguous", "convert", "explain", "inspect"),
+    ".copies": ("contiguous", "copyto"),
+    ".exchange": ("convert", "explain", "inspect"),
+    ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
@@ -47,14 +51,18 @@ __all__ = [
     "TensorInfo",
     "contiguous",
     "convert",
+    "copyto",
     "dlpack",
     "explain",
     "from_dlpack",
     "from_pointer",
+    "get_num_threads",
     "inspect",
     "namespace",
+    "num_threads",
     "register_kernel",
     "register_library",
+    "set_num_threads",
     "unify",
 ]
 

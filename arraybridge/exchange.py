@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch.execute import execute, route_between
-from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for
 from .dispatch.library import library_named, on_registration
-from .dispatch.records import ConversionError, Route, TensorInfo
+from .dispatch.records import Route, TensorInfo
 from .dlpack import Device, Tensor, is_capsule, peek
-from .layout import span
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
@@ -129,66 +127,3 @@ def inspect(x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(peek(x))
     x, library = adopt(x)
     return library.describe(x)
-
-
-def contiguous(x: Any, /, *, out: Any = None) -> Any:
-    """The C-contiguous array with the elements of ``x``, in the library of ``x``.
-
-    Parameters
-    ----------
-    x : array
-    out : array, optional
-        Where to write: of any library, same shape, dtype and device, writable, in any layout.
-
-    Returns
-    -------
-    array
-        ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given.
-
-    Raises
-    ------
-    ConversionError
-        If ``out`` does not fit or cannot be written.
-    """
-    x, library = adopt(x)
-    info = library.describe(x)
-    if out is None:
-        if info.c_contiguous and not info.pending:
-            return x
-        own = library.copy(x)
-        if own is not None:
-            return own
-        route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
-        return execute(x, library, library, route, info)
-    destination, out_library = adopt(out)
-    wanted = out_library.describe(destination)
-    for what in ("shape", "dtype", "device"):
-        if getattr(wanted, what) != getattr(info, what):
-            raise ConversionError(
-                f"out has {what} {getattr(wanted, what)}, expected {getattr(info, what)}"
-            )
-    if wanted.readonly or wanted.pending or wanted.refused:
-        raise ConversionError(
-            f"out cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"
-        )
-    if info.refused:
-        raise ConversionError(info.refused)
-    if info.pending:
-        x = library.resolve(x)
-    if kernel_for(info.device) is None:
-        raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
-    written, read = out_library.export(destination), library.export(x)
-    if info.device.host and _overlap(written, read):
-        read = compact_copy(read)
-    copy_into(written, read)
-    return out
-
-
-def _overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether the bytes between the first and the last element of each meet."""
-    if 0 in a.shape:
-        return False
-    (a_low, a_high), (b_low, b_high) = (
-        span(t.shape, in_bytes(t.strides, t.dtype), t.dtype.itemsize) for t in (a, b)
-    )
-    return a.pointer + a_low < b.pointer + b_high and b.pointer + b_low < a.pointer + a_high

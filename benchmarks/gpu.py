@@ -55,12 +55,27 @@ def exchanges():
         cupy = None
     if cupy is not None:
         array = cupy.arange(12, dtype="float32").reshape(3, 4)
-        yield "torch to CuPy", lambda: convert(tensor, "cupy"), "cupy.from_dlpack", lambda: cupy.from_dlpack(tensor)
-        yield "CuPy to torch", lambda: convert(array, "torch"), "torch.from_dlpack", lambda: torch.from_dlpack(array)
+        yield (
+            "torch to CuPy",
+            lambda: convert(tensor, "cupy"),
+            "cupy.from_dlpack",
+            lambda: cupy.from_dlpack(tensor),
+        )
+        yield (
+            "CuPy to torch",
+            lambda: convert(array, "torch"),
+            "torch.from_dlpack",
+            lambda: torch.from_dlpack(array),
+        )
     try:
         import numba.cuda as numba_cuda
 
-        yield "torch to Numba", lambda: convert(tensor, "numba"), "as_cuda_array", lambda: numba_cuda.as_cuda_array(tensor)
+        yield (
+            "torch to Numba",
+            lambda: convert(tensor, "numba"),
+            "as_cuda_array",
+            lambda: numba_cuda.as_cuda_array(tensor),
+        )
     except ImportError:
         pass
     try:
@@ -68,7 +83,12 @@ def exchanges():
     except ImportError:
         jax = None
     if jax is not None and jax.default_backend() == "gpu":
-        yield "torch to JAX", lambda: convert(tensor, "jax"), "jax.dlpack.from_dlpack", lambda: jax.dlpack.from_dlpack(tensor)
+        yield (
+            "torch to JAX",
+            lambda: convert(tensor, "jax"),
+            "jax.dlpack.from_dlpack",
+            lambda: jax.dlpack.from_dlpack(tensor),
+        )
 
 
 def latencies() -> list[str]:
@@ -83,7 +103,9 @@ def latencies() -> list[str]:
         except Exception as error:  # a failure is a result too
             lines.append(f"| {what} | {type(error).__name__}: {str(error)[:80]} | {name} | | |")
             continue
-        lines.append(f"| {what} | {pair.ours:,.0f} | {name} | {pair.peer:,.0f} | {pair.ratio:.2f} |")
+        lines.append(
+            f"| {what} | {pair.ours:,.0f} | {name} | {pair.peer:,.0f} | {pair.ratio:.2f} |"
+        )
     return lines
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import _ctypes
-import errno
 import os
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,11 +16,11 @@ from hypothesis import strategies as st
 
 from arraybridge import layout
 from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import plain, strided
+from arraybridge.kernels.cpu import loader, plain, strided
+from arraybridge.kernels.cpu.plan import plan
 from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDTHS = (0, 1, 2, 4, 8, 16)
 
 
 def by_numpy(dst: int, src: int, given: Layout) -> None:
@@ -110,7 +107,7 @@ class TestAgainstNumPy:
     @pytest.mark.parametrize("itemsize", range(1, 33))
     def test_transposes_across_tiles(self, itemsize: int) -> None:
         """More rows and columns than a tile has, and over the item sizes every remainder."""
-        rows, cols = strided.TILE[0] + itemsize, 2 * strided.TILE[1] + itemsize
+        rows, cols = 128 + itemsize, 64 + itemsize
         given = Layout(
             (3, rows, cols),
             (rows * cols * itemsize, cols * itemsize, itemsize),
@@ -165,11 +162,12 @@ class TestFace:
         side = int(cpu.SMALL**0.5)
         few = (side, side), (side, 1), (1, side), 1
         many = (side, side + 1), (side + 1, 1), (1, side), 1
-        monkeypatch.setattr(strided, "_kernels", {})
+        kernel = plan(*many).kernel
+        monkeypatch.setattr(loader, "_kernels", {})
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "strided")
-        monkeypatch.setattr(strided, "_unavailable", "of this test")
+        monkeypatch.setattr(loader, "_unavailable", "of this test")
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "numpy")
-        monkeypatch.setattr(strided, "_kernels", {1: None})
+        monkeypatch.setattr(loader, "_kernels", {("nest", *kernel): None})
         assert (cpu.way(*few), cpu.way(*many)) == ("numpy", "strided")
 
     def test_streams_are_refused(self) -> None:
@@ -185,17 +183,18 @@ class TestFace:
         with pytest.raises(OverflowError):
             strided.copy(0, 0, (2, 2), (2**63, 1), (1, 1), 1)
 
-    def test_no_compiler(self, monkeypatch) -> None:
+    def test_no_compiler(self, monkeypatch, tmp_path: Path) -> None:
         """Numba refuses to be imported next to a NumPy that is newer than itself."""
-        monkeypatch.setattr(strided, "_kernels", {})
-        monkeypatch.setattr(strided, "_unavailable", None)  # put back after the test
-        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.native", None)
-        monkeypatch.delattr("arraybridge.kernels.cpu.native", raising=False)
+        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+        monkeypatch.setattr(loader, "_kernels", {})
+        monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
+        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.nest", None)
+        monkeypatch.delattr("arraybridge.kernels.cpu.nest", raising=False)
         rows, cols = 300, cpu.SMALL // 300 + 1
         given = Layout((rows, cols), (cols, 1), (1, rows), 1)
         assert cpu.way(*given) == "strided"
         check(given, ways={"chosen": cpu.copy})
-        assert "Numba cannot be imported" in strided.unavailable()
+        assert "Numba cannot be imported" in loader.unavailable()
         assert cpu.way(*given) == "numpy"
         with pytest.raises(RuntimeError, match="Numba cannot be imported"):
             strided.copy(0, 0, *given)
@@ -204,27 +203,9 @@ class TestFace:
         for copy in WAYS.values():
             copy(0, 0, (3, 0), (1, 1), (1, 1), 8)
 
-    @pytest.mark.parametrize("itemsize", [4, 5])
-    def test_the_call_lets_go_of_the_gil(self, itemsize: int) -> None:
-        kernel = strided.load(itemsize)
-        assert not kernel._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
-
-    @pytest.mark.parametrize("width", [0, 4, 16])
-    def test_accesses_are_unaligned(self, width: int) -> None:
-        """LLVM is told so: x86 forgives an odd address, but not in the moves for aligned vectors.
-
-        64-bit words are left out: those of the record are aligned.
-        """
-        import numba
-
-        from arraybridge.kernels.cpu import native
-
-        kernel = numba.cfunc(numba.void(numba.int64))(native._specialised(width))
-        accesses = re.findall(
-            r"(?:load|store) (?:i8|i16|i32|i128|<[^>]*>)[ ,].*align (\d+)", kernel.inspect_llvm()
-        )
-        assert len(accesses) > 1
-        assert set(accesses) == {"1"}
+    def test_the_call_lets_go_of_the_gil(self) -> None:
+        kernel = strided.kernel_of(plan((99, 99), (396, 4), (4, 396), 4))
+        assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
 
 
 def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
@@ -275,66 +256,9 @@ assert not {"numba", "llvmlite"} & set(sys.modules), "a run or a small copy load
 a, b = np.arange(1 << 20, dtype="f4").reshape(1024, 1024), np.empty((1024, 1024), "f4")
 cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
 assert (b == a.T).all()
-assert "numba" in sys.modules
+assert "llvmlite" in sys.modules
 """
         )
-
-    def test_disk_cache_is_found_again(self, tmp_path: Path, monkeypatch) -> None:
-        import numba
-
-        from arraybridge.kernels.cpu import native
-
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-        assert [native.compiled(width).cache_hits for width in (4, 0, 4, 0)] == [0, 0, 1, 1]
-        # An index a specialisation: see native._specialised.
-        assert len(list(tmp_path.rglob("*.nbi"))) == 2
-
-    @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-    def test_damaged_cache_costs_time_only(self, tmp_path: Path, monkeypatch, suffix) -> None:
-        import numba
-
-        from arraybridge.kernels.cpu import native
-
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-        native.compiled(4)
-        for file in tmp_path.rglob(f"*.{suffix}"):
-            file.write_bytes(b"no pickle")
-        with monkeypatch.context() as patch:
-            patch.setitem(strided._kernels, 4, native.compiled(4).ctypes)
-            check(Layout((9, 9), (36, 4), (4, 36), 4))
-
-    def test_full_disk_costs_time_only(self, tmp_path: Path, monkeypatch) -> None:
-        import numba
-        from numba.core import caching
-
-        from arraybridge.kernels.cpu import native
-
-        def no_space(*args):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-        monkeypatch.setattr(caching.IndexDataCacheFile, "_save_data", no_space)
-        kernel = native.compiled(8)
-        monkeypatch.setitem(strided._kernels, 8, kernel.ctypes)
-        check(Layout((9, 9), (72, 8), (8, 72), 8))
-
-    @pytest.mark.parametrize("cache_dir", ["", "given"])
-    def test_unwritable_cache_costs_time_only(self, tmp_path: Path, cache_dir: str) -> None:
-        """No folder that Numba could write: beside the source, the user's, the one it is told.
-
-        Files stand where the folders should be: that holds for root too, which no mode stops.
-        """
-        package = shutil.copytree(
-            ROOT / "arraybridge", tmp_path / "arraybridge", ignore=shutil.ignore_patterns("__py*__")
-        )
-        (package / "kernels/cpu/__pycache__").touch()
-        blocked = tmp_path / "blocked"
-        blocked.touch()
-        env = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(blocked / "home"))
-        env["NUMBA_CACHE_DIR"] = str(blocked / "cache") if cache_dir else ""
-        env["PYTHONDONTWRITEBYTECODE"] = "1"
-        python(WORK + "transposes(2); print(strided.__file__)", env=env, root=tmp_path)
-        assert not [*tmp_path.rglob("*.nbi"), *tmp_path.rglob("*.nbc")]
 
     def test_without_jit(self) -> None:
         """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
@@ -386,30 +310,30 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
     @pytest.mark.parametrize("whose", ["ours", "another"])
-    def test_fork_while_another_thread_compiles(self, whose: str) -> None:
+    def test_fork_while_another_thread_compiles(self, whose: str, tmp_path: Path) -> None:
         """The child has the compiler's locks, held by nobody that lives: it does without."""
         python(
             WORK
             + """
 import time
-from arraybridge.kernels.cpu import native
+from arraybridge.kernels.cpu import loader, nest
 from numba.core.compiler_lock import global_compiler_lock
 transposes(1, "f8")
 at_work, forked = threading.Event(), threading.Event()
-compiled = native.compiled
-def slowly(width):
+compiled = nest.compiled
+def slowly(*key):
     with global_compiler_lock:
         at_work.set()
         forked.wait()
-    return compiled(width)
-native.compiled = slowly
-work = {"ours": lambda: transposes(1), "another": lambda: slowly(4)}[sys.argv[1]]
+    return compiled(*key)
+nest.compiled = slowly
+work = {"ours": lambda: transposes(1), "another": lambda: slowly("items", 4)}[sys.argv[1]]
 thread = threading.Thread(target=work)
 thread.start()
 at_work.wait()
 child = os.fork()
 if child == 0:
-    assert strided.unavailable() == "the process was forked while another thread was compiling"
+    assert loader.unavailable() == "the process was forked while another thread was compiling"
     transposes(1, "f4", cpu.copy)
     transposes(1, "f8")
     os._exit(0)
@@ -419,6 +343,7 @@ thread.join()
 transposes(1)
 """,
             whose,
+            env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},  # nothing there: it must compile
             flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
         )
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m arraybridge info | explain | matrix | demo``."""
+"""The command line: ``python -m arraybridge info | explain | matrix | warmup | demo``."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import coexist
+from . import coexist, warmup
 from .cases import DTYPES, LAYOUTS, chosen
 from .explain import STATES
 
@@ -57,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     matrix.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
     matrix.add_argument("--list", action="store_true", help="list the cases and end")
 
+    warmup.add_to(commands)
+
     demo = commands.add_parser(
         "demo",
         help="a photograph through NumPy, PyTorch and JAX and back",
@@ -94,6 +96,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         from .explain import show as show_route
 
         return show_route(args, parser.error)
+    if args.command == "warmup":
+        return warmup.show(args.item_sizes)
     if args.command == "demo":
         from .demo import show as show_demo
 

@@ -8,8 +8,20 @@ from typing import NamedTuple
 
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
+from ..kernels.cpu import SMALL
 from ..layout import canonical, is_c_contiguous
 from .library import registration_changed
+
+__all__ = [
+    "SMALL",
+    "Kernel",
+    "compact_copy",
+    "copy_into",
+    "in_bytes",
+    "kernel_for",
+    "own_copies_serve",
+    "register_kernel",
+]
 
 
 class Kernel(NamedTuple):
@@ -55,6 +67,11 @@ def register_kernel(
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
     registration_changed()
+
+
+def own_copies_serve() -> bool:
+    """Whether a library may copy small arrays on the CPU by itself: nobody registered a kernel."""
+    return DeviceType.CPU not in _kernels
 
 
 def kernel_for(device: Device) -> Kernel | None:

@@ -128,6 +128,20 @@ class Library:
         """
         return None
 
+    def compact(self, x: object) -> object | None:
+        """The C-contiguous array where no kernel is worth it: ``x`` itself, or a small copy.
+
+        Quick, since it is asked first, every time. None: the planned way is to be taken.
+        """
+        return None
+
+    def assign(self, dst: object, src: object) -> bool:
+        """Copy a few elements of one array of this library to another; False: a kernel is to do it.
+
+        Both are on the CPU and may overlap.
+        """
+        return False
+
     def to_host(self, x: object) -> object:
         """``x`` copied to the CPU: an array of any library that arraybridge knows."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")

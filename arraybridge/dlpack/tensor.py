@@ -284,7 +284,7 @@ class ManagedTensor(Tensor):
         head = block(len(shape), True)[0].size
         strides, _, _ = extent(shape, None, dtype)
         nbytes = dtype.nbytes(prod(shape), padded)
-        address = pyapi.malloc(head + ALIGNMENT + nbytes)
+        address = pyapi.allocate(head + ALIGNMENT + nbytes)
         if not address:
             raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
         data = -(-(address + head) // ALIGNMENT) * ALIGNMENT

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.kernel import in_bytes
+from ..dispatch.kernel import SMALL, in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
@@ -22,6 +22,9 @@ _EXTENDED = (
     "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
+_RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
+_RUN = 512
+_CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of _NATIVE, in either byte order
 
 _dlpack_dtypes: dict[np.dtype, DataType] = {np.dtype(n): DataType.named(n) for n in _NATIVE}
 _numpy_dtypes: dict[DataType, np.dtype] = {v: k for k, v in _dlpack_dtypes.items()}
@@ -165,9 +168,7 @@ class NumPy(Library):
             refused=refused,
         )
 
-    def carries(
-        self, x: np.ndarray, _chars: frozenset[str] = frozenset("?bhilqBHILQefdFD")
-    ) -> bool:
+    def carries(self, x: np.ndarray, _chars: frozenset[str] = _CHARS) -> bool:
         return x.dtype.char in _chars or self.describe(x).refused is None
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
@@ -186,6 +187,38 @@ class NumPy(Library):
 
     def resolve(self, x: np.ndarray) -> np.ndarray:
         return x.astype(x.dtype.newbyteorder("="), order="C")
+
+    def copy(self, x: np.ndarray) -> np.ndarray | None:
+        # What no other library could take (objects, dates, records) is still NumPy's to copy.
+        return None if self.describe(x).refused is None else x.copy(order="C")
+
+    def compact(self, x: np.ndarray) -> np.ndarray | None:
+        if type(x) is not np.ndarray or x.dtype.char not in _CHARS or not x.dtype.isnative:
+            return None
+        if x.flags.c_contiguous:
+            return x
+        if x.size <= SMALL:
+            return x.copy()
+        # Long runs NumPy moves by memcpy: one thread of its own is as good as ours for a while.
+        itemsize = x.itemsize
+        if x.strides[-1] == itemsize and x.nbytes <= _RUNS and x.shape[-1] * itemsize >= _RUN:
+            return x.copy()
+        return None
+
+    def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
+        dtype = src.dtype
+        if (
+            dst.dtype is dtype
+            and dtype.char in _CHARS
+            and src.size <= SMALL
+            and type(dst) is type(src) is np.ndarray
+            and dst.shape == src.shape
+            and dst.flags.writeable
+            and 0 not in dst.strides
+        ):
+            np.copyto(dst, src)  # minds overlaps
+            return True
+        return False
 
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return x

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from ..dispatch.kernel import SMALL
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import (
@@ -134,6 +135,19 @@ class Torch(Library):
         if x.requires_grad or x.device.type != "cpu":
             return x.clone(memory_format=torch.contiguous_format)
         return None
+
+    def compact(self, x: torch.Tensor) -> torch.Tensor | None:
+        if (
+            type(x) is not torch.Tensor
+            or not x.is_cpu
+            or x.layout is not torch.strided
+            or x.is_conj()
+            or x.is_neg()
+        ):
+            return None
+        if x.is_contiguous():
+            return x
+        return x.contiguous() if x.numel() <= SMALL else None
 
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()

@@ -6,12 +6,12 @@
 way          taken for                                          loads
 ===========  =================================================  ====================
 ``memmove``  one run of bytes on both sides                     nothing
-``numpy``    at most `SMALL` bytes, or no kernel to be had      NumPy
-``strided``  everything else                                    Numba, the first time
+``numpy``    at most `SMALL` items, or no kernel to be had      NumPy
+``strided``  everything else                                    Numba, unless on disk
 ===========  =================================================  ====================
 
-``strided`` and ``memmove`` run without the GIL. None starts a thread, or leaves behind what a
-forked child could trip over.
+``strided`` and ``memmove`` run without the GIL, ``strided`` on threads of its own where the result
+is large (`pool`). None leaves behind what a forked child could trip over.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from __future__ import annotations
 from ctypes import memmove
 from math import prod
 
-from arraybridge.kernels.cpu import plain, strided
+from arraybridge.kernels.cpu import loader, plain, plan, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
-#: Bytes up to which NumPy serves, and no process waits for Numba (0.5 s from the disk cache). Here
-#: it is level with the kernel; at 4 KB it takes half the kernel's time, most of that in Python.
-SMALL = 64 * 1024
+#: Items up to which NumPy, or the library that wants the copy, serves: no process waits for a
+#: compiler, and a call costs what NumPy's does. Items and not bytes, since NumPy moves items one by
+#: one; wider ones than 16 bytes count as several. Found by ``benchmarks/copy_sizes.py``: planning
+#: and the call cost 6 µs, which is what NumPy takes for about so many.
+SMALL = 32 * 1024
 
 
 def way(
@@ -64,8 +66,11 @@ def way(
         return "memmove"
     if len(shape) > plain.MAX_NDIM:
         return "strided"
-    if nbytes <= SMALL or (strided.unavailable() and not strided.is_loaded(itemsize)):
+    if nbytes <= SMALL * min(itemsize, 16):
         return "numpy"
+    if loader.unavailable():
+        made = plan.plan(shape, dst_strides, src_strides, itemsize)
+        return "strided" if strided.is_loaded(made) else "numpy"
     return "strided"
 
 
@@ -111,8 +116,10 @@ def copy(
     if stream is not None:
         raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
     taken = way(shape, dst_strides, src_strides, itemsize)
-    if taken == "strided" and strided.load(itemsize) is None:
-        taken = "numpy"
+    if taken == "strided" and len(shape) <= plain.MAX_NDIM:
+        made = plan.plan(shape, dst_strides, src_strides, itemsize)
+        if strided.kernel_of(made) is None:
+            taken = "numpy"
     if taken == "memmove":
         memmove(dst, src, itemsize * prod(shape))
     elif taken == "strided":

@@ -1,0 +1,138 @@
+"""``contiguous`` and ``copyto``: copies within one device, into new memory or the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .dispatch.execute import execute
+from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
+from .dispatch.library import Library, library_of_type, on_registration
+from .dispatch.records import ConversionError, Route, TensorInfo
+from .dlpack import Tensor
+from .layout import is_broadcast, span
+from .libraries.protocol import adopt
+
+# Array type -> its library's own way for what needs no kernel: contiguous already, or small.
+_compact: dict[type, Callable[[Any], Any]] = {}
+on_registration(_compact.clear)
+
+
+def contiguous(x: Any, /, *, out: Any = None) -> Any:
+    """The C-contiguous array with the elements of ``x``, in the library of ``x``.
+
+    Parameters
+    ----------
+    x : array
+    out : array, optional
+        Where to write: of any library, same shape, dtype and device, writable, in any layout.
+
+    Returns
+    -------
+    array
+        ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given. What
+        a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can take it as
+        a view; small arrays are copied by their own library, as it does.
+
+    Raises
+    ------
+    ConversionError
+        If ``out`` does not fit or cannot be written.
+    """
+    if out is not None:
+        _write(out, x, "out")
+        return out
+    try:
+        compact = _compact[type(x)]
+    except KeyError:
+        compact = _compact[type(x)] = _way_of(type(x))
+    result = compact(x)
+    if result is not None:
+        return result
+    x, library = adopt(x)
+    info = library.describe(x)
+    if info.c_contiguous and not info.pending:
+        return x
+    own = library.copy(x)
+    if own is not None:
+        return own
+    if info.refused:
+        raise ConversionError(info.refused)
+    if info.pending:
+        resolved = library.resolve(x)
+        if resolved is x:
+            raise ConversionError(f"{library.name} could not resolve {', '.join(info.pending)}")
+        return contiguous(resolved)
+    route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
+    return execute(x, library, library, route, info)
+
+
+def _way_of(array_type: type) -> Callable[[Any], Any]:
+    library = library_of_type(array_type)
+    return Library().compact if library is None or not own_copies_serve() else library.compact
+
+
+def copyto(dst: Any, src: Any, /) -> None:
+    """Copy the elements of ``src`` to those of ``dst``, whatever the layout of either.
+
+    Parameters
+    ----------
+    dst : array
+        Of any library, writable, on the host or wherever a kernel is registered.
+    src : array
+        Of any library; shape, dtype and device of ``dst``. The two may overlap.
+
+    Raises
+    ------
+    ConversionError
+        If the two differ in shape, dtype or device, or ``dst`` cannot be written: it is read-only,
+        immutable, tracks gradients, or several of its elements are one cell of memory.
+    """
+    _write(dst, src, "dst")
+
+
+def _write(out: Any, x: Any, name: str) -> None:
+    """Copy ``x`` into ``out``, which the caller knows by `name`."""
+    destination, out_library = adopt(out)
+    x, library = adopt(x)
+    if library is out_library and own_copies_serve() and library.assign(destination, x):
+        return
+    wanted, info = out_library.describe(destination), library.describe(x)
+    _check_fit(wanted, info, name)
+    if info.pending:
+        x = library.resolve(x)
+    if kernel_for(info.device) is None:
+        raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
+    written, read = out_library.export(destination), library.export(x)
+    if info.device.host and _overlap(written, read):
+        read = compact_copy(read)
+    copy_into(written, read)
+
+
+def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
+    for what in ("shape", "dtype", "device"):
+        if getattr(wanted, what) != getattr(info, what):
+            raise ConversionError(
+                f"{name} has {what} {getattr(wanted, what)}, expected {getattr(info, what)}"
+            )
+    if wanted.readonly or wanted.pending or wanted.refused:
+        raise ConversionError(
+            f"{name} cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"
+        )
+    if is_broadcast(wanted.shape, wanted.strides):
+        raise ConversionError(
+            f"{name} cannot be written: several of its elements are one cell of memory, "
+            f"its strides are {wanted.strides}"
+        )
+    if info.refused:
+        raise ConversionError(info.refused)
+
+
+def _overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether the bytes between the first and the last element of each meet."""
+    if 0 in a.shape:
+        return False
+    (a_low, a_high), (b_low, b_high) = (
+        span(t.shape, in_bytes(t.strides, t.dtype), t.dtype.itemsize) for t in (a, b)
+    )
+    return a.pointer + a_low < b.pointer + b_high and b.pointer + b_low < a.pointer + a_high

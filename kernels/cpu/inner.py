@@ -1,0 +1,292 @@
+"""The inner kernels: what is done with one block of rows and columns, as LLVM IR.
+
+A block is ``rows`` x ``cols`` items. Every kernel writes each byte of it and no other, and reads
+no byte but the source's. Edges need no code of their own: the last vector of a row, or tile of a
+block, is moved back until it ends where the block ends, and does again what its neighbour did. The
+plan answers for it that no extent is less than a vector.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from arraybridge.kernels.cpu.shuffle import INT, Vectors, constant
+
+__all__ = ["EMIT", "WORDS", "emit_lines", "emit_part"]
+
+_BYTE = ir.IntType(8)
+_LINE = 64
+
+#: What an inner kernel is given, all 64-bit integers.
+WORDS = (
+    *("out", "src", "rows", "rows_out", "rows_src", "cols", "cols_out", "cols_src"),
+    *("item", "part_src", "stream"),
+)
+
+
+class Block(NamedTuple):
+    """The words as values of LLVM, and the key's numbers."""
+
+    out: ir.Value
+    src: ir.Value
+    rows: ir.Value
+    rows_out: ir.Value
+    rows_src: ir.Value
+    cols: ir.Value
+    cols_out: ir.Value
+    cols_src: ir.Value
+    item: ir.Value
+    part_src: ir.Value
+    stream: ir.Value
+    width: int
+    parts: int
+    rows_known: int
+    vector: int
+
+
+@contextmanager
+def _loop(builder, stop, step: int = 1):
+    """Loop over ``range(0, stop, step)``; yields the index."""
+    before = builder.block
+    head = builder.append_basic_block("loop")
+    body = builder.append_basic_block("body")
+    after = builder.append_basic_block("after")
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(INT)
+    index.add_incoming(constant(0), before)
+    builder.cbranch(builder.icmp_signed("<", index, stop), body, after)
+    builder.position_at_end(body)
+    yield index
+    index.add_incoming(builder.add(index, constant(step)), builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+
+
+@contextmanager
+def _tiles(builder, extent, step: int):
+    """Loop over starts of stretches of `step` that cover `extent`; the last may overlap."""
+    last = builder.sub(extent, constant(step))
+    with _loop(builder, extent, step) as index:
+        late = builder.icmp_signed(">", index, last)
+        yield builder.select(late, last, index)
+
+
+def _address(builder, base, index, stride):
+    if isinstance(stride, int):
+        stride = constant(stride)
+    return builder.add(base, builder.mul(index, stride))
+
+
+def _tile(builder, block: Block) -> None:
+    vectors = Vectors(builder, block.width, block.parts)
+    side = block.parts
+    with _tiles(builder, block.cols, side) as col, _tiles(builder, block.rows, side) as row:
+        source = _address(builder, block.src, row, block.width)
+        source = _address(builder, source, col, block.cols_src)
+        rows = []
+        for _ in range(side):
+            rows.append(vectors.load(source))
+            source = builder.add(source, block.cols_src)
+        out = _address(builder, block.out, row, block.rows_out)
+        out = _address(builder, out, col, block.width)
+        for column in vectors.transpose(rows):
+            vectors.store(column, out)
+            out = builder.add(out, block.rows_out)
+
+
+def _split(builder, block: Block) -> None:
+    vectors = Vectors(builder, block.width, block.vector // block.width)
+    parts, wanted, count = block.parts, block.rows_known, vectors.count
+    whole = builder.sub(block.cols, constant(count))
+
+    def pixels(col, shift: int) -> None:
+        # The last loads end with the last channel wanted: what lies past it may not be ours.
+        source = _address(builder, block.src, col, parts * block.width)
+        loaded = [
+            vectors.load(source, part * vectors.nbytes - shift * block.width)
+            for part in range(parts)
+        ]
+        out = _address(builder, block.out, col, block.width)
+        for channel in vectors.split(loaded, shift, wanted):
+            vectors.store(channel, out)
+            out = builder.add(out, block.rows_out)
+
+    with _loop(builder, whole, count) as col:
+        pixels(col, 0)
+    pixels(whole, parts - wanted)
+
+
+def _merge(builder, block: Block) -> None:
+    vectors = Vectors(builder, block.width, block.vector // block.width)
+    with _tiles(builder, block.cols, vectors.count) as col:
+        source = _address(builder, block.src, col, block.width)
+        loaded = []
+        for _ in range(block.parts):
+            loaded.append(vectors.load(source))
+            source = builder.add(source, block.part_src)
+        out = _address(builder, block.out, col, block.width * block.parts)
+        for part, pixels in enumerate(vectors.merge(loaded)):
+            vectors.store(pixels, out, part * vectors.nbytes)
+
+
+def _reverse(builder, block: Block) -> None:
+    vectors = Vectors(builder, block.width, block.vector // block.width)
+    with _loop(builder, block.rows) as row:
+        out = _address(builder, block.out, row, block.rows_out)
+        src = _address(builder, block.src, row, block.rows_src)
+        with _tiles(builder, block.cols, vectors.count) as col:
+            source = builder.sub(src, builder.mul(col, constant(block.width)))
+            value = vectors.load(source, block.width - vectors.nbytes)
+            vectors.store(vectors.reverse(value), _address(builder, out, col, block.width))
+
+
+def _fill(builder, block: Block) -> None:
+    vectors = Vectors(builder, block.width, block.vector // block.width)
+    one = Vectors(builder, block.width, 1)
+    with _loop(builder, block.rows) as row:
+        out = _address(builder, block.out, row, block.rows_out)
+        item = one.load(_address(builder, block.src, row, block.rows_src))
+        mask = list(range(one.words)) * vectors.count
+        mask = ir.Constant(
+            ir.VectorType(ir.IntType(32), len(mask)), [ir.IntType(32)(place) for place in mask]
+        )
+        value = builder.shuffle_vector(item, item, mask)
+        with _tiles(builder, block.cols, vectors.count) as col:
+            vectors.store(value, _address(builder, out, col, block.width))
+
+
+def _items(builder, block: Block) -> None:
+    with _loop(builder, block.rows) as row:
+        out = _address(builder, block.out, row, block.rows_out)
+        src = _address(builder, block.src, row, block.rows_src)
+        with _loop(builder, block.cols) as col:
+            to = _address(builder, out, col, block.cols_out)
+            source = _address(builder, src, col, block.cols_src)
+            if block.width:
+                _move(builder, to, source, block.width)
+            else:
+                emit_run(builder, to, source, block.item)
+
+
+def _runs(builder, block: Block) -> None:
+    with _loop(builder, block.rows) as row:
+        to = _address(builder, block.out, row, block.rows_out)
+        source = _address(builder, block.src, row, block.rows_src)
+        streamed = builder.icmp_signed("!=", block.stream, constant(0))
+        with builder.if_else(streamed, likely=True) as (then, otherwise):
+            with then:
+                emit_stream(builder, to, source, block.cols, block.vector)
+            with otherwise:
+                emit_run(builder, to, source, block.cols)
+
+
+def _move(builder, dst, src, nbytes: int, then: tuple = ()) -> None:
+    """Emit a move of `nbytes` bytes and, at each offset of `then`, another: loads before stores."""
+    whole = 1 << (nbytes.bit_length() - 1)
+    offsets = [constant(0), *then]
+    if whole != nbytes:  # two that overlap
+        offsets = [
+            builder.add(at, constant(more)) for at in offsets for more in (0, nbytes - whole)
+        ]
+    if whole <= 8:
+        kind = ir.IntType(8 * whole)
+    else:  # as a vector: one load and one store, where i128 may become two of each
+        kind = ir.VectorType(INT, whole // 8)
+    values = [
+        builder.load(builder.inttoptr(builder.add(src, at), kind.as_pointer()), align=1)
+        for at in offsets
+    ]
+    for at, value in zip(offsets, values, strict=True):
+        builder.store(value, builder.inttoptr(builder.add(dst, at), kind.as_pointer()), align=1)
+
+
+def emit_run(builder, dst, src, nbytes) -> None:
+    """Emit a move of any number of bytes: memcpy beyond 64, else two moves that may overlap."""
+    many = builder.icmp_signed(">", nbytes, constant(64))
+    with builder.if_else(many, likely=True) as (then, otherwise):
+        with then:
+            to, source = (builder.inttoptr(at, _BYTE.as_pointer()) for at in (dst, src))
+            cgutils.raw_memcpy(builder, to, source, nbytes, 1)
+        with otherwise:
+            _few(builder, dst, src, nbytes, 32)
+
+
+def _few(builder, dst, src, nbytes, width: int) -> None:
+    """Emit a move of 1 to ``2 * width`` bytes by two of the widest kind that fits."""
+    if width == 1:
+        with builder.if_then(builder.icmp_signed(">", nbytes, constant(0))):
+            _move(builder, dst, src, 1, (builder.sub(nbytes, constant(1)),))
+        return
+    with builder.if_else(builder.icmp_signed(">=", nbytes, constant(width))) as (then, otherwise):
+        with then:
+            _move(builder, dst, src, width, (builder.sub(nbytes, constant(width)),))
+        with otherwise:
+            _few(builder, dst, src, nbytes, width // 2)
+
+
+def emit_stream(builder, dst, src, nbytes, vector: int) -> None:
+    """Emit a move of any number of bytes that writes whole lines past the cache.
+
+    The first and the last line, where they are not whole, are written by ordinary stores.
+    """
+    head = builder.and_(builder.neg(dst), constant(_LINE - 1))
+    short = builder.icmp_signed(">", head, nbytes)
+    head = builder.select(short, nbytes, head)
+    _few_or_none(builder, dst, src, head)
+    dst, src = builder.add(dst, head), builder.add(src, head)
+    left = builder.sub(nbytes, head)
+    lines = builder.and_(left, constant(-_LINE))
+    emit_lines(builder, dst, src, lines, vector)
+    dst, src = builder.add(dst, lines), builder.add(src, lines)
+    _few_or_none(builder, dst, src, builder.sub(left, lines))
+
+
+def emit_lines(builder, dst, src, nbytes, vector: int) -> None:
+    """Emit a move of whole lines past the cache: `dst` and `nbytes` are multiples of a line."""
+    vectors = Vectors(builder, 1, vector)
+    with _loop(builder, nbytes, _LINE) as at:
+        source, to = builder.add(src, at), builder.add(dst, at)
+        values = [vectors.load(source, part) for part in range(0, _LINE, vector)]
+        for part, value in zip(range(0, _LINE, vector), values, strict=True):
+            vectors.stream(value, to, part)
+
+
+def emit_part(builder, dst, src, nbytes, vector: int) -> None:
+    """Emit a move of less than a line, where a whole line from `src` on may be read."""
+    if vector < _LINE:
+        _few_or_none(builder, dst, src, nbytes)
+        return
+    # AVX-512: one store under a mask.
+    vectors = Vectors(builder, 1, vector)
+    flags = ir.VectorType(ir.IntType(1), vector)
+    bits = builder.sub(builder.shl(constant(1), nbytes), constant(1))
+    kind = ir.FunctionType(
+        ir.VoidType(), [vectors.type, vectors.type.as_pointer(), ir.IntType(32), flags]
+    )
+    store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
+    builder.call(
+        store,
+        [vectors.load(src), vectors.at(dst), ir.IntType(32)(1), builder.bitcast(bits, flags)],
+    )
+
+
+def _few_or_none(builder, dst, src, nbytes) -> None:
+    with builder.if_then(builder.icmp_signed("!=", nbytes, constant(0))):
+        _few(builder, dst, src, nbytes, 32)
+
+
+#: What appends an inner kernel to a builder, by kind.
+EMIT = {
+    "tile": _tile,
+    "split": _split,
+    "merge": _merge,
+    "reverse": _reverse,
+    "fill": _fill,
+    "items": _items,
+    "runs": _runs,
+}

@@ -1,0 +1,322 @@
+"""The loop nest around the inner kernels, compiled for one of them by `compiled`.
+
+Importing this module imports Numba. A kernel is called with the address of one record (see
+``plan.NEST``). It knows neither dtype nor rank, so a process compiles a few in its life.
+
+Written as a C function (``numba.cfunc``) and called through ctypes or from native threads,
+without the GIL. Next to ``numba.njit(nogil=True)`` that saves Numba's dispatcher and its Python
+wrapper, gives an address that any thread or C library may call, and stands ``NUMBA_DISABLE_JIT=1``,
+which people set to trace their own code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_lines, emit_part
+from arraybridge.kernels.cpu.record import LINE, NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.shuffle import INT, Vectors
+
+__all__ = ["compiled", "function"]
+
+_WORD = {name: 8 * place for place, name in enumerate(NEST)}
+_AXES = 8 * len(NEST)
+_SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of the block at hand
+
+
+@intrinsic(prefer_literal=True)
+def _word(typingctx, record, offset):
+    """Load a word of the record."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.add(args[0], args[1])
+        return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _set_word(typingctx, address, word):
+    def codegen(context, builder, signature, args):
+        builder.store(args[1], builder.inttoptr(args[0], INT.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _scratch(typingctx):
+    """Give the address of the block's buffer, on the stack."""
+
+    def codegen(context, builder, signature, args):
+        with builder.goto_entry_block():
+            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
+        buffer.align = 64
+        return builder.ptrtoint(buffer, INT)
+
+    return types.int64(), codegen
+
+
+@intrinsic
+def _quotient(typingctx, dividend, divisor):
+    """Divide what is not negative, without Python's check for zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.udiv(*args)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _prefetch(typingctx, address):
+    def codegen(context, builder, signature, args):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        # LLVM's parser puts right what the name says of the pointer's type, where it has types.
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(
+            prefetch, [builder.inttoptr(args[0], byte), number(0), number(_SECOND_LEVEL), number(1)]
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
+def _intrinsics(key: Key):
+    """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
+
+    @intrinsic
+    def inner(typingctx, out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item,
+              part_src, stream):  # fmt: skip
+        def codegen(context, builder, signature, args):
+            EMIT[key.kind](builder, Block(*(*args, key.width, key.parts, key.rows, key.vector)))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * len(WORDS)), codegen
+
+    @intrinsic
+    def whole_lines(typingctx, dst, src, nbytes):
+        def codegen(context, builder, signature, args):
+            emit_lines(*(builder, *args, key.vector))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    @intrinsic
+    def part_line(typingctx, dst, src, nbytes):
+        def codegen(context, builder, signature, args):
+            emit_part(*(builder, *args, key.vector))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    return inner, whole_lines, part_line
+
+
+@intrinsic
+def _move_line(typingctx, dst, src):
+    def codegen(context, builder, signature, args):
+        line = Vectors(builder, 1, LINE)
+        line.store(line.load(args[1]), args[0])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _fence(typingctx):
+    """Order the streamed stores before what tells another thread of them."""
+
+    def codegen(context, builder, signature, args):
+        if _is_x86():
+            kind = ir.FunctionType(ir.VoidType(), [])
+            fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
+            builder.call(fence, [])
+        else:
+            builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def _is_x86() -> bool:
+    import llvmlite.binding
+
+    return llvmlite.binding.get_process_triple().startswith(("x86_64", "i386", "i686"))
+
+
+def function(key: Key):
+    """Return the Python function of a kernel, for Numba to compile."""
+    inner, whole_lines, part_line = _intrinsics(key)
+    least_rows = key.parts if key.kind == "tile" else 1
+    least_cols = key.least
+    (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (_WORD[name] for name in NEST[:7])
+    ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
+    PARTS = key.parts if key.kind == "merge" else 1
+    OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
+
+    def kernel(record):
+        dst, src, item = _word(record, DST), _word(record, SRC), _word(record, ITEM)
+        stream, staged = _word(record, STREAM), _word(record, STAGED)
+        joined, part_src = _word(record, JOINED), _word(record, PART)
+        rows, rows_dst = _word(record, ROWS), _word(record, ROWS + 8)
+        rows_src, rows_chunk = _word(record, ROWS + 16), _word(record, ROWS + 24)
+        rows_out = _word(record, ROWS + 32)
+        planes, planes_dst = _word(record, PLANES), _word(record, PLANES + 8)
+        planes_src, planes_chunk = _word(record, PLANES + 16), _word(record, PLANES + 24)
+        leaves, leaves_dst = _word(record, LEAVES), _word(record, LEAVES + 8)
+        leaves_src = _word(record, LEAVES + 16)
+        cols, cols_dst = _word(record, COLS), _word(record, COLS + 8)
+        cols_src, cols_chunk = _word(record, COLS + 16), _word(record, COLS + 24)
+        ahead = _word(record, AHEAD)
+        axes = record + AXES
+
+        innermost = axes + 32 * (_word(record, OUTER) - 1)
+        beyond = 0
+        if innermost >= axes:
+            beyond = _word(innermost, 16)
+        scratch = _scratch()
+        while True:
+            row = 0
+            while row < rows:
+                row_count = rows - row
+                if row_count >= rows_chunk + least_rows:
+                    row_count = rows_chunk
+                plane = 0
+                while plane < planes:
+                    plane_count = min(planes_chunk, planes - plane)
+                    col = 0
+                    while col < cols:
+                        col_count = cols - col
+                        if col_count >= cols_chunk + least_cols:
+                            col_count = cols_chunk
+                        to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
+                        source = src + row * rows_src + plane * planes_src + col * cols_src
+                        out = scratch + LINE if staged else to
+                        for i in range(plane_count):
+                            for j in range(leaves):
+                                inner(
+                                    out + i * planes_dst + j * leaves_dst,
+                                    source + i * planes_src + j * leaves_src,
+                                    row_count, rows_out, rows_src,
+                                    col_count, cols_dst, cols_src,
+                                    item, part_src, stream,
+                                )  # fmt: skip
+                        if staged:
+                            # Every run goes out in whole lines: what is left of the last one waits
+                            # in front of the run's next stretch.
+                            first = plane + col == 0
+                            last = (plane + plane_count == planes) & (col + col_count == cols)
+                            nbytes = plane_count * leaves * col_count * item
+                            runs = row_count
+                            if joined:
+                                nbytes *= row_count
+                                runs = 1
+                                first &= row == 0
+                                last &= row + row_count == rows
+                            # Meanwhile the next block is asked for, a share after each piece.
+                            if col + col_count < cols:
+                                source += col_count * cols_src
+                            elif plane + plane_count < planes:
+                                source += plane_count * planes_src - col * cols_src
+                            elif row + row_count < rows:
+                                source += row_count * rows_src - col * cols_src
+                                source -= plane * planes_src
+                            else:
+                                source += beyond - col * cols_src - plane * planes_src
+                                source -= row * rows_src
+                            share = 0
+                            reach = max(row_count * rows_src, item)
+                            if abs(ahead * cols_src) <= LINE:
+                                reach = max(reach, LINE)
+                            if ahead:
+                                pieces = runs * ((nbytes >> 10) + 1)
+                                share = _quotient(plane_count * leaves * col_count, pieces) + 1
+                            i_asked = j_asked = col_asked = 0
+                            for i in range(runs):
+                                start = to + i * rows_dst
+                                stop = start + nbytes
+                                buffer = scratch + i * rows_out
+                                at = buffer + LINE
+                                if first:
+                                    head = min(-start & (LINE - 1), nbytes)
+                                    part_line(start, at, head)
+                                else:
+                                    head = -(start & (LINE - 1))
+                                start += head
+                                at += head
+                                while True:
+                                    piece = min(stop - start, 1024) & -LINE
+                                    whole_lines(start, at, piece)
+                                    start += piece
+                                    at += piece
+                                    asked = 0
+                                    while asked < share:
+                                        line = source + col_asked * cols_src
+                                        line += i_asked * planes_src + j_asked * leaves_src
+                                        for _ in range(PARTS):
+                                            end = line + reach
+                                            at_line = line & -LINE
+                                            while at_line < end:
+                                                _prefetch(at_line)
+                                                at_line += LINE
+                                            line += part_src
+                                        asked += ahead
+                                        col_asked += ahead
+                                        if col_asked >= col_count:
+                                            col_asked = 0
+                                            j_asked += 1
+                                            if j_asked == leaves:
+                                                j_asked = 0
+                                                i_asked += 1
+                                                if i_asked == plane_count:
+                                                    share = 0
+                                    if stop - start < LINE:
+                                        break
+                                if last:
+                                    part_line(start, at, stop - start)
+                                elif stop > start:
+                                    _move_line(buffer, at + (stop - start) - LINE)
+                        col += col_count
+                    plane += plane_count
+                row += row_count
+            # Count up the outer axes, the last one fastest.
+            at = innermost
+            while at >= axes:
+                index = _word(at, 24) + 1
+                if index < _word(at, 0):
+                    _set_word(at + 24, index)
+                    dst += _word(at, 8)
+                    src += _word(at, 16)
+                    break
+                _set_word(at + 24, 0)
+                dst -= (index - 1) * _word(at, 8)
+                src -= (index - 1) * _word(at, 16)
+                at -= 32
+            if at < axes:
+                break
+        if stream:
+            _fence()
+
+    return kernel
+
+
+def compiled(*key: Any):
+    """Compile a kernel.
+
+    Parameters
+    ----------
+    *key : str or int
+        The fields of a ``plan.Key``.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        A ``void(int64)`` taking the address of a record. Owns the code: keep it.
+    """
+    return cfunc(types.void(types.int64))(function(Key(*key)))

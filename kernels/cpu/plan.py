@@ -1,0 +1,249 @@
+"""Which kernel copies a layout, and how its loops are blocked.
+
+Pure: no address, no memory, no compiler; `plan` is cached. What a plan is, `record` says.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+from arraybridge.kernels.cpu.host import CACHE, VECTOR
+from arraybridge.kernels.cpu.record import LINE, NEST, ONE, SCRATCH, Axis, Key, Plan
+
+__all__ = ["LINE", "NEST", "SCRATCH", "Axis", "Key", "Plan", "plan"]
+
+#: Bytes of the items that there are kernels for.
+WIDTHS = (1, 2, 4, 8, 16)
+
+#: Bytes of a result from which on it is streamed past the cache; tiles are sooner.
+STREAM = CACHE // 2
+
+#: Bytes of a run from which on it is moved straight to its place.
+RUN = 1024
+
+#: Bytes of what a block takes of the scratch buffer, so that it stays in the nearest cache; of a
+#: block that is one run; of one row of a block that is several; and of what a block reads from
+#: one row of the source.
+NEAREST, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
+
+#: Columns of a block that is several rows: so many lines of the source are asked for at once. With
+#: `ROW_IN`, 32 KB a block for every width of item: best or near it of 16 pairs for 1 and 16 bytes.
+COLS = 128
+
+
+@lru_cache(1024)
+def plan(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+) -> Plan:
+    """Choose the kernel for a layout, and block its loops.
+
+    Parameters
+    ----------
+    shape, dst_strides, src_strides, itemsize
+        As for ``arraybridge.kernels.cpu.copy``; no extent is 0. Any layout gives a right plan; a
+        good one comes of ``arraybridge.layout.canonical``'s, whose axes are fused.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        Where the tuples differ in length.
+    """
+    axes = []
+    dst_offset = src_offset = 0
+    for extent, dst, src in zip(shape, dst_strides, src_strides, strict=True):
+        if extent == 1:
+            continue
+        if dst < 0:
+            dst_offset += (extent - 1) * dst
+            src_offset += (extent - 1) * src
+            dst, src = -dst, -src
+        axes.append(Axis(extent, dst, src, extent))
+    axes.sort(key=lambda axis: -axis.dst)
+    nbytes = itemsize * prod(axis.extent for axis in axes)
+    made = _choose(axes, itemsize, nbytes)
+    return made._replace(
+        dst_offset=made.dst_offset + dst_offset, src_offset=made.src_offset + src_offset
+    )
+
+
+def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
+    """Choose for axes of two or more, in the order of the destination's strides, all forwards."""
+    stream = nbytes >= STREAM
+    if not axes:
+        # memcpy knows by itself when to go past the cache.
+        return Plan(Key("runs", vector=VECTOR), nbytes, cols=Axis(nbytes, 1, 1, nbytes))
+    *outer, cols = axes
+    reach = itemsize
+    for axis in reversed(axes):
+        if axis.dst < reach:  # the destination overlaps itself, or that cannot be ruled out
+            return _item_by_item(outer, cols, itemsize, nbytes)._replace(whole=True)
+        reach += axis.dst * (axis.extent - 1)
+    if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
+        run = Axis(itemsize, 1, 1, itemsize)
+        return Plan(
+            Key("runs", vector=VECTOR), nbytes, 1, stream and itemsize >= RUN,
+            rows=cols, cols=run, outer=tuple(outer),
+        )  # fmt: skip
+    if cols.dst != itemsize:
+        return _item_by_item(outer, cols, itemsize, nbytes)
+    made = None
+    if itemsize in WIDTHS:
+        made = _vectors(outer, cols, itemsize, nbytes)
+    if made is None:
+        rows = ONE
+        if outer:
+            nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
+            if abs(nearest.src) < min(abs(cols.src), RUN):
+                rows = nearest
+                outer = _without(outer, rows)
+        width = itemsize if itemsize <= 32 else 0
+        made = Plan(
+            Key("items", width, vector=VECTOR), nbytes, itemsize,
+            rows=rows, cols=cols, outer=tuple(outer),
+        )  # fmt: skip
+    if made.kernel.kind == "tile":
+        # Tiles store short pieces to many rows: past the cache they win earlier, and much earlier
+        # where the rows fall into the same few sets of the nearest cache.
+        clash = made.rows.dst % 2048 == 0
+        stream = nbytes >= (STREAM // 16 if clash else STREAM // 4)
+    return _blocked(made._replace(stream=stream, staged=stream))
+
+
+def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
+    """Square tiles of the two inner loops, where they run along different axes."""
+    rows = ONE
+    if outer:
+        rows = min(reversed(outer), key=lambda axis: abs(axis.src))
+        outer = _without(outer, rows)
+        if abs(rows.src) < abs(cols.src):
+            rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
+    key = Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR)
+    return Plan(key, nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer))
+
+
+def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
+    place = next(place for place, other in enumerate(axes) if other is axis)
+    return axes[:place] + axes[place + 1 :]
+
+
+def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | None:
+    """Choose an inner kernel that moves vectors; None where the extents are too short for all."""
+    lanes = VECTOR // width
+
+    def made(kind, *, parts=0, count=0, rows=ONE, pixels=cols, rest=outer, item=width, **more):
+        return Plan(
+            Key(kind, width, parts, count, VECTOR), nbytes, item,
+            rows=rows, cols=pixels, outer=tuple(rest), **more,
+        )  # fmt: skip
+
+    # Channels put together: the columns are channels, and pixels the axis around them.
+    if outer and cols.extent <= 4 and width < 16:
+        pixels = outer[-1]
+        if pixels.src == width and pixels.dst == cols.extent * width and pixels.extent >= lanes:
+            return made(
+                "merge", parts=cols.extent, pixels=pixels, rest=outer[:-1],
+                item=pixels.dst, part_src=cols.src,
+            )  # fmt: skip
+    if cols.src == 0 and cols.extent >= lanes:
+        return made("fill")
+    if cols.src == -width and cols.extent >= lanes:
+        return made("reverse")
+    rows = next((axis for axis in reversed(outer) if abs(axis.src) == width), ONE)
+    step = cols.src // width
+    if width < 16 and cols.src == step * width and 2 <= step <= 4 and rows.extent <= step:
+        least = lanes + (rows.extent < step)
+        if rows.src >= 0 and cols.extent >= least:
+            rest = _without(outer, rows) if rows is not ONE else outer
+            return made("split", parts=step, count=rows.extent, rows=rows, rest=rest)
+    for side in (64, 32, 16, 8, 4, 2):
+        if side * width <= VECTOR and side * width >= 4 and side <= min(rows.extent, cols.extent):
+            rest = _without(outer, rows)
+            dst_offset = src_offset = 0
+            if rows.src < 0:  # read forwards, and write the rows from the last to the first
+                dst_offset, src_offset = ((rows.extent - 1) * by for by in (rows.dst, rows.src))
+                rows = rows._replace(dst=-rows.dst, src=-rows.src)
+            return made(
+                "tile", parts=side, rows=rows, rest=rest, dst_offset=dst_offset,
+                src_offset=src_offset,
+            )  # fmt: skip
+    return None
+
+
+def _blocked(made: Plan) -> Plan:
+    """Find what of the loops one block takes: a long run of the destination, whole source lines."""
+    rows, cols, outer = made.rows, made.cols, list(made.outer)
+    least = made.kernel.least
+    run = made.item * cols.extent
+    planes = leaves = ONE
+    joined = False
+    target = BLOCK if rows.extent == 1 else min(max(RUN_OUT, COLS * made.item), 2 * BLOCK)
+    long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
+    if cols.extent > long or not made.staged:
+        cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
+        more = next((axis for axis in reversed(outer) if axis.dst == run), None)
+        if made.staged and more is not None:  # the run goes on: no line is left in two parts
+            outer, planes = _without(outer, more), more._replace(chunk=1)
+        run = made.item * cols.chunk
+    else:
+        # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
+        while run < target and not joined:
+            if rows.extent > 1 and rows.dst == run:
+                target, joined = BLOCK, True
+                chunk = max(target // run, made.kernel.parts)
+                rows = rows._replace(chunk=_multiple(chunk, 8, made.kernel.parts))
+                break
+            more = next((axis for axis in reversed(outer) if axis.dst == run), None)
+            if more is None or planes is not ONE:
+                break
+            outer = _without(outer, more)
+            beyond = next((axis for axis in outer if axis.dst == more.extent * run), None)
+            if (
+                leaves is ONE
+                and beyond is not None
+                and more.extent * run <= min(4 * target, NEAREST)
+            ):
+                outer, leaves = _without(outer, beyond), more
+                run *= more.extent
+                planes = beyond._replace(chunk=min(beyond.extent, max(1, target // run)))
+                run *= planes.chunk
+                break
+            if more.extent * run >= target or leaves is not ONE:
+                planes = more._replace(chunk=min(more.extent, max(1, target // run)))
+                run *= planes.chunk
+                break
+            leaves = more
+            run *= more.extent
+    if planes is ONE and not joined:
+        planes, leaves = leaves, ONE
+    if not joined and rows.extent > 1:
+        chunk = ROW_IN // abs(rows.src) if rows.src else 1
+        if made.staged:  # a chunk fits the nearest cache, and with what may be left over the buffer
+            most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
+            chunk = min(chunk, NEAREST // (run + 3 * LINE), most)
+        rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
+    if rows.extent * abs(rows.src) < 8 * LINE and outer:
+        # The lines that a block has read hold more: what is next to it comes next.
+        near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
+        outer = [*_without(outer, near), near]
+    grain = (made.kernel.parts if made.kernel.kind == "tile" else 1, least)
+    rows, planes, cols = (
+        axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
+    )
+    return made._replace(
+        rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
+        grain=grain,
+        ahead=max(1, LINE // max(abs(cols.src), 1)) if made.staged else 0,
+    )  # fmt: skip
+
+
+def _multiple(count: int, of: int, least: int) -> int:
+    """The multiple of `of` that is next below `count`, but no less than `least`."""
+    return max(count // of * of, least, 1)

@@ -1,0 +1,164 @@
+"""Vectors in LLVM IR: moves, interleaving, transposition. Nothing here knows a loop or Numba.
+
+Every function appends instructions with an ``llvmlite.ir.IRBuilder`` and takes addresses as 64-bit
+integers. A vector has items of `width` bytes: integers, or for 16 bytes pairs of 64-bit integers,
+as no instruction set shuffles 128-bit integers. Every access states an alignment of 1
+byte unless it is known to be better: LLVM takes the natural one for granted otherwise and may
+emit vmovaps, which faults on other addresses.
+
+Shuffles are written so that one instruction does each on x86 and ARM: within lanes of 16 bytes they
+are unpack (punpck, zip), across lanes they move whole lanes.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+__all__ = ["INT", "Vectors", "constant"]
+
+INT = ir.IntType(64)
+_LANE = 16  # bytes within which every x86 vector instruction shuffles
+
+
+def constant(value: int) -> ir.Constant:
+    """Give a 64-bit integer."""
+    return ir.Constant(INT, value)
+
+
+class Vectors:
+    """Emits operations on vectors of ``count`` items of ``width`` bytes.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    width : int
+        Bytes an item: 1, 2, 4, 8, 16.
+    count : int
+        Items a vector, a power of two.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, width: int, count: int) -> None:
+        self.builder = builder
+        self.width = width
+        self.count = count
+        self.nbytes = width * count
+        self.words = 2 if width == 16 else 1  # elements of the LLVM type an item
+        self.type = ir.VectorType(ir.IntType(8 * width // self.words), count * self.words)
+
+    def at(self, address, offset: int = 0):
+        """Give the pointer to a vector `offset` bytes from an address."""
+        if offset:
+            address = self.builder.add(address, constant(offset))
+        return self.builder.inttoptr(address, self.type.as_pointer())
+
+    def load(self, address, offset: int = 0):
+        return self.builder.load(self.at(address, offset), align=1)
+
+    def store(self, value, address, offset: int = 0) -> None:
+        self.builder.store(value, self.at(address, offset), align=1)
+
+    def stream(self, value, address, offset: int = 0) -> None:
+        """Store past the cache, to a multiple of the vector's size."""
+        done = self.builder.store(value, self.at(address, offset), align=self.nbytes)
+        flag = self.builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
+        done.set_metadata("nontemporal", flag)
+
+    def shuffle(self, low, high, items: list[int]):
+        """Pick items by number: `low` has the first ``count`` numbers, `high` the next."""
+        picks = [item * self.words + word for item in items for word in range(self.words)]
+        mask = ir.Constant(
+            ir.VectorType(ir.IntType(32), len(picks)), [ir.IntType(32)(pick) for pick in picks]
+        )
+        return self.builder.shuffle_vector(low, high, mask)
+
+    def repeat(self, value):
+        """Give the vector whose items all are the first item of `value`."""
+        return self.shuffle(value, value, [0] * self.count)
+
+    def reverse(self, value):
+        return self.shuffle(value, value, list(range(self.count))[::-1])
+
+    def transpose(self, rows: list) -> list:
+        """Transpose ``count`` vectors: item j of vector i becomes item i of vector j."""
+        near = min(self.count, max(1, _LANE // self.width))  # items a lane
+        far = self.count // near  # lanes
+        groups = [
+            self._weave(rows[first : first + near], near, 1) for first in range(0, self.count, near)
+        ]
+        columns: list = [None] * self.count
+        for place in range(near):
+            lanes = self._weave([group[place] for group in groups], self.count, near)
+            for lane in range(far):
+                columns[lane * near + place] = lanes[lane]
+        return columns
+
+    def _weave(self, vectors: list, within: int, unit: int) -> list:
+        """Transpose by perfect shuffles: in every stretch of `within` items, units of `unit`.
+
+        Interleaving the first half of the vectors with the second, log2 of their number times over,
+        is a transposition; each step is an unpack of low halves and one of high halves.
+        """
+        half = len(vectors) // 2
+        stage = len(vectors)
+        while stage > 1:
+            woven = []
+            for low, high in zip(vectors[:half], vectors[half:], strict=True):
+                for first in (0, within // 2):
+                    picks: list[int] = []
+                    for start in range(0, self.count, within):
+                        for at in range(start + first, start + first + within // 2, unit):
+                            picks += range(at, at + unit)
+                            picks += range(at + self.count, at + self.count + unit)
+                    woven.append(self.shuffle(low, high, picks))
+            vectors = woven
+            stage //= 2
+        return vectors
+
+    def split(self, vectors: list, shift: int = 0, wanted: int | None = None) -> list:
+        """Take channels apart: output c is items c, c + n, c + 2n, ... of n vectors in a row.
+
+        `shift` is the place of output 0; only `wanted` outputs are made.
+        """
+        parts = len(vectors)
+        wanted = parts if wanted is None else wanted
+        return [
+            self._pick(vectors, [shift + part + parts * item for item in range(self.count)])
+            for part in range(wanted)
+        ]
+
+    def merge(self, vectors: list) -> list:
+        """Put channels together: the reverse of `split`."""
+        parts = len(vectors)
+        return [
+            self._pick(
+                vectors,
+                [
+                    item % parts * self.count + item // parts
+                    for item in range(part * self.count, (part + 1) * self.count)
+                ],
+            )
+            for part in range(parts)
+        ]
+
+    def _pick(self, vectors: list, items: list[int]):
+        """Pick items of any number of vectors, two vectors at a time."""
+        used = sorted({item // self.count for item in items})
+        result = vectors[used[0]]
+        placed = used[0]
+        have = [item % self.count if item // self.count == placed else None for item in items]
+        if len(used) == 1:
+            return self.shuffle(result, result, [item % self.count for item in items])
+        for number in used[1:]:
+            picks = []
+            for place, item in enumerate(items):
+                source, at = divmod(item, self.count)
+                kept = have[place]
+                if source == number:
+                    picks.append(self.count + at)
+                else:
+                    picks.append(0 if kept is None else kept)  # None comes with a later vector
+            result = self.shuffle(result, vectors[number], picks)
+            have = [
+                place if item // self.count <= number else None for place, item in enumerate(items)
+            ]
+        return result

@@ -1,0 +1,220 @@
+"""contiguous and copyto: who copies, where the result lies, what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arraybridge as ab
+from arraybridge.dispatch.kernel import SMALL
+from tests.support.strategies import strided_arrays
+
+LARGE = (300, SMALL // 200)
+
+
+def large(dtype="f4") -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 99, LARGE).astype(dtype)
+
+
+class TestContiguous:
+    @pytest.mark.parametrize("shape", [(), (1,), (0, 3), (4, 4), (2, 3, 4)])
+    def test_small_numpy(self, shape) -> None:
+        x = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+        y = ab.contiguous(x.T)
+        assert y.shape == x.T.shape
+        assert y.flags.c_contiguous
+        np.testing.assert_array_equal(y, x.T)
+        assert ab.contiguous(y) is y
+
+    @pytest.mark.parametrize("shape", [(), (1,), (0, 3), (4, 4), (2, 3, 4)])
+    def test_small_torch(self, shape) -> None:
+        x = torch.arange(int(np.prod(shape, dtype=int))).reshape(shape)
+        x = x.permute(tuple(range(x.ndim))[::-1])
+        y = ab.contiguous(x)
+        assert y.is_contiguous()
+        assert torch.equal(x, y)
+        assert ab.contiguous(y) is y
+
+    def test_small_copies_load_no_compiler_and_no_plan(self) -> None:
+        code = f"""
+import sys, numpy as np, arraybridge as ab
+x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]
+ab.contiguous(x), ab.contiguous(x, out=np.empty_like(x)), ab.copyto(np.empty_like(x), x)
+assert not {{"numba", "llvmlite"}} & set(sys.modules)
+"""
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+    def test_what_no_other_library_could_take(self) -> None:
+        for x in (
+            np.array([["a", None], [3, 4]], object).T,
+            np.zeros((2, 3), "M8[s]").T,
+            np.zeros((2, 3), [("a", "i2"), ("b", "f4")])[:, ::2],
+        ):
+            y = ab.contiguous(x)
+            assert y.flags.c_contiguous
+            assert y.dtype == x.dtype
+            np.testing.assert_array_equal(y, x)
+
+    def test_masks_stay(self) -> None:
+        x = np.ma.masked_array(np.arange(6).reshape(2, 3), mask=[[0, 1, 0], [1, 0, 0]]).T
+        y = ab.contiguous(x)
+        assert (y.mask == x.mask).all()
+        assert y.flags.c_contiguous
+
+    def test_complex_and_negative_bits_are_applied(self) -> None:
+        x = torch.complex(torch.ones(3, 2), torch.ones(3, 2)).T
+        y = ab.contiguous(x.conj())
+        assert not y.is_conj()
+        assert y.is_contiguous()
+        assert torch.equal(y, x.conj())
+        y = ab.contiguous(x.conj().imag)
+        assert not y.is_neg()
+        assert torch.equal(y, -x.imag)
+
+    def test_gradients_flow(self) -> None:
+        for x in (torch.ones(2, 3, requires_grad=True), torch.ones(LARGE, requires_grad=True)):
+            ab.contiguous(x.T).sum().backward()
+            assert (x.grad == 1).all()
+
+    @pytest.mark.parametrize("dtype", ["u1", "f4", "f8", "c16"])
+    def test_large_results_are_aligned(self, dtype) -> None:
+        x = large(dtype)
+        for _ in range(3):
+            assert ab.contiguous(x.T).ctypes.data % 64 == 0
+            assert ab.contiguous(torch.from_numpy(x).T).data_ptr() % 64 == 0
+
+    def test_jax_takes_a_large_result_as_a_view(self) -> None:
+        y = ab.contiguous(large().T)
+        z = ab.convert(y, "jax", copy=False)
+        assert z.unsafe_buffer_pointer() == y.ctypes.data
+        assert isinstance(z, jax.Array)
+
+    @pytest.mark.heavy
+    def test_tensorflow_takes_a_large_result_as_a_view(self) -> None:
+        pytest.importorskip("tensorflow")
+        y = ab.contiguous(large().T)
+        z = ab.convert(y, "tensorflow", copy=False)
+        assert ab.inspect(z).pointer == y.ctypes.data
+
+    def test_a_registered_kernel_copies_small_arrays_too(self) -> None:
+        calls = []
+
+        def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+            from arraybridge.kernels import cpu
+
+            calls.append(shape)
+            cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+
+        x = np.arange(6).reshape(2, 3)
+        ab.contiguous(x.T)
+        ab.register_kernel("cpu", kernel)
+        try:
+            np.testing.assert_array_equal(ab.contiguous(x.T), x.T)
+            ab.copyto(np.empty((3, 2), x.dtype), x.T)
+            assert len(calls) == 2
+        finally:
+            ab.register_kernel("cpu", None)
+        ab.contiguous(x.T)
+        assert len(calls) == 2
+
+
+class TestCopyTo:
+    @settings(max_examples=150, deadline=None)
+    @given(strided_arrays(), st.data())
+    def test_into_any_layout(self, x: np.ndarray, data) -> None:
+        steps = [data.draw(st.sampled_from([-2, -1, 1, 2, 3])) for _ in x.shape]
+        memory = np.zeros([2 * abs(s) * n for s, n in zip(steps, x.shape, strict=True)], x.dtype)
+        expected = memory.copy()
+
+        def view(block):
+            block = block[(..., *(slice(None, None, s) for s in steps))]
+            return block[(..., *(slice(0, n) for n in x.shape))]
+
+        np.copyto(view(expected), x)
+        dst = view(memory)
+        ab.copyto(dst, x)
+        assert memory.tobytes() == expected.tobytes()
+
+    @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
+    def test_large(self, dtype) -> None:
+        """The reverse direction: contiguous into transposed, stepped and flipped memory."""
+        x = large(dtype)
+        rows, cols = LARGE
+        for dst in (
+            np.zeros((cols, rows), dtype).T,
+            np.zeros((rows, 2 * cols), dtype)[:, ::2],
+            np.zeros((rows, cols), dtype)[::-1, ::-1],
+            np.zeros((cols, rows + 7), dtype)[::-1, 3:-4].T,
+        ):
+            ab.copyto(dst, x)
+            np.testing.assert_array_equal(dst, x)
+
+    @pytest.mark.parametrize("shape", [(3, 4), LARGE])
+    def test_between_libraries(self, shape) -> None:
+        x = np.random.default_rng(0).random(shape, np.float32)
+        tensor = torch.zeros(shape[::-1]).T
+        ab.copyto(tensor, jax.numpy.asarray(x))
+        np.testing.assert_array_equal(tensor.numpy(), x)
+        array = np.zeros_like(x)
+        ab.copyto(array, tensor)
+        np.testing.assert_array_equal(array, x)
+        held = ab.from_dlpack(np.zeros_like(x))
+        ab.copyto(held, tensor)
+        np.testing.assert_array_equal(held.to("numpy"), x)
+
+    @pytest.mark.parametrize("n", [5, 400])
+    def test_overlap(self, n) -> None:
+        for move in (lambda a: (a, a.T), lambda a: (a[1:], a[:-1]), lambda a: (a[:, ::-1], a)):
+            square = np.arange(n * n, dtype=np.float32).reshape(n, n)
+            dst, src = move(square)
+            expected = src.copy()
+            ab.copyto(dst, src)
+            np.testing.assert_array_equal(dst, expected)
+
+    @pytest.mark.parametrize("shape", [(2, 3), LARGE])
+    def test_what_cannot_be_written(self, shape) -> None:
+        x = np.ones(shape, np.float32)
+        frozen = np.zeros(shape, np.float32)
+        frozen.flags.writeable = False
+        for dst, what in [
+            (np.zeros((*shape, 1), "f4"), "dst has shape"),
+            (np.zeros(shape), "dst has dtype"),
+            (frozen, "read-only"),
+            (jax.numpy.zeros(shape), "read-only"),
+            (torch.zeros(shape, requires_grad=True), "gradients"),
+            (torch.zeros(shape[1]).expand(shape), "one cell of memory"),
+            (np.zeros(shape, ">f4"), "byteorder"),
+        ]:
+            with pytest.raises(ab.ConversionError, match=what):
+                ab.copyto(dst, x)
+        with pytest.raises(TypeError, match="no array"):
+            ab.copyto(object(), x)
+
+    def test_pending_sources_are_resolved(self) -> None:
+        dst = np.zeros(3, np.int16)
+        ab.copyto(dst, np.arange(3, dtype=">i2"))
+        assert dst.tolist() == [0, 1, 2]
+        into = torch.zeros(2, dtype=torch.complex64)
+        ab.copyto(into, torch.tensor([1j, 2j]).conj())
+        assert into.tolist() == [-1j, -2j]
+
+    def test_nothing(self) -> None:
+        ab.copyto(np.zeros((0, 3)), np.zeros((0, 3)))
+        ab.copyto(np.zeros(()), torch.ones((), dtype=torch.float64))
+
+
+def test_threads_are_a_setting_of_the_face() -> None:
+    before = ab.get_num_threads()
+    with ab.num_threads(1):
+        assert ab.get_num_threads() == 1
+    ab.set_num_threads(2)
+    assert ab.get_num_threads() == 2
+    ab.set_num_threads(None)
+    assert ab.get_num_threads() == before

@@ -1,0 +1,138 @@
+"""Plans of strided copies, without a kernel: what is chosen, what fits, how it is cut."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arraybridge import layout
+from tests.support.strategies import Layout, layouts
+
+plans = import_module("arraybridge.kernels.cpu.plan")
+
+
+def planned(x: np.ndarray):
+    strides = layout.c_strides(x.shape, x.itemsize)
+    return plans.plan(*layout.canonical(x.shape, strides, x.strides, x.itemsize)[:4])
+
+
+def big(shape, dtype="f4"):
+    """An array of any size, without the memory."""
+    return np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), shape, layout.c_strides(shape, np.dtype(dtype).itemsize)
+    )
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """A machine with AVX-512 and a last cache of 32 MB."""
+    monkeypatch.setattr(plans, "VECTOR", 64)
+    monkeypatch.setattr(plans, "STREAM", 1 << 24)
+    plans.plan.cache_clear()
+    yield
+    plans.plan.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("tile 4 bytes x 16", big((300, 300)).T),
+        ("tile 4 bytes x 16, streamed", big((4096, 4096)).T),
+        ("tile 1 byte x 64, streamed", big((8192, 8192), "u1").T),
+        ("tile 16 bytes x 4, streamed", big((2048, 2048), "c16")[::-1, ::-1].T),
+        ("split 1 byte x 3, streamed", big((4096, 5456, 3), "u1").transpose(2, 0, 1)),
+        ("split 4 bytes x 2, streamed", big((4096, 8192))[:, ::2]),
+        ("merge 1 byte x 3, streamed", big((3, 4096, 5456), "u1").transpose(1, 2, 0)),
+        ("reverse 4 bytes, streamed", big((4096, 4096))[:, ::-1]),
+        ("fill 4 bytes, streamed", np.broadcast_to(big((4096, 1)), (4096, 4096))),
+        ("runs, streamed", big((4096, 5000))[:, 451:-453]),
+        ("runs, streamed", big((4096, 4096))[::-1]),
+        ("runs", big((4096, 4096))),
+        ("items, streamed", big((8, 2048, 32, 64), "f2").transpose(0, 2, 1, 3)),
+        ("items 12 bytes", big((100, 100, 3)).transpose(1, 0, 2)),
+        ("items 4 bytes", big((100, 999))[:, ::9]),
+    ],
+)  # fmt: skip
+def test_names(name: str, x: np.ndarray) -> None:
+    assert planned(x).name == name
+
+
+def test_vectors_of_other_hosts(monkeypatch) -> None:
+    x = big((4096, 4096))
+    for vector, side in ((16, 4), (32, 8)):
+        monkeypatch.setattr(plans, "VECTOR", vector)
+        plans.plan.cache_clear()
+        assert planned(x.T).kernel == plans.Key("tile", 4, side, 0, vector)
+
+
+def test_cached() -> None:
+    x = big((4096, 4096)).T
+    assert planned(x) is planned(x)
+
+
+def test_no_compiler_is_loaded() -> None:
+    script = (
+        "import sys; from arraybridge.kernels.cpu.plan import plan;"
+        "plan((99, 99), (396, 4), (4, 396), 4).slices(0, 0, 2);"
+        "assert not {'numba', 'llvmlite'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts(itemsizes=[1, 2, 3, 4, 8, 16, 100, 1000, 5000], max_side=3000, max_size=1 << 34,
+               zero_size=False), st.booleans())  # fmt: skip
+def test_scratch_buffer_is_enough(given: Layout, streamed: bool) -> None:
+    before = plans.STREAM
+    plans.STREAM = 0 if streamed else before
+    try:
+        made = plans.plan.__wrapped__(*layout.canonical(*given)[:4])
+    finally:
+        plans.STREAM = before
+    assert made.scratch <= plans.SCRATCH
+    assert made.rows.extent >= made.grain[0]
+    assert made.cols.extent >= made.kernel.least
+    if made.staged and made.cols.chunk < made.cols.extent:
+        assert made.cols.chunk * made.item >= plans.LINE
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts(max_side=70, max_size=4000, zero_size=False), st.integers(1, 9), st.booleans())
+def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool) -> None:
+    before = plans.STREAM
+    plans.STREAM = 0 if streamed else before
+    try:
+        form = layout.canonical(*given)
+        made = plans.plan.__wrapped__(*form[:4])
+    finally:
+        plans.STREAM = before
+    whole = cells(made.slices(0, 0)[0])
+    cut = [cells(record) for record in made.slices(0, 0, parts)]
+    assert 1 <= len(cut) <= parts
+    assert sum(map(len, cut)) == len(whole)
+    assert set().union(*cut) == whole
+
+
+def cells(record) -> set[tuple[int, int]]:
+    """Pairs of addresses of the columns that a record copies."""
+    word = dict(zip(plans.NEST, record, strict=False))
+    axes = [
+        (word["rows"], word["rows_dst"], word["rows_src"]),
+        (word["planes"], word["planes_dst"], word["planes_src"]),
+        (word["leaves"], word["leaves_dst"], word["leaves_src"]),
+        (word["cols"], word["cols_dst"], word["cols_src"]),
+    ]
+    rest = record[len(plans.NEST) :]
+    axes += [tuple(rest[at : at + 3]) for at in range(0, len(rest), 4)]
+    moves = product(*[[(i * dst, i * src) for i in range(extent)] for extent, dst, src in axes])
+    return {
+        (word["dst"] + sum(m[0] for m in move), word["src"] + sum(m[1] for m in move))
+        for move in moves
+    }
