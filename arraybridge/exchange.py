@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch.execute import execute, route_between
+from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import library_named, on_registration
 from .dispatch.records import Route, TensorInfo
 from .dlpack import Device, Tensor, is_capsule, peek
@@ -102,9 +103,11 @@ def explain(
     if device is not None:
         device = Device.parse(device)
     x, source = (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
-    return route_between(
+    route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
-    )[0]
+    )
+    # Which of the host's kernels it is, `convert` has no need to know.
+    return route._replace(kernel=copier_of(info)) if route.kernel == HOST else route
 
 
 def inspect(x: Any) -> TensorInfo:

@@ -9,19 +9,25 @@ from typing import NamedTuple
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
-from ..layout import canonical, is_c_contiguous
+from ..layout import c_strides, canonical, is_c_contiguous
 from .library import registration_changed
+from .records import TensorInfo
 
 __all__ = [
+    "HOST",
     "SMALL",
     "Kernel",
     "compact_copy",
+    "copier_of",
     "copy_into",
     "in_bytes",
     "kernel_for",
     "own_copies_serve",
     "register_kernel",
 ]
+
+
+HOST = "cpu strided copy"  # the name of all of the host's kernels; see `copier_of`
 
 
 class Kernel(NamedTuple):
@@ -94,7 +100,19 @@ def _cpu_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
     )
 
 
-_CPU = Kernel("cpu strided copy", _cpu_copy)
+_CPU = Kernel(HOST, _cpu_copy)
+
+
+def copier_of(info: TensorInfo) -> str:
+    """What of the host's own kernels would make a C-contiguous copy, as ``explain`` prints it."""
+    if info.c_contiguous:
+        return "memmove"
+    itemsize = info.itemsize
+    form = canonical(
+        info.shape, c_strides(info.shape, itemsize), in_bytes(info.strides, info.dtype), itemsize
+    )
+    way = cpu.way(*form[:4])
+    return f"{way} copy" if way != "strided" else cpu.plan.plan(*form[:4]).name
 
 
 def in_bytes(strides: tuple[int, ...], dtype: DataType) -> tuple[int, ...]:
