@@ -19,9 +19,8 @@ import numpy as np
 import pytest
 import torch
 
-from arraybridge import dlpack
+from arraybridge import contiguous, convert, dlpack
 from arraybridge.dlpack import ManagedTensor, native
-from arraybridge.exchange import contiguous, convert
 
 from .support.producers import Managed, Producer, capsule_name
 
