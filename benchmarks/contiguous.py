@@ -59,6 +59,11 @@ class Row(NamedTuple):
         return min((p for p in PEERS if p in self.seconds), key=self.seconds.__getitem__)
 
 
+# Seconds before each call: the threads of PyTorch (OpenMP) and TensorFlow spin on for a while after
+# their turn, and would take a core from whoever comes next.
+PAUSE = 0.02
+
+
 class Limit:
     """The contiguous copy by one thread a core."""
 
@@ -92,6 +97,7 @@ def turns(contenders: dict[str, Callable], rounds: int, patience: float = 2.0) -
             took = times[name]
             if turn >= 5 and sum(took) > patience and name not in ("ours", "limit"):
                 continue
+            time.sleep(PAUSE)
             start = time.perf_counter()
             call()
             took.append(time.perf_counter() - start)
