@@ -22,6 +22,10 @@ from datetime import date
 from math import exp, log
 from typing import NamedTuple
 
+# PyTorch's OpenMP threads spin on for a while after their turn, and would hold the core that the
+# next contender needs. Read when PyTorch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 import torch
 
@@ -59,11 +63,6 @@ class Row(NamedTuple):
         return min((p for p in PEERS if p in self.seconds), key=self.seconds.__getitem__)
 
 
-# Seconds before each call: the threads of PyTorch (OpenMP) and TensorFlow spin on for a while after
-# their turn, and would take a core from whoever comes next.
-PAUSE = 0.02
-
-
 class Limit:
     """The contiguous copy by one thread a core."""
 
@@ -97,7 +96,6 @@ def turns(contenders: dict[str, Callable], rounds: int, patience: float = 2.0) -
             took = times[name]
             if turn >= 5 and sum(took) > patience and name not in ("ours", "limit"):
                 continue
-            time.sleep(PAUSE)
             start = time.perf_counter()
             call()
             took.append(time.perf_counter() - start)
