@@ -6,6 +6,9 @@ silence, so those are refused with the remedy.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +25,6 @@ _NAMES = (
 ).split()
 _PLATFORMS = {
     "cpu": DeviceType.CPU,
-    "gpu": DeviceType.CUDA,
     "cuda": DeviceType.CUDA,
     "rocm": DeviceType.ROCM,
 }
@@ -35,7 +37,7 @@ _NARROW = Accepts(
     library="jax",
     tested="0.10.2",
     dtypes=frozenset(_NAMES),
-    devices=frozenset({DeviceType.CPU, DeviceType.CUDA, DeviceType.ROCM}),
+    devices=frozenset({DeviceType.CPU}),  # and those of the backends that this jaxlib has
     strides="compact",
     alignment=64,
     readonly=True,
@@ -56,7 +58,8 @@ class Jax(Library):
 
     @property
     def accepts(self) -> Accepts:
-        return _WIDE if jax.config.jax_enable_x64 else _NARROW
+        narrow, wide = _accepted()
+        return wide if jax.config.jax_enable_x64 else narrow
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, jax.Array | jax.core.Tracer)
@@ -131,6 +134,17 @@ def _strides(shape, order):
         strides[axis] = step
         step *= shape[axis] or 1
     return tuple(strides)
+
+
+@functools.cache
+def _accepted() -> tuple[Accepts, Accepts]:
+    """What JAX takes with x64 off and on, on the devices of its backends: asked for once."""
+    devices = set()
+    for platform, device_type in _PLATFORMS.items():
+        with contextlib.suppress(RuntimeError):  # no such backend
+            jax.devices(platform)
+            devices.add(device_type)
+    return _NARROW._replace(devices=frozenset(devices)), _WIDE._replace(devices=frozenset(devices))
 
 
 def _cpu():
