@@ -101,9 +101,11 @@ def _write(out: Any, x: Any, name: str) -> None:
     _check_fit(wanted, info, name)
     if info.pending:
         x = library.resolve(x)
+        info = library.describe(x)
     if kernel_for(info.device) is None:
         raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
-    written, read = out_library.export(destination), library.export(x)
+    written = out_library.export_described(destination, wanted)
+    read = library.export_described(x, info)
     if info.device.host and _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import memmove
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
@@ -88,8 +89,11 @@ def kernel_for(device: Device) -> Kernel | None:
     return found
 
 
+_canonical = lru_cache(1024)(canonical)
+
+
 def _cpu_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
-    plan = canonical(shape, dst_strides, src_strides, itemsize)
+    plan = _canonical(shape, dst_strides, src_strides, itemsize)
     cpu.copy(
         dst + plan.dst_offset,
         src + plan.src_offset,

@@ -118,8 +118,11 @@ def copy(
     taken = way(shape, dst_strides, src_strides, itemsize)
     if taken == "strided" and len(shape) <= plain.MAX_NDIM:
         made = plan.plan(shape, dst_strides, src_strides, itemsize)
-        if strided.kernel_of(made) is None:
-            taken = "numpy"
+        kernel = strided.kernel_of(made)
+        if kernel is not None:
+            strided.run(made, kernel, dst, src)
+            return
+        taken = "numpy"
     if taken == "memmove":
         memmove(dst, src, itemsize * prod(shape))
     elif taken == "strided":
