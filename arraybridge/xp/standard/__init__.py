@@ -1,0 +1,30 @@
+"""The array API standard, 2025.12, as typed and documented templates: one module per chapter.
+
+Every function is a signature with a ``...`` body. The faces in :mod:`arraybridge.xp` are built from
+the signatures and annotations, and type checkers and ``help()`` read the same definitions. An
+annotation that begins with ``Array`` marks an argument to unwrap; ``Sequence[Array]`` and
+``*arrays: Array`` mark several. Names, kinds and defaults are the standard's. A function of an
+:data:`EXTENSIONS` module belongs in the sub-namespace of that name.
+"""
+
+from __future__ import annotations
+
+# The chapters whose ``__all__`` together make the main namespace. (The data types of
+# `data_types` are attributes of it as well, but each library's own objects.)
+CHAPTERS = (
+    "constants",
+    "creation_functions",
+    "data_type_functions",
+    "elementwise_functions",
+    "indexing_functions",
+    "inspection",
+    "linear_algebra_functions",
+    "manipulation_functions",
+    "searching_functions",
+    "set_functions",
+    "sorting_functions",
+    "statistical_functions",
+    "utility_functions",
+)
+
+EXTENSIONS = ("linalg", "fft")

@@ -1,0 +1,160 @@
+"""Statistical functions of the array API standard 2025.12.
+
+``axis`` is one axis or several, and None all of them; negative ones count from the end.
+``keepdims`` says whether the axes that are reduced stay, with extent 1. NaN is carried on.
+Where a sum or a product has no ``dtype``, integers narrower than the default integer are
+widened to that many bits, signed or not as they are; all else keeps its data type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...array import Array
+    from .types import Axes, DType
+
+__all__ = [
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DType | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """Products of the elements so far, along an axis.
+
+    Parameters
+    ----------
+    axis
+        May be None only if ``x`` has one axis.
+    dtype
+        Of the result; ``x`` is cast first. None: see the chapter.
+    include_initial
+        Whether a 1 comes first, which makes the axis one longer.
+    """
+    ...
+
+
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DType | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """Sums of the elements so far, along an axis.
+
+    Parameters
+    ----------
+    axis
+        May be None only if ``x`` has one axis.
+    dtype
+        Of the result; ``x`` is cast first. None: see the chapter.
+    include_initial
+        Whether a 0 comes first, which makes the axis one longer.
+    """
+    ...
+
+
+def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
+    """Largest value along axes; of no elements what the library chooses, often an error."""
+    ...
+
+
+def mean(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
+    """Arithmetic mean along axes, of floating-point elements; NaN of no elements."""
+    ...
+
+
+def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
+    """Smallest value along axes; of no elements what the library chooses, often an error."""
+    ...
+
+
+def prod(
+    x: Array,
+    /,
+    *,
+    axis: Axes | None = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """Product along axes; 1 of no elements.
+
+    Parameters
+    ----------
+    dtype
+        Of the result; ``x`` is cast first. None: see the chapter.
+    """
+    ...
+
+
+def std(
+    x: Array,
+    /,
+    *,
+    axis: Axes | None = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """Standard deviation along axes, of real floating-point elements.
+
+    Parameters
+    ----------
+    correction
+        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
+        for a sample. NaN if N is not larger.
+    """
+    ...
+
+
+def sum(
+    x: Array,
+    /,
+    *,
+    axis: Axes | None = None,
+    dtype: DType | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """Sum along axes; 0 of no elements.
+
+    Parameters
+    ----------
+    dtype
+        Of the result; ``x`` is cast first. None: see the chapter.
+    """
+    ...
+
+
+def var(
+    x: Array,
+    /,
+    *,
+    axis: Axes | None = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """Variance along axes, of real floating-point elements.
+
+    Parameters
+    ----------
+    correction
+        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
+        for a sample. NaN if N is not larger.
+    """
+    ...
