@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from .array.carrier import Array
+from .array.native import VERSIONS
 from .dispatch.library import library_of_type
 from .exchange import convert, inspect
+from .xp.native import BASES, native_face
 
 _SCALARS = (bool, int, float, complex, type(None))
 _namespaces: dict[type, Any] = {}
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
-    """The array-API namespace of native arrays, cached by type.
+    """The array-API namespace of some arrays, cached by type.
 
     Parameters
     ----------
@@ -24,7 +27,9 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     Returns
     -------
     module
-        The namespace, by array-api-compat.
+        For native arrays the library's native face (array-api-compat's namespace with what it gets
+        wrong put right), which takes and gives native arrays; for :class:`Array` the module
+        ``arraybridge.xp.<library>``.
 
     Raises
     ------
@@ -61,24 +66,30 @@ def _namespace_of(xs, api_version):
 
 
 def _look_up(x, api_version):
+    xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
+    if api_version is not None and api_version not in VERSIONS:
+        raise ValueError(
+            f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
+        )
+    if api_version is None and type(x) is not Array:  # whose memory may be anywhere
+        _namespaces[type(x)] = xp
+    return xp
+
+
+def _of_native(x):
+    library = library_of_type(type(x))
+    if library is not None and library.name in BASES:
+        return native_face(library.name)
     import array_api_compat
 
-    if hasattr(x, "__arraybridge__"):
-        raise TypeError(
-            "an arraybridge.Array has no namespace yet: pass its native array, x.native or "
-            "x.to('numpy')"
-        )
     try:
-        xp = array_api_compat.array_namespace(x, api_version=api_version)
+        return array_api_compat.array_namespace(x)
     except TypeError as error:
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         raise TypeError(
             f"{kind} has no array-API namespace ({error}): convert it first, such as with "
             "arraybridge.convert(x, 'numpy')"
         ) from error
-    if api_version is None:
-        _namespaces[type(x)] = xp
-    return xp
 
 
 def unify(*xs: Any, like: Any = None) -> tuple[Any, ...]:

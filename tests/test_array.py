@@ -41,11 +41,11 @@ MAKERS = {
 class TestEverySource:
     def test_attributes(self, kind):
         x = ab.from_dlpack(MAKERS[kind]())
-        assert type(x) is ab.Array
+        assert isinstance(x, ab.Array)
         assert x.shape == (2, 3, 4)
         assert x.strides == (12, 4, 1)
         assert (x.ndim, x.size, x.nbytes) == (3, 24, 96)
-        assert x.dtype == ab.DataType.named("float32")
+        assert x.info.dtype == ab.DataType.named("float32")
         assert x.device == (1, 0)
         assert x.readonly == (kind == "jax")
         assert "float32 (2, 3, 4) on cpu" in repr(x)

@@ -11,6 +11,7 @@ import torch
 
 import arraybridge as ab
 from arraybridge import namespaces
+from arraybridge.xp.native import corrections_of
 
 ARRAYS = {
     "numpy": lambda: np.arange(6.0, dtype=np.float32).reshape(2, 3),
@@ -23,12 +24,32 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
-def test_is_array_api_compats(kind):
+def test_of_native_arrays(kind):
+    """The native face: all that array-api-compat's has, the same objects but for corrections."""
     x = ARRAYS[kind]()
-    expected = array_api_compat.array_namespace(x)
-    for _ in range(2):
-        assert ab.namespace(x) is expected
-        assert ab.namespace(x, 2.0, None, x) is expected
+    xp = ab.namespace(x)
+    assert ab.namespace(x) is xp
+    assert ab.namespace(x, 2.0, None, x) is xp
+    theirs = array_api_compat.array_namespace(x)
+    corrected = {c.name for c in corrections_of(kind)}
+    for name in dir(theirs):
+        if not name.startswith("_") and not {name} <= corrected | {"linalg", "fft"}:
+            assert getattr(xp, name) is getattr(theirs, name)
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_of_arrays(kind):
+    x = ab.from_dlpack(ARRAYS[kind]())
+    xp = ab.namespace(x)
+    assert xp is ab.namespace(x, 2.0, None, x)
+    assert xp is x.__array_namespace__() is array_api_compat.array_namespace(x)
+    assert xp.__name__ == f"arraybridge.xp.{kind}"
+
+
+def test_of_memory_without_a_library():
+    source = np.ones(3)
+    bare = ab.from_pointer(source.ctypes.data, (3,), "float64", device="cpu", owner=source)
+    assert ab.namespace(bare).__name__ == "arraybridge.xp.numpy"
 
 
 def test_is_found_by_type():
@@ -52,8 +73,8 @@ def test_errors():
         ab.namespace()
     with pytest.raises(TypeError, match=r"builtins\.str has no array-API namespace"):
         ab.namespace("text")
-    with pytest.raises(TypeError, match="native array"):
-        ab.namespace(ab.from_dlpack(np.ones(3)))
+    with pytest.raises(ValueError, match=r"2019\.01"):
+        ab.namespace(np.ones(3), api_version="2019.01")
 
 
 def softmax(x):

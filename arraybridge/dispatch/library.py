@@ -150,6 +150,10 @@ class Library:
         """A NumPy array, or an array of this library, copied to a device of this library."""
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 
+    def native_device(self, device: Device) -> object:
+        """The library's own device object, as its functions take it (``device=``)."""
+        return str(device)
+
     def current_stream(self, device: Device) -> int | None:
         """The stream that this library would read on, by the standard's numbering, or None."""
         return None

@@ -81,6 +81,9 @@ class ArrayAPIStrict(Library):
         array = x._array if isinstance(x, _Array) else x
         return self._on(array.copy(order="C"), device)
 
+    def native_device(self, device: Device) -> object:
+        return _CPU_DEVICE if device == CPU else _devices()[device.id]
+
 
 def _place(x):
     device = x.device

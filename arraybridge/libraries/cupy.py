@@ -117,6 +117,9 @@ class CuPy(Library):
         with cupy.cuda.Device(device.id):
             return cupy.array(x, copy=True, order="C")
 
+    def native_device(self, device: Device) -> cupy.cuda.Device:
+        return cupy.cuda.Device(device.id)
+
     def current_stream(self, device: Device) -> int | None:
         with cupy.cuda.Device(device.id):
             return cupy.cuda.get_current_stream().ptr or _DEFAULT_STREAM

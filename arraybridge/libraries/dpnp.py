@@ -98,6 +98,9 @@ class Dpnp(Library):
     def to_host(self, x: dpnp.ndarray) -> np.ndarray:
         return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar
 
+    def native_device(self, device: Device) -> str:
+        return str(device.id)
+
     def to_device(self, x: np.ndarray | dpnp.ndarray, device: Device) -> dpnp.ndarray:
         try:
             if isinstance(x, dpnp.ndarray):

@@ -102,8 +102,14 @@ class Jax(Library):
         return np.asarray(x)
 
     def to_device(self, x: object, device: Device) -> jax.Array:
-        platform = {v: k for k, v in _PLATFORMS.items()}[device.type]
-        return jax.device_put(x, jax.devices(platform)[device.id])
+        return jax.device_put(x, self.native_device(device))
+
+    def native_device(self, device: Device) -> jax.Device:
+        platform = {v: k for k, v in _PLATFORMS.items()}.get(device.type)
+        try:
+            return jax.devices(platform or str(device))[device.id]
+        except (RuntimeError, IndexError) as error:
+            raise ConversionError(f"JAX has no {device} here: {error}") from error
 
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)

@@ -155,7 +155,13 @@ class Torch(Library):
     def to_device(self, x: object, device: Device) -> torch.Tensor:
         if isinstance(x, np.ndarray):
             x = torch.from_numpy(x)
-        return x.to(torch.device(_DEVICE_NAMES[device.type], device.id))
+        return x.to(self.native_device(device))
+
+    def native_device(self, device: Device) -> torch.device:
+        name = _DEVICE_NAMES.get(device.type)
+        if name is None:
+            raise ConversionError(f"PyTorch has no arrays on {device}")
+        return torch.device(name) if name == "cpu" else torch.device(name, device.id)
 
     def current_stream(self, device: Device) -> int | None:
         if device.type in (DeviceType.CUDA, DeviceType.ROCM):

@@ -5,23 +5,20 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from .dispatch.execute import execute, route_between
-from .dispatch.kernel import compact_copy, in_bytes
-from .dispatch.library import Library, library_named, on_registration
-from .dispatch.records import ConversionError, TensorInfo
-from .dlpack import (
+from ..dispatch.kernel import compact_copy, in_bytes
+from ..dispatch.library import Library, library_named
+from ..dispatch.records import ConversionError, TensorInfo
+from ..dlpack import (
     DataType,
     Device,
     DeviceType,
-    ManagedTensor,
     to_capsule,
 )
-from .exchange import convert
-from .libraries.protocol import LIBRARY as PROTOCOL
-from .libraries.protocol import adopt
+from ..exchange import convert
+from ..libraries.protocol import LIBRARY as PROTOCOL
+from ..libraries.protocol import adopt
 
 
 class Array:
@@ -34,6 +31,12 @@ class Array:
     """
 
     __slots__ = ("__weakref__", "_library", "_native")
+
+    _library: Any
+    _native: Any
+
+    __array_ufunc__ = None  # ndarray + Array is the Array's, and numpy.sin of one is an error
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, native: Any, library: Library) -> None:
         self._native = native
@@ -109,6 +112,8 @@ class Array:
         """
         if library is not None:
             return convert(self, library, device=device, copy=copy, alias_readonly=alias_readonly)
+        from .ingest import from_dlpack
+
         return from_dlpack(self, device=device, copy=copy)
 
     def __arraybridge__(self) -> tuple[Any, Library]:
@@ -202,7 +207,7 @@ class Array:
         info = self.info
         if not info.device.host or info.refused or info.pending:
             raise AttributeError(f"no __array_interface__ for an array on {info.device}")
-        from .libraries.numpy import Memory
+        from ..libraries.numpy import Memory
 
         numpy = library_named("numpy")
         if info.dtype_name not in numpy.accepts.dtypes:
@@ -227,7 +232,7 @@ class Array:
         info = self.info
         if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
-        from .libraries.cuda_array_interface import interface_of
+        from ..libraries.cuda_array_interface import interface_of
 
         return interface_of(self._library.export(self._native))
 
@@ -255,139 +260,3 @@ def _check_stream(stream, device):
         raise ValueError(
             "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
         )
-
-
-# Array types that were adopted before: the library, and its quick check.
-_known: dict[type, tuple[Library, Callable[[Any], bool]]] = {}
-on_registration(_known.clear)
-
-
-def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
-    """An :class:`Array` on anything that speaks DLPack.
-
-    Parameters
-    ----------
-    x : array, object or capsule
-        A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
-    device : Device, (int, int) or str, optional
-        Where the result shall be; without it the data stays where it is.
-    copy : bool, optional
-        None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
-
-    Returns
-    -------
-    Array
-        Only metadata is read, whatever the device.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` does not speak DLPack.
-    BufferError
-        If it has no DLPack type, or ``copy=False`` cannot be kept.
-
-    Notes
-    -----
-    Array API standard 2025.12, ``from_dlpack``.
-    """
-    if device is None and copy is None:
-        known = _known.get(type(x))
-        if known is not None and known[1](x):
-            return Array(x, known[0])
-    elif device is not None:
-        device = Device.parse(device)
-    native, library = adopt(x)
-    info = library.describe(native)
-    if info.refused and not library.carries(native):
-        raise ConversionError(info.refused)
-    if copy or (device is not None and device != info.device):
-        target = library
-        if library is PROTOCOL:
-            target = library_named("numpy") if info.device.host else library
-        route, info = route_between(native, library, target, device=device, copy=copy)
-        return Array(execute(native, library, target, route, info), target)
-    if native is x:
-        _known[type(x)] = (library, library.carries)
-    return Array(native, library)
-
-
-class _Lease:
-    """Memory that somebody else owns: keeps the owner, and calls the deleter once at the end."""
-
-    __slots__ = ("deleter", "owner", "pointer")
-
-    def __init__(self, owner, deleter, pointer):
-        self.owner = owner
-        self.deleter = deleter
-        self.pointer = pointer
-
-    def __del__(self):
-        if self.deleter is not None:
-            self.deleter(self.pointer)
-
-
-def from_pointer(
-    ptr: int,
-    shape: tuple[int, ...],
-    dtype: object,
-    /,
-    *,
-    device: object,
-    strides: tuple[int, ...] | None = None,
-    byte_offset: int = 0,
-    owner: object = None,
-    deleter: object = None,
-    readonly: bool = False,
-) -> Array:
-    """An :class:`Array` on memory that somebody else owns, exported to every consumer.
-
-    Parameters
-    ----------
-    ptr : int
-        An address, or the handle of a buffer on devices that have those.
-    shape : tuple of int
-    dtype : DataType, numpy.dtype or str
-    device : Device, (int, int) or str
-        Where the memory is.
-    strides : tuple of int, optional
-        In elements; C order by default.
-    byte_offset : int
-        Bytes from ``ptr`` to the first element.
-    owner : object, optional
-        Kept alive as long as the Array or anything exported from it.
-    deleter : callable, optional
-        Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
-    readonly : bool
-        Consumers may not write.
-
-    Raises
-    ------
-    MalformedTensorError
-        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
-        caller's.
-    """
-    if deleter is not None and not callable(deleter):
-        raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
-    kind = dtype if isinstance(dtype, DataType) else DataType.named(_name_of(dtype))
-    tensor = ManagedTensor.adopt(
-        ptr,
-        tuple(shape),
-        kind,
-        owner=owner,
-        device=Device.parse(device),
-        strides=None if strides is None else tuple(strides),
-        byte_offset=byte_offset,
-        readonly=readonly,
-    )
-    if deleter is not None:
-        tensor.owner = _Lease(owner, deleter, ptr)
-    return Array(tensor, PROTOCOL)
-
-
-def _name_of(dtype):
-    if isinstance(dtype, str):
-        return dtype
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
-    if not isinstance(name, str):
-        raise TypeError(f"dtype is a DataType, a NumPy dtype or a name, got {dtype!r}")
-    return name

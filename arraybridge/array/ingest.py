@@ -1,0 +1,157 @@
+"""``from_dlpack`` and ``from_pointer``: how an Array is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..dispatch.execute import execute, route_between
+from ..dispatch.library import Library, library_named, on_registration
+from ..dispatch.records import ConversionError
+from ..dlpack import DataType, Device, ManagedTensor
+from ..libraries.protocol import LIBRARY as PROTOCOL
+from ..libraries.protocol import adopt
+from .carrier import Array
+from .native import array_class
+
+# Array types that were adopted before: how an Array of them is made, and the library's quick check.
+_known: dict[type, tuple[Callable[[Any], Array], Callable[[Any], bool]]] = {}
+on_registration(_known.clear)
+
+
+def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
+    """An :class:`Array` on anything that speaks DLPack.
+
+    Parameters
+    ----------
+    x : array, object or capsule
+        A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
+    device : Device, (int, int) or str, optional
+        Where the result shall be; without it the data stays where it is.
+    copy : bool, optional
+        None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
+
+    Returns
+    -------
+    Array
+        Only metadata is read, whatever the device.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` does not speak DLPack.
+    BufferError
+        If it has no DLPack type, or ``copy=False`` cannot be kept.
+
+    Notes
+    -----
+    Array API standard 2025.12, ``from_dlpack``.
+    """
+    if device is None and copy is None:
+        known = _known.get(type(x))
+        if known is not None and known[1](x):
+            return known[0](x)
+    elif device is not None:
+        device = Device.parse(device)
+    native, library = adopt(x)
+    info = library.describe(native)
+    if info.refused and not library.carries(native):
+        raise ConversionError(info.refused)
+    if copy or (device is not None and device != info.device):
+        target = library
+        if library is PROTOCOL:
+            target = library_named("numpy") if info.device.host else library
+        route, info = route_between(native, library, target, device=device, copy=copy)
+        return _maker(target)(execute(native, library, target, route, info))
+    make = _maker(library)
+    if native is x:
+        _known[type(x)] = (make, library.carries)
+    return make(native)
+
+
+def _maker(library: Library) -> Callable[[Any], Array]:
+    """What makes an Array of a native array: with the library's operators, if it has any."""
+    cls = array_class(library.name)
+    return (lambda native: Array(native, library)) if cls is None else cls._of
+
+
+class _Lease:
+    """Memory that somebody else owns: keeps the owner, and calls the deleter once at the end."""
+
+    __slots__ = ("deleter", "owner", "pointer")
+
+    def __init__(self, owner, deleter, pointer):
+        self.owner = owner
+        self.deleter = deleter
+        self.pointer = pointer
+
+    def __del__(self):
+        if self.deleter is not None:
+            self.deleter(self.pointer)
+
+
+def from_pointer(
+    ptr: int,
+    shape: tuple[int, ...],
+    dtype: object,
+    /,
+    *,
+    device: object,
+    strides: tuple[int, ...] | None = None,
+    byte_offset: int = 0,
+    owner: object = None,
+    deleter: object = None,
+    readonly: bool = False,
+) -> Array:
+    """An :class:`Array` on memory that somebody else owns, exported to every consumer.
+
+    Parameters
+    ----------
+    ptr : int
+        An address, or the handle of a buffer on devices that have those.
+    shape : tuple of int
+    dtype : DataType, numpy.dtype or str
+    device : Device, (int, int) or str
+        Where the memory is.
+    strides : tuple of int, optional
+        In elements; C order by default.
+    byte_offset : int
+        Bytes from ``ptr`` to the first element.
+    owner : object, optional
+        Kept alive as long as the Array or anything exported from it.
+    deleter : callable, optional
+        Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
+    readonly : bool
+        Consumers may not write.
+
+    Raises
+    ------
+    MalformedTensorError
+        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
+        caller's.
+    """
+    if deleter is not None and not callable(deleter):
+        raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
+    kind = dtype if isinstance(dtype, DataType) else DataType.named(_name_of(dtype))
+    tensor = ManagedTensor.adopt(
+        ptr,
+        tuple(shape),
+        kind,
+        owner=owner,
+        device=Device.parse(device),
+        strides=None if strides is None else tuple(strides),
+        byte_offset=byte_offset,
+        readonly=readonly,
+    )
+    if deleter is not None:
+        tensor.owner = _Lease(owner, deleter, ptr)
+    return Array(tensor, PROTOCOL)
+
+
+def _name_of(dtype):
+    if isinstance(dtype, str):
+        return dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"dtype is a DataType, a NumPy dtype or a name, got {dtype!r}")
+    return name

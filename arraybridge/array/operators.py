@@ -1,0 +1,243 @@
+"""The operators of the standard, from one table: made for each library's class of Arrays.
+
+Array API standard 2025.12, "Array object: operators".
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Operator(NamedTuple):
+    """One operator of the language.
+
+    Attributes
+    ----------
+    name : str
+        The method's name without underscores; ``"add"`` stands for ``__add__`` and, if it is
+        binary and not a comparison, ``__radd__`` and ``__iadd__``.
+    function : str
+        The function of the standard that means the same.
+    forms : str
+        "unary"; "compare" (no reflected form but its mirror image); "arithmetic" (all three forms).
+    """
+
+    name: str
+    function: str
+    forms: str
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of its methods."""
+        forms = ("", "r", "i") if self.forms == "arithmetic" else ("",)
+        return tuple(f"__{form}{self.name}__" for form in forms)
+
+    @property
+    def plain(self) -> Callable[..., Any]:
+        """The operator as a function, ``operator.add``."""
+        return getattr(operator, f"__{self.name}__")
+
+    @property
+    def in_place(self) -> Callable[[Any, Any], Any]:
+        """The in-place operator as a function, ``operator.iadd``."""
+        return getattr(operator, f"__i{self.name}__")
+
+
+OPERATORS = (
+    Operator("pos", "positive", "unary"),
+    Operator("neg", "negative", "unary"),
+    Operator("abs", "abs", "unary"),
+    Operator("invert", "bitwise_invert", "unary"),
+    Operator("eq", "equal", "compare"),
+    Operator("ne", "not_equal", "compare"),
+    Operator("lt", "less", "compare"),
+    Operator("le", "less_equal", "compare"),
+    Operator("gt", "greater", "compare"),
+    Operator("ge", "greater_equal", "compare"),
+    Operator("add", "add", "arithmetic"),
+    Operator("sub", "subtract", "arithmetic"),
+    Operator("mul", "multiply", "arithmetic"),
+    Operator("truediv", "divide", "arithmetic"),
+    Operator("floordiv", "floor_divide", "arithmetic"),
+    Operator("mod", "remainder", "arithmetic"),
+    Operator("pow", "pow", "arithmetic"),
+    Operator("matmul", "matmul", "arithmetic"),
+    Operator("and", "bitwise_and", "arithmetic"),
+    Operator("or", "bitwise_or", "arithmetic"),
+    Operator("xor", "bitwise_xor", "arithmetic"),
+    Operator("lshift", "bitwise_left_shift", "arithmetic"),
+    Operator("rshift", "bitwise_right_shift", "arithmetic"),
+)
+
+# The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
+SCALARS = frozenset({bool, int, float, complex})
+
+_new = object.__new__
+
+
+def methods(
+    cls: type,
+    native_type: type,
+    replaced: dict[str, Callable[..., Any]],
+    mutable: bool,
+    errors: tuple[type[Exception], ...],
+) -> dict[str, Callable[..., Any]]:
+    """Every operator's methods for the Arrays of one library.
+
+    Parameters
+    ----------
+    cls : type
+        Their class: it offers ``_operand`` (what another operand stands for, or NotImplemented),
+        ``_normal`` (a native array for what is not of ``native_type``) and ``_recovered`` (what to
+        do when the library raised one of ``errors``).
+    native_type : type
+        The type of most of the library's results.
+    replaced : dict
+        From a function of the standard to a corrected one, taken instead of the operator.
+    mutable : bool
+        Whether the library's arrays can be written; else the in-place forms bind the result anew.
+    errors : tuple of exception types
+        What the library raises for types that it lacks.
+    """
+    table: dict[str, Callable[..., Any]] = {}
+    for op in OPERATORS:
+        plain = replaced.get(op.function, op.plain)
+        common = (op, cls, native_type, errors)
+        if op.forms == "unary":
+            table[f"__{op.name}__"] = _unary(plain, *common)
+            continue
+        table[f"__{op.name}__"] = _binary(plain, *common)
+        if op.forms == "compare":
+            continue
+        table[f"__r{op.name}__"] = _reflected(plain, *common)
+        if not mutable:
+            table[f"__i{op.name}__"] = _rebinding(plain, *common)
+        elif op.function in replaced or op.name == "matmul":
+            table[f"__i{op.name}__"] = _assigning(plain, *common)
+        else:
+            table[f"__i{op.name}__"] = _in_place(op.in_place, *common)
+    for name, method in table.items():
+        method.__name__ = name
+        method.__qualname__ = f"{cls.__name__}.{name}"
+    return table
+
+
+# What follows is on the path of every operation: each step is spelled out rather than called.
+
+
+def _unary(plain, op, cls, native_type, errors):
+    def method(self):
+        try:
+            result = plain(self._native)
+        except errors as error:
+            return self._recovered(error, op.function, self._native)
+        if result.__class__ is not native_type:
+            result = self._normal(result)
+        array = _new(cls)
+        array._native = result
+        return array
+
+    return method
+
+
+def _binary(plain, op, cls, native_type, errors):
+    def method(self, other):
+        if other.__class__ is cls:
+            other = other._native
+        elif other.__class__ not in SCALARS:
+            other = self._operand(other)
+            if other is NotImplemented:
+                return other
+        try:
+            result = plain(self._native, other)
+        except errors as error:
+            return self._recovered(error, op.function, self._native, other)
+        if result.__class__ is not native_type:
+            result = self._normal(result)
+        array = _new(cls)
+        array._native = result
+        return array
+
+    return method
+
+
+def _reflected(plain, op, cls, native_type, errors):
+    def method(self, other):
+        if other.__class__ not in SCALARS:
+            other = self._operand(other)
+            if other is NotImplemented:
+                return other
+        try:
+            result = plain(other, self._native)
+        except errors as error:
+            return self._recovered(error, op.function, other, self._native)
+        if result.__class__ is not native_type:
+            result = self._normal(result)
+        array = _new(cls)
+        array._native = result
+        return array
+
+    return method
+
+
+def _in_place(in_place, op, cls, native_type, errors):
+    def method(self, other):
+        if other.__class__ is cls:
+            other = other._native
+        elif other.__class__ not in SCALARS:
+            other = self._operand(other)
+            if other is NotImplemented:
+                return other
+        try:
+            self._native = in_place(self._native, other)
+        except errors as error:
+            self[...] = self._recovered(error, op.function, self._native, other)
+        return self
+
+    return method
+
+
+def _assigning(plain, op, cls, native_type, errors):
+    """In place by way of a result of its own, where the library has no right in-place operator."""
+    binary = _binary(plain, op, cls, native_type, errors)
+
+    def method(self, other):
+        result = binary(self, other)
+        if result is not NotImplemented:
+            _check_fits(op, self, result)
+            self[...] = result
+            return self
+        return result
+
+    return method
+
+
+def _rebinding(plain, op, cls, native_type, errors):
+    """In place for arrays that cannot be written: the Array stands for the result from now on."""
+    binary = _binary(plain, op, cls, native_type, errors)
+
+    def method(self, other):
+        result = binary(self, other)
+        if result is not NotImplemented:
+            _check_fits(op, self, result)
+            self._native = result._native
+            return self
+        return result
+
+    return method
+
+
+def _check_fits(op, left, result):
+    """An in-place operator may change neither the shape nor the dtype of its left operand."""
+    if result.shape != left.shape:
+        raise ValueError(
+            f"in-place {op.function} would change the shape {left.shape} to {result.shape}: "
+            "the right operand must broadcast to the left one"
+        )
+    if result.dtype != left.dtype:
+        raise TypeError(
+            f"in-place {op.function} would change the dtype {left.dtype} to {result.dtype}: "
+            "write x = x + y, or bring the right operand to the left one's dtype"
+        )

@@ -1,0 +1,7 @@
+"""Where CuPy departs from the standard."""
+
+from __future__ import annotations
+
+from . import Correction
+
+CORRECTIONS: tuple[Correction, ...] = ()

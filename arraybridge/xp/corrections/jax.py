@@ -1,0 +1,7 @@
+"""Where JAX departs from the standard."""
+
+from __future__ import annotations
+
+from . import Correction
+
+CORRECTIONS: tuple[Correction, ...] = ()

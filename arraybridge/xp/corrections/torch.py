@@ -1,0 +1,7 @@
+"""Where PyTorch departs from the standard."""
+
+from __future__ import annotations
+
+from . import Correction
+
+CORRECTIONS: tuple[Correction, ...] = ()

@@ -1,0 +1,57 @@
+"""How data enters a namespace of Arrays: ``asarray`` and ``from_dlpack``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..array.carrier import Array
+from ..array.native import NativeArray
+from ..dlpack import Device
+from ..exchange import convert
+
+
+def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
+    """``asarray`` of the library of ``cls``, which also takes every other library's arrays."""
+
+    def function(obj, /, *, dtype=None, device=None, copy=None):
+        device = native_device(cls, device)
+        if isinstance(obj, Array):
+            own = obj.__class__ is cls
+            if own and dtype is None and device is None and not copy:
+                return obj
+            obj = obj._native if own else convert(obj, cls._home.name)
+        elif isinstance(obj, list | tuple):
+            obj = _natives(obj)
+        result = native.asarray(obj, dtype=dtype, device=device, copy=copy)
+        return cls._of(cls._normal(result))
+
+    return function
+
+
+def _natives(nested):
+    """Nested sequences with native arrays in place of Arrays."""
+    if isinstance(nested, list | tuple):
+        return [_natives(x) for x in nested]
+    return nested._native if isinstance(nested, Array) else nested
+
+
+def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
+    """``from_dlpack`` into the library of ``cls``, by arraybridge's own way."""
+
+    def function(x, /, *, device=None, copy=None):
+        return cls._of(convert(x, cls._home.name, device=device, copy=copy))
+
+    return function
+
+
+def native_device(cls: type[NativeArray], device: Any) -> Any:
+    """The library's own device for a Device, its name, or its own device."""
+    if device is None:
+        return None
+    if isinstance(device, Device | str | tuple):
+        return cls._home.native_device(Device.parse(device))
+    return device
+
+
+ENTRANCES = {"asarray": asarray, "from_dlpack": from_dlpack}

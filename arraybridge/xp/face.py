@@ -1,0 +1,198 @@
+"""The Array face: each function of the standard over :class:`arraybridge.Array`.
+
+Built from the functions of ``standard``: their annotations say which arguments are arrays, devices
+or else, and what comes back. The work is done by the native face of the same library.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from ..array.carrier import Array
+from ..array.native import NativeArray
+from ..array.operators import SCALARS
+from ..dlpack import Device
+from . import standard
+from .standard.data_types import DATA_TYPES
+
+Native = Callable[..., Any]
+
+
+def build(module: Any, cls: type[NativeArray], native: Any) -> None:
+    """Fill a namespace's module: functions, extensions, constants, dtypes.
+
+    Parameters
+    ----------
+    module : module
+        ``arraybridge.xp.<library>``.
+    cls : type
+        The class of its Arrays.
+    native : module
+        The library's native face.
+    """
+    names: list[str] = []
+    for chapter in standard.CHAPTERS:
+        names += _fill(module, chapter, cls, native)
+    for extension in standard.EXTENSIONS:
+        room: Any = ModuleType(f"{module.__name__}.{extension}")
+        room.__all__ = _fill(room, extension, cls, getattr(native, extension), main=module)
+        setattr(module, extension, room)
+    dtypes = [name for name in DATA_TYPES if hasattr(native, name)]
+    for name in dtypes:
+        setattr(module, name, getattr(native, name))
+    module.__all__ = [*names, *standard.EXTENSIONS, *dtypes]
+
+
+def _fill(room: Any, chapter: str, cls: Any, native: Any, main: Any = None) -> list[str]:
+    """Put a chapter's functions and constants into a module; gives their names."""
+    templates: Any = import_module(f"{standard.__name__}.{chapter}")
+    for name in templates.__all__:
+        template = getattr(templates, name)
+        if not inspect.isfunction(template):  # a constant
+            setattr(room, name, template)
+        elif template.__module__ != templates.__name__:  # an alias of a main function
+            setattr(room, name, getattr(main, name))
+        elif name in vars(room):
+            _describe(vars(room)[name], template, room.__name__)
+        else:
+            setattr(room, name, function(template, cls, getattr(native, name), room.__name__))
+    return templates.__all__
+
+
+def _describe(made: Any, template: Any, module: str) -> None:
+    made.__name__ = made.__qualname__ = template.__name__
+    made.__doc__ = template.__doc__
+    made.__module__ = module
+    made.__signature__ = inspect.signature(template)
+
+
+def function(template: Any, cls: type[NativeArray], native: Native, module: str) -> Native:
+    """``native`` over Arrays, with the signature and the documentation of ``template``."""
+    signature = inspect.signature(template)
+    kinds = {p.name: _kind(p) for p in signature.parameters.values()}
+    result = _Results(cls, _returned(template))
+    made = _shape(signature, kinds, result)(native, cls, result.wrap, kinds)
+    _describe(made, template, module)
+    return made
+
+
+def _kind(parameter: inspect.Parameter) -> str:
+    """What an argument is, by its annotation: an array, arrays, a device or else."""
+    annotation = str(parameter.annotation)
+    if annotation.partition(" ")[0] == "Array":
+        return "arrays" if parameter.kind is parameter.VAR_POSITIONAL else "array"
+    if annotation.startswith("Sequence[Array]"):
+        return "sequence"
+    return "device" if annotation.startswith("Device") else "else"
+
+
+def _returned(template: Any) -> Any:
+    annotation = template.__annotations__["return"]
+    return getattr(import_module(template.__module__), annotation, annotation)
+
+
+class _Results:
+    """How what a native function returns becomes Arrays."""
+
+    def __init__(self, cls: type[NativeArray], annotation: Any) -> None:
+        self.cls = cls
+        self.annotation = annotation
+        self.wrap: Callable[[Any], Any]
+        if annotation == "Array":
+            self.wrap = self._array
+        elif isinstance(annotation, str) and annotation.startswith("tuple[Array"):
+            self.wrap = self._arrays
+        elif isinstance(annotation, type) and issubclass(annotation, tuple):
+            self.wrap = self._named
+        else:
+            self.wrap = _same
+
+    def _array(self, result: Any) -> Any:
+        cls = self.cls
+        return cls._of(cls._normal(result))
+
+    def _arrays(self, results: Any) -> tuple[Any, ...]:
+        return tuple([self._array(x) for x in results])
+
+    def _named(self, results: Any) -> Any:
+        return self.annotation(*self._arrays(results))
+
+
+def _same(result: Any) -> Any:
+    return result
+
+
+def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
+    """The native array of an Array; Python scalars, dtypes and None as they are."""
+    if x.__class__ is cls:
+        return x._native
+    if isinstance(x, Array):
+        return cls._same(x)
+    if x is None or x.__class__ in SCALARS or not hasattr(type(x), "__dlpack__"):
+        return x
+    raise TypeError(
+        f"{cls._namespace.__name__} takes arraybridge Arrays, got {type(x).__module__}."
+        f"{type(x).__qualname__}: wrap it with asarray, or take arraybridge.namespace of it"
+    )
+
+
+def _shape(
+    signature: inspect.Signature, kinds: dict[str, str], result: _Results
+) -> Callable[..., Native]:
+    """The quickest way of calling that a signature allows."""
+    found = list(kinds.values())
+    if result.wrap == result._array:
+        if found[0] == "array" and {"else"}.issuperset(found[1:]):
+            return _of_one
+        first, *others = signature.parameters.values()
+        if found == ["array", "array"] and others[0].kind is first.kind:
+            return _of_two
+    return _general
+
+
+def _of_one(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
+    normal, make = cls._normal, cls._of
+
+    def function(x, /, *args, **kwargs):
+        x = x._native if x.__class__ is cls else _unwrap(x, cls)
+        return make(normal(native(x, *args, **kwargs)))
+
+    return function
+
+
+def _of_two(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
+    normal, make = cls._normal, cls._of
+
+    def function(x1, x2, /):
+        x1 = x1._native if x1.__class__ is cls else _unwrap(x1, cls)
+        x2 = x2._native if x2.__class__ is cls else _unwrap(x2, cls)
+        return make(normal(native(x1, x2)))
+
+    return function
+
+
+def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
+    positions = list(kinds.values())
+    rest = positions[-1] if positions and positions[-1] == "arrays" else "else"
+    last = len(positions)
+
+    def argument(x, kind):
+        if kind in ("array", "arrays"):
+            return _unwrap(x, cls)
+        if kind == "sequence":
+            return [_unwrap(each, cls) for each in x]
+        if kind == "device" and isinstance(x, Device | str):
+            return cls._home.native_device(Device.parse(x))
+        return x
+
+    def function(*args, **kwargs):
+        natives = [argument(x, positions[i] if i < last else rest) for i, x in enumerate(args)]
+        for name, x in kwargs.items():
+            kwargs[name] = argument(x, kinds.get(name, "else"))
+        return wrap(native(*natives, **kwargs))
+
+    return function

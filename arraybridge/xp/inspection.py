@@ -1,0 +1,51 @@
+"""``__array_namespace_info__`` over Arrays: what the library's own says, devices as ours.
+
+Array API standard 2025.12, "Inspection".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..array.native import NativeArray
+from ..dispatch.records import ConversionError
+from ..dlpack import Device
+from .entrance import native_device
+
+
+class Info:
+    """What a namespace can do, and what it takes when nothing is said."""
+
+    def __init__(self, cls: type[NativeArray], native: Any) -> None:
+        self._cls = cls
+        self._native = native
+        self._info = native.__array_namespace_info__()
+
+    def _ours(self, device: Any) -> Device | None:
+        """A device of the library as a Device; None where it holds no memory (torch's meta)."""
+        try:
+            probe = self._native.empty((1,), device=device)
+            return self._cls._home.describe(probe).device
+        except (ConversionError, RuntimeError, NotImplementedError, TypeError):
+            return None
+
+    def capabilities(self) -> dict[str, Any]:
+        """Whether boolean indexing and data-dependent shapes work; the most axes allowed."""
+        return dict(self._info.capabilities())
+
+    def default_device(self) -> Device:
+        """The device of arrays that are made without ``device=``."""
+        return self._cls._of(self._native.empty((1,))).device
+
+    def devices(self) -> tuple[Device, ...]:
+        """Every device that holds arrays here."""
+        found = (self._ours(device) for device in self._info.devices())
+        return tuple(dict.fromkeys(device for device in found if device is not None))
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The default dtypes by kind ("real floating", "integral", "indexing", ...)."""
+        return dict(self._info.default_dtypes(device=native_device(self._cls, device)))
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """The dtypes of the standard that a device has, by their names."""
+        return dict(self._info.dtypes(device=native_device(self._cls, device), kind=kind))

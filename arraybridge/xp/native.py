@@ -1,0 +1,92 @@
+"""The native face: a library's namespace over its own arrays, with its corrections applied.
+
+array-api-compat underneath where it wraps the library, the library's own namespace elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .corrections import Correction
+from .standard import EXTENSIONS
+
+# library -> the namespace underneath
+BASES = {
+    "numpy": "array_api_compat.numpy",
+    "torch": "array_api_compat.torch",
+    "jax": "jax.numpy",
+    "cupy": "array_api_compat.cupy",
+    "dpnp": "dpnp",
+    "array_api_strict": "array_api_strict",
+}
+
+_faces: dict[str, ModuleType] = {}
+
+
+def base_of(library: str) -> Any:
+    """The namespace that a library's native face stands on."""
+    return import_module(BASES[library])
+
+
+def corrections_of(library: str) -> tuple[Correction, ...]:
+    """The table of a library's corrections."""
+    return import_module(f"arraybridge.xp.corrections.{library}").CORRECTIONS
+
+
+def native_face(library: str) -> Any:
+    """The namespace of a library's native arrays, made once.
+
+    Parameters
+    ----------
+    library : str
+        A key of ``BASES``.
+
+    Returns
+    -------
+    module
+        All that the namespace underneath has, and the corrected functions in their places.
+    """
+    if library not in _faces:
+        _faces[library] = _corrected(library, base_of(library), corrections_of(library))
+    return _faces[library]
+
+
+def _corrected(library: str, base: Any, corrections: Iterable[Correction]) -> ModuleType:
+    face = _clone(base, f"arraybridge.xp.{library}.native")
+    for extension in EXTENSIONS:
+        own = _extension(base, extension)
+        setattr(face, extension, _clone(own, f"{face.__name__}.{extension}"))
+    for correction in corrections:
+        room, _, name = correction.name.rpartition(".")
+        setattr(getattr(face, room) if room else face, name, correction.function)
+    for extension in EXTENSIONS:  # one function, however it is reached
+        room = getattr(face, extension)
+        for name in _ALIASES.get(extension, ()):
+            setattr(room, name, getattr(face, name))
+    return face
+
+
+def _extension(base: Any, name: str) -> Any:
+    try:
+        return import_module(f"{base.__name__}.{name}")
+    except ImportError:
+        return getattr(base, name)
+
+
+_ALIASES = {"linalg": ("matmul", "matrix_transpose", "tensordot", "vecdot")}
+
+
+def _clone(module: Any, name: str) -> ModuleType:
+    """A module with the attributes of another, those that it makes on demand included."""
+    clone = ModuleType(name, module.__doc__)
+    known = {k: v for k, v in vars(module).items() if not k.startswith("__") or k in _KEPT}
+    vars(clone).update(known)
+    vars(clone)["__getattr__"] = lambda attribute: getattr(module, attribute)
+    vars(clone)["__dir__"] = lambda: sorted({*dir(module), *known})
+    return clone
+
+
+_KEPT = ("__all__", "__array_namespace_info__", "__array_api_version__", "__version__")

@@ -1,0 +1,15 @@
+"""The array API standard over Arrays of PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import torch
+
+from .namespace import open_namespace
+
+if TYPE_CHECKING:
+    from .standard.everything import *  # noqa: F403
+
+open_namespace(sys.modules[__name__], "torch", native_type=torch.Tensor)
