@@ -1,7 +1,7 @@
-"""Arrays that only speak DLPack, or whose library has no namespace: adopted when they are computed with.
+"""Arrays that only speak DLPack, or whose library has no namespace: adopted to be computed with.
 
-The library that serves their device takes them, as a view: NumPy on the CPU; CuPy, else PyTorch, on
-CUDA and ROCm; dpnp on oneAPI.
+The library that serves their device takes them, as a view: NumPy on the CPU; CuPy, else PyTorch,
+on CUDA and ROCm; dpnp on oneAPI.
 """
 
 from __future__ import annotations

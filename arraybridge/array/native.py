@@ -72,15 +72,11 @@ class NativeArray(Array):
     _set: Any
     _devices: dict[Any, Any]  # from the library's devices to ours
 
-    def __init__(self) -> None:
-        raise TypeError(
-            f"a {type(self).__name__} is made by arraybridge.from_dlpack(x), or by a function of "
-            f"{self._namespace.__name__} such as asarray"
-        )
+    __init__ = object.__init__  # quick; arrays are made by _of and by the operators alone
 
     @classmethod
     def _of(cls, native: Any) -> Any:
-        array = object.__new__(cls)
+        array = cls()
         array._native = native
         return array
 
@@ -90,14 +86,7 @@ class NativeArray(Array):
             return self._same(other)
         if isinstance(other, bool | int | float | complex):
             return other
-        if (
-            hasattr(other, "dtype")
-            and getattr(other, "shape", None) == ()
-            and hasattr(other, "item")
-        ):
-            if type(other).__module__ == "numpy" and type(other).__name__ != "ndarray":
-                return self._scalar(other)
-        return NotImplemented
+        return self._scalar(other) if isinstance(other, numpy.generic) else NotImplemented
 
     def _scalar(self, other: Any) -> Any:
         """A NumPy scalar as an operand."""
@@ -272,11 +261,13 @@ class NativeArray(Array):
         return restored, (name, self._native)
 
     def __repr__(self) -> str:
-        dtype = str(self.dtype).removeprefix(f"{self.library}.")
         try:
-            values = str(self.__array__() if self.device == CPU else self._native)
-        except Exception:
-            values = repr(self._native)
-        return (
-            f"<arraybridge.Array {self.library}: {dtype} {self.shape} on {self.device}\n{values}>"
-        )
+            native = self.__array__() if self.device == CPU else self._native
+        except Exception:  # noqa: BLE001 - a gradient, a tracer: a repr must not fail
+            native = self._native
+        if isinstance(native, numpy.ndarray):
+            values = numpy.array2string(native, separator=", ", prefix="Array(")
+        else:
+            values = repr(native)
+        dtype = str(self.dtype).removeprefix(f"{self.library}.")
+        return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"

@@ -177,8 +177,8 @@ def _of_two(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nativ
 
 def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
     positions = list(kinds.values())
-    rest = positions[-1] if positions and positions[-1] == "arrays" else "else"
-    last = len(positions)
+    rest = "arrays" if "arrays" in positions else "else"
+    last = positions.index(rest) if rest == "arrays" else len(positions)
 
     def argument(x, kind):
         if kind in ("array", "arrays"):

@@ -21,6 +21,7 @@ def open_namespace(
     normal: Any = None,
     get: Any = indexing.get,
     set: Any = indexing.set_in_place,
+    direct: dict[str, Any] | None = None,
     mutable: bool = True,
     errors: tuple[type[Exception], ...] = (),
     members: dict[str, Any] | None = None,
@@ -38,6 +39,8 @@ def open_namespace(
         A native array for a result that is not of ``native_type``.
     get, set : callable
         Elements by index, read and written; see ``arraybridge.array.indexing``.
+    direct : dict, optional
+        Functions that do what an operator does, but quicker.
     mutable : bool
         Whether its arrays can be written.
     errors : tuple of exception types
@@ -65,7 +68,7 @@ def open_namespace(
         },
     )
     replaced = {c.name: c.function for c in corrections_of(library) if c.operators}
-    made = operators.methods(cls, native_type, replaced, mutable, errors)
+    made = operators.methods(cls, native_type, replaced, direct or {}, mutable, errors)
     for name, method in made.items():
         setattr(cls, name, method)
     for name, entrance in ENTRANCES.items():

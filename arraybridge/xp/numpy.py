@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from ..array.operators import OPERATORS
 from .namespace import open_namespace
 
 if TYPE_CHECKING:
@@ -17,4 +18,17 @@ def _normal(result):
     return result if result.__class__ is numpy.ndarray else numpy.asarray(result)
 
 
-open_namespace(sys.modules[__name__], "numpy", native_type=numpy.ndarray, normal=_normal)
+# A ufunc is 20 ns nearer than the operator that calls it; ** has short cuts of its own.
+_UFUNCS = {
+    op.function: ufunc
+    for op in OPERATORS
+    if isinstance(ufunc := getattr(numpy, op.function, None), numpy.ufunc) and op.name != "pow"
+}
+
+open_namespace(
+    sys.modules[__name__],
+    "numpy",
+    native_type=numpy.ndarray,
+    normal=_normal,
+    direct=_UFUNCS,
+)
