@@ -11,6 +11,8 @@ import math
 from importlib import import_module
 from typing import Any
 
+import numpy
+
 from ..dispatch.library import Library, library_named
 from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
@@ -263,7 +265,7 @@ class NativeArray(Array):
     def __repr__(self) -> str:
         try:
             native = self.__array__() if self.device == CPU else self._native
-        except Exception:  # noqa: BLE001 - a gradient, a tracer: a repr must not fail
+        except Exception:  # a gradient, a tracer: a repr must not fail
             native = self._native
         if isinstance(native, numpy.ndarray):
             values = numpy.array2string(native, separator=", ", prefix="Array(")

@@ -74,6 +74,7 @@ OPERATORS = (
 # The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
 SCALARS = frozenset({bool, int, float, complex})
 
+
 def methods(
     cls: type,
     native_type: type,
