@@ -2,6 +2,65 @@
 
 from __future__ import annotations
 
-from . import Correction
+from typing import Any
 
-CORRECTIONS: tuple[Correction, ...] = ()
+import numpy
+from array_api_compat import numpy as xp
+
+from . import Correction
+from .limits import floats_in_finfo
+from .special_cases import Means, complex_function, floor_divide
+
+
+def joined(re: Any, im: Any) -> Any:
+    """A complex array from its parts."""
+    result = numpy.empty(re.shape, numpy.result_type(re.dtype, numpy.complex64))
+    result.real = re
+    result.imag = im
+    return result
+
+
+MEANS = Means(
+    xp,
+    floating=lambda dtype: dtype.kind == "f",
+    complex_floating=lambda dtype: dtype.kind == "c",
+    complex=joined,
+    eager=True,
+    quiet=lambda: numpy.errstate(invalid="ignore"),
+)
+
+
+def _infinity_by_one(xp: Any) -> bool:
+    with MEANS.quiet():
+        return not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))
+
+
+def _expm1_of_minus_infinity(xp: Any) -> bool:
+    with MEANS.quiet():
+        return xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1
+
+
+CORRECTIONS: tuple[Correction, ...] = (
+    Correction(
+        "floor_divide",
+        floor_divide(MEANS),
+        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
+        "https://github.com/numpy/numpy/issues/23860",
+        _infinity_by_one,
+        operators=True,
+    ),
+    Correction(
+        "expm1",
+        complex_function(MEANS, "expm1"),
+        "expm1: special cases of complex numbers",
+        "https://github.com/numpy/numpy/issues/21746",
+        _expm1_of_minus_infinity,
+    ),
+    Correction(
+        "finfo",
+        floats_in_finfo(xp.finfo),
+        "finfo: eps, max, min and smallest_normal are Python floats",
+        "https://github.com/numpy/numpy/issues/26523 (closed: as intended there)",
+        lambda xp: type(xp.finfo(xp.float32).eps) is not float,
+    ),
+)

@@ -1,0 +1,43 @@
+"""``finfo`` and ``iinfo`` as the standard describes what they give: Python numbers and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_FLOATS = ("eps", "max", "min", "smallest_normal")
+
+
+class Limits:
+    """A library's own description of a dtype's limits, some attributes of which are put right.
+
+    Whatever else the library offers is its own (``tiny``, ``resolution``).
+    """
+
+    def __init__(self, own: Any, **right: Any) -> None:
+        self._own = own
+        vars(self).update(right)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_own":
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+    def __eq__(self, other: object) -> bool:
+        return self._own == (other._own if isinstance(other, Limits) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+
+def floats_in_finfo(plain: Callable[[Any], Any]) -> Callable[[Any], Limits]:
+    """``finfo`` with Python floats, where the library's own has numbers of that very dtype."""
+
+    def finfo(type, /):
+        own = plain(type)
+        return Limits(own, **{name: float(getattr(own, name)) for name in _FLOATS})
+
+    return finfo

@@ -1,0 +1,269 @@
+"""Functions with the special cases of the standard, made for any library from its own functions.
+
+What several libraries get wrong in the same way is put right here once; a library's table makes its
+function from :class:`Means` and the name. Where nothing is special the library's own result stays.
+
+Array API standard 2025.12, "Special cases" of each function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+Function = Callable[..., Any]
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+class Means(NamedTuple):
+    """What a library puts at the disposal of the functions below.
+
+    Attributes
+    ----------
+    xp : module
+        Its namespace as it is, uncorrected.
+    floating, complex_floating : callable
+        Whether a dtype of the library is of that kind.
+    complex : callable
+        A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
+    detach : callable
+        The array as a constant to differentiation.
+    eager : bool
+        Whether values may decide what is done: the ordinary case then pays for a check only.
+    quiet : callable
+        A context in which the library does not warn of invalid values, which come out right here.
+    """
+
+    xp: Any
+    floating: Callable[[Any], bool]
+    complex_floating: Callable[[Any], bool]
+    complex: Callable[[Any, Any], Any]
+    detach: Callable[[Any], Any] = _same
+    eager: bool = False
+    quiet: Callable[[], Any] = nullcontext
+
+
+def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
+    """``floor_divide`` with infinities, and with ``zeros`` zero dividends, as ``divide`` has them.
+
+    Infinity by a finite number is infinity, a finite number by infinity zero, with the sign of the
+    quotient; libraries that follow Python's ``divmod`` say NaN and -1.
+    """
+    xp = means.xp
+    plain = plain or xp.floor_divide
+
+    def floor_divide(x1, x2, /, **kwargs):
+        if not (_may_be_floating(means, x1) or _may_be_floating(means, x2)):
+            return plain(x1, x2, **kwargs)
+        special = _test(xp.isinf, x1) | _test(xp.isinf, x2)
+        if zeros:
+            special = special | (x1 == 0)
+        if means.eager and not xp.any(special):
+            return plain(x1, x2, **kwargs)
+        with means.quiet():
+            result = plain(x1, x2, **kwargs)
+        exact = means.detach(xp.divide(x1, x2))
+        return _replaced(xp, special, exact, result, **kwargs)
+
+    return floor_divide
+
+
+def remainder(means: Means, plain: Function | None = None) -> Function:
+    """``remainder`` whose zeros have the sign of the divisor."""
+    xp = means.xp
+    plain = plain or xp.remainder
+
+    def remainder(x1, x2, /, **kwargs):
+        result = plain(x1, x2, **kwargs)
+        if not means.floating(result.dtype):
+            return result
+        wrong = (result == 0) & (xp.signbit(result) != _test(xp.signbit, x2))
+        return xp.where(wrong, -result, result)
+
+    return remainder
+
+
+def sign(means: Means, plain: Function | None = None) -> Function:
+    """``sign`` that is +0 for every zero, complex ones included."""
+    xp = means.xp
+    plain = plain or xp.sign
+
+    def sign(x, /, **kwargs):
+        if not (means.floating(x.dtype) or means.complex_floating(x.dtype)):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+        return _replaced(xp, x == 0, xp.zeros_like(result), result, **kwargs)
+
+    return sign
+
+
+class Case(NamedTuple):
+    """One special case of a complex function, in the quarter of the plane with no negative parts.
+
+    ``real`` and ``imaginary`` are names of ``_KINDS``, joined by "|"; ``result`` is what comes out.
+    The other quarters follow from the symmetries of the function.
+    """
+
+    real: str
+    imaginary: str
+    result: complex
+
+
+_INF, _NAN = math.inf, math.nan
+_QUARTER = math.pi / 2
+
+# The special cases that some library gets wrong.
+CASES: dict[str, tuple[Case, ...]] = {
+    "acos": (
+        Case("zero", "nan", complex(_QUARTER, _NAN)),
+        Case("zero", "zero", complex(_QUARTER, -0.0)),
+    ),
+    "acosh": (
+        Case("nonzero", "nan", complex(_NAN, _NAN)),
+        Case("zero", "nan", complex(_NAN, _QUARTER)),
+    ),
+    "asinh": (Case("nan", "zero", complex(_NAN, 0.0)),),
+    "atanh": (
+        Case("zero|inf", "nan", complex(0.0, _NAN)),
+        Case("nonzero", "nan", complex(_NAN, _NAN)),
+        Case("nan", "zero|nonzero|nan", complex(_NAN, _NAN)),
+    ),
+    "cosh": (
+        Case("zero", "inf|nan", complex(_NAN, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "exp": (
+        Case("-inf", "inf|nan", complex(0.0, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "expm1": (
+        Case("zero|-zero", "zero", complex(0.0, 0.0)),
+        Case("inf", "zero", complex(_INF, 0.0)),
+        Case("nan", "zero", complex(_NAN, 0.0)),
+        Case("-inf", "inf|nan", complex(-1.0, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "log": (
+        Case("inf|-inf", "nan", complex(_INF, _NAN)),
+        Case("nan", "inf", complex(_INF, _NAN)),
+    ),
+    "log1p": (
+        Case("inf|-inf", "nan", complex(_INF, _NAN)),
+        Case("nan", "inf", complex(_INF, _NAN)),
+        Case("zero|-zero|nonzero|-nonzero", "inf", complex(_INF, _QUARTER)),
+    ),
+    "sinh": (
+        Case("zero", "inf|nan", complex(0.0, _NAN)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "sqrt": (
+        Case("-inf", "nan", complex(_NAN, _INF)),
+        Case("inf", "nan", complex(_INF, _NAN)),
+    ),
+    "tanh": (
+        Case("zero", "inf|nan", complex(0.0, _NAN)),
+        Case("inf", "nonzero", complex(1.0, 0.0)),
+    ),
+}
+
+# f(conj(z)) is conj(f(z)) for all; f(-z) is -f(z) for the odd ones, f(z) for the even ones.
+_ODD = ("asinh", "atanh", "sinh", "tanh")
+_EVEN = ("cosh",)
+
+# Kinds of numbers: a test of |x|; a leading "-" asks for a negative x, its absence for another.
+_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+    "zero": lambda xp, x: x == 0,
+    "nonzero": lambda xp, x: xp.isfinite(x) & (x != 0),
+    "inf": lambda xp, x: xp.isinf(x),
+    "nan": lambda xp, x: xp.isnan(x),
+}
+
+
+def complex_function(means: Means, name: str, plain: Function | None = None) -> Function:
+    """A function of ``CASES`` with its special cases; real arrays are the library's own matter."""
+    xp = means.xp
+    plain = plain or getattr(xp, name)
+    cases = CASES[name]
+    symmetric = name in _ODD + _EVEN
+
+    def function(x, /, **kwargs):
+        dtype = getattr(x, "dtype", None)
+        if dtype is None or not means.complex_floating(dtype):
+            return plain(x, **kwargs)
+        # every case above is of a number that is not finite, or of zero
+        if means.eager and xp.all(xp.isfinite(x) & (x != 0)):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+        re, im = xp.real(x), xp.imag(x)
+        left, below = _negative(xp, re), _negative(xp, im)
+        real, imaginary = xp.real(result), xp.imag(result)
+        # a quarter's case has the signs of the quarter's symmetry: ones of both signs
+        one = xp.ones_like(re)
+        mirror_real = xp.where(left, -one, one) if name in _ODD else one
+        flipped = below ^ left if name in _EVEN else below
+        mirror_imaginary = xp.where(flipped, -one, one)
+        concerned = xp.zeros_like(below)
+        for case in cases:
+            here = _is(xp, case.real, re, None if symmetric else left)
+            here = here & _is(xp, case.imaginary, im, None)
+            real = xp.where(here, case.result.real * mirror_real, real)
+            imaginary = xp.where(here, case.result.imag * mirror_imaginary, imaginary)
+            concerned = concerned | here
+        return _replaced(xp, concerned, means.complex(real, imaginary), result, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _negative(xp: Any, x: Any) -> Any:
+    """Where a number is below zero or -0; NaN is not."""
+    return xp.signbit(x) & ~xp.isnan(x)
+
+
+def _is(xp: Any, kinds: str, x: Any, negative: Any) -> Any:
+    """Where numbers are of one of the kinds, and of its sign unless that is no matter (None)."""
+    found = None
+    for kind in kinds.split("|"):
+        here = _KINDS[kind.removeprefix("-")](xp, x)
+        if negative is not None:
+            here = here & (negative if kind.startswith("-") else ~negative)
+        found = here if found is None else found | here
+    return found
+
+
+def _may_be_floating(means: Means, x: Any) -> bool:
+    if isinstance(x, int | float):
+        return isinstance(x, float)
+    dtype = getattr(x, "dtype", None)
+    return dtype is None or means.floating(dtype)
+
+
+def _test(function: Function, x: Any) -> Any:
+    """``isinf`` or ``signbit`` of an array or a Python scalar."""
+    if not isinstance(x, int | float):
+        return function(x)
+    return math.isinf(x) if function.__name__ == "isinf" else math.copysign(1, x) < 0
+
+
+def _replaced(
+    xp: Any, special: Any, right: Any, result: Any, *, where: Any = True, out: Any = None, **_: Any
+) -> Any:
+    """``result`` with what is right where it is special; NumPy's keywords are obeyed."""
+    if where is not True:
+        special = special & where
+    if right.dtype != result.dtype:
+        right = xp.astype(right, result.dtype)
+    mended = xp.where(special, right, result)
+    if out is not None:
+        out = out[0] if isinstance(out, tuple) else out
+        out[...] = mended
+        return out
+    # NumPy's scalars stay what they are
+    return mended if isinstance(mended, type(result)) else mended[()]
