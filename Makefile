@@ -7,7 +7,7 @@
 #   make lint         ruff, import-linter, mypy
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
-#   make conformance  the array API test suite (SUITE=<checkout>)
+#   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
 #   make clean        removes .venv and everything that was built or cached
 #
 # PYTEST_ARGS go to pytest: make test PYTEST_ARGS="-k capsule -x".
@@ -24,6 +24,7 @@ PY := $(VENV)/bin/python
 PINS := requirements/pins.txt
 GPU_PYTHON ?= $(PY)
 PYTEST_ARGS ?=
+EXAMPLES ?= 20
 PIP_FLAGS ?= -qq
 
 # The first Python that is new enough: `python3` if it is, else one with its version in the name.
@@ -72,6 +73,8 @@ $(VENV)/.bench: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)bench,a few minutes)
 $(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,dev,half a minute)
+$(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test$(comma)conformance,about a minute)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)cuda,a few minutes)
 comma := ,
@@ -92,15 +95,17 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks.exchange
+	$(PY) -m benchmarks.wrapper
 	$(PY) -m benchmarks.contiguous
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu
 
-conformance:
-	@echo "make conformance SUITE=<checkout of data-apis/array-api-tests>: nothing to run it on yet." >&2
-	@echo "It tests arraybridge.xp, the namespaces of a later release." >&2
-	@exit 2
+conformance: $(VENV)/.conformance
+	@test -n "$(SUITE)" || { echo "make conformance SUITE=<checkout of data-apis/array-api-tests, with" \
+		"its submodule array-api> [EXAMPLES=200] [FACES='numpy torch-native'] [WRITE=1]" >&2; exit 2; }
+	$(PY) -m tests.conformance "$(SUITE)" --examples $(EXAMPLES) \
+		$(if $(FACES),--faces $(FACES)) $(if $(WRITE),--write)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \

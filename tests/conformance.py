@@ -1,0 +1,165 @@
+"""The official conformance suite on arraybridge's namespaces; a command, not a test.
+
+    make conformance SUITE=<checkout of data-apis/array-api-tests> [EXAMPLES=200] [WRITE=1]
+
+The checkout has its submodule `array-api`; its skip and xfail files, if any, are not used. Prints, and
+with ``--write`` keeps in docs/conformance.md, what passed and what failed on each namespace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "conformance.md"
+BEGIN, END = "<!-- counts: begin -->", "<!-- counts: end -->"
+
+# face -> (what it is in the table, the module that the suite imports, the library it stands on)
+_NATIVE = "exec('import arraybridge.xp.{0} as m; xp = m.native')"
+FACES = {
+    library: (f"`arraybridge.xp.{library}`", f"arraybridge.xp.{library}", library)
+    for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
+} | {
+    f"{library}-native": (f"native face, {library}", _NATIVE.format(library), library)
+    for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
+}
+UNDERNEATH = {
+    "numpy": "array_api_compat.numpy",
+    "torch": "array_api_compat.torch",
+    "jax": "jax.numpy",
+    "array_api_strict": "array_api_strict",
+    "dpnp": "dpnp",
+    "cupy": "array_api_compat.cupy",
+}
+FACES |= {f"{k}-underneath": (f"`{module}`", module, k) for k, module in UNDERNEATH.items()}
+DEFAULT = "numpy torch jax array_api_strict".split()
+
+
+class Outcome(NamedTuple):
+    """What the suite said of one namespace."""
+
+    face: str
+    passed: int
+    failed: tuple[str, ...]
+    skipped: int
+    minutes: float
+
+
+def outcome(face: str, suite: Path, examples: int, arguments: list[str]) -> Outcome:
+    """Run the suite on one namespace, in a process of its own."""
+    _, module, library = FACES[face]
+    environment = os.environ | {
+        "ARRAY_API_TESTS_MODULE": module,
+        "ARRAY_API_TESTS_VERSION": "2025.12",
+        "PYTHONPATH": str(ROOT),
+    }
+    if library == "jax":
+        environment["JAX_ENABLE_X64"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        nothing = Path(folder, "nothing.txt")
+        nothing.touch()
+        report = Path(folder, "report.xml")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
+        command += ["--disable-deadline", f"--max-examples={examples}", f"--junitxml={report}"]
+        command += [f"--skips-file={nothing}", f"--xfails-file={nothing}", "array_api_tests"]
+        began = time.monotonic()
+        done = subprocess.run(
+            command + arguments, cwd=suite, env=environment, capture_output=True, text=True
+        )
+        if not report.exists():
+            sys.exit(f"{face}: the suite did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        cases = list(ET.parse(report).iter("testcase"))
+    failed = [
+        f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    minutes = (time.monotonic() - began) / 60
+    return Outcome(face, len(cases) - len(failed) - skipped, tuple(failed), skipped, minutes)
+
+
+def commit(checkout: Path) -> str:
+    """The commit of a checkout, or that it is not known."""
+    found = subprocess.run(
+        ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def versions() -> str:
+    names = "numpy torch jax array-api-compat array-api-strict dpnp cupy hypothesis".split()
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def lines(outcomes: list[Outcome], suite: Path, examples: int) -> list[str]:
+    text = [
+        f"Suite {commit(suite)[:12]} (specification {commit(suite / 'array-api')[:12]}), "
+        f"{examples} examples a test, no skip or xfail file; Python {sys.version.split()[0]}, "
+        f"{versions()}; {date.today()}.",
+        "",
+        "| namespace | passed | failed | skipped | minutes |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for o in outcomes:
+        text.append(
+            f"| {FACES[o.face][0]} | {o.passed} | {len(o.failed)} | {o.skipped} | {o.minutes:.1f} |"
+        )
+    for o in outcomes:
+        if o.failed and not o.face.endswith("-underneath"):
+            text += ["", f"Failed on {FACES[o.face][0]}:", ""]
+            text += [f"- `{name}`" for name in o.failed]
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests")
+    parser.add_argument("--examples", type=int, default=20, help="Hypothesis examples a test")
+    parser.add_argument("--write", action="store_true", help="keep the counts in the page")
+    parser.add_argument("--faces", nargs="+", default=DEFAULT, choices=FACES, metavar="FACE")
+    parser.add_argument("arguments", nargs="*", help="more for pytest, after --")
+    chosen = parser.parse_args()
+    suite = chosen.suite.resolve()
+    if not (suite / "array_api_tests").is_dir() or not (suite / "array-api" / "spec").is_dir():
+        parser.error(
+            f"{chosen.suite} is no checkout of data-apis/array-api-tests with its submodule: "
+            "git clone --recurse-submodules it, and pass its folder"
+        )
+    outcomes = []
+    for face in chosen.faces:
+        library = FACES[face][2]
+        if find_spec(library) is None:
+            print(f"{face}: {library} is not installed", flush=True)
+            continue
+        outcomes.append(outcome(face, suite, chosen.examples, chosen.arguments))
+        o = outcomes[-1]
+        print(f"{face}: {o.passed} passed, {len(o.failed)} failed, {o.skipped} skipped", flush=True)
+    text = "\n".join(lines(outcomes, suite, chosen.examples))
+    print(f"\n{text}")
+    if chosen.write:
+        head, _, rest = PAGE.read_text().partition(BEGIN)
+        tail = rest.partition(END)[2]
+        PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+    sys.exit(any(o.failed for o in outcomes))
+
+
+if __name__ == "__main__":
+    main()
