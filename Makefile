@@ -4,7 +4,7 @@
 #   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
 #   make test         the tests, with the libraries that install in a minute
 #   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (5 GB on disk more)
-#   make lint         ruff, import-linter, mypy
+#   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
@@ -92,6 +92,7 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/mypy
+	$(VENV)/bin/basedpyright --pythonpath $(PY)
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks.exchange

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy  # noqa: F401 - so that what comes later is cheap
+import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what comes later is cheap
 
 if TYPE_CHECKING:
     from . import dlpack

@@ -2,8 +2,8 @@
 
     make conformance SUITE=<checkout of data-apis/array-api-tests> [EXAMPLES=200] [WRITE=1]
 
-The checkout has its submodule `array-api`; its skip and xfail files, if any, are not used. Prints, and
-with ``--write`` keeps in docs/conformance.md, what passed and what failed on each namespace.
+The checkout has its submodule `array-api`; its skip and xfail files, if any, are not used. Prints,
+and with ``--write`` keeps in docs/conformance.md, what passed and what failed on each namespace.
 """
 
 from __future__ import annotations
@@ -118,10 +118,10 @@ def lines(outcomes: list[Outcome], suite: Path, examples: int) -> list[str]:
         "| namespace | passed | failed | skipped | minutes |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for o in outcomes:
-        text.append(
-            f"| {FACES[o.face][0]} | {o.passed} | {len(o.failed)} | {o.skipped} | {o.minutes:.1f} |"
-        )
+    text += [
+        f"| {FACES[o.face][0]} | {o.passed} | {len(o.failed)} | {o.skipped} | {o.minutes:.1f} |"
+        for o in outcomes
+    ]
     for o in outcomes:
         if o.failed and not o.face.endswith("-underneath"):
             text += ["", f"Failed on {FACES[o.face][0]}:", ""]

@@ -11,7 +11,6 @@ from ..dispatch.kernel import compact_copy, in_bytes
 from ..dispatch.library import Library, library_named
 from ..dispatch.records import ConversionError, TensorInfo
 from ..dlpack import (
-    DataType,
     Device,
     DeviceType,
     to_capsule,
@@ -19,9 +18,10 @@ from ..dlpack import (
 from ..exchange import convert
 from ..libraries.protocol import LIBRARY as PROTOCOL
 from ..libraries.protocol import adopt
+from .declared import ArrayObject
 
 
-class Array:
+class Array(ArrayObject):
     """An array of any library, or memory that only speaks DLPack. Made by :func:`from_dlpack`.
 
     It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
@@ -68,8 +68,8 @@ class Array:
         return self.info.strides
 
     @property
-    def dtype(self) -> DataType:
-        """The DLPack data type."""
+    def dtype(self) -> Any:
+        """The DLPack data type; the library's own dtype object where there is a namespace."""
         return self.info.dtype
 
     @property
