@@ -86,9 +86,16 @@ class NativeArray(Array):
         """What another operand than an Array of this class or a Python scalar stands for."""
         if isinstance(other, Array):
             return self._same(other)
-        if isinstance(other, bool | int | float | complex):
+        if isinstance(other, numpy.generic):
+            return self._scalar(other)
+        if isinstance(other, bool | int | float | complex):  # a subclass of them
             return other
-        return self._scalar(other) if isinstance(other, numpy.generic) else NotImplemented
+        if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
+            raise TypeError(
+                f"an Array of {self._home.name} and a native {type(other).__name__} in one "
+                f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
+            )
+        return NotImplemented
 
     def _scalar(self, other: Any) -> Any:
         """A NumPy scalar as an operand."""
@@ -108,8 +115,9 @@ class NativeArray(Array):
 
     @classmethod
     def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
-        """What an operator gives where the library has raised ``error``."""
-        raise error
+        """What an operator gives where the library has raised ``error``: as its function does."""
+        native = getattr(cls._namespace.native, function)
+        return cls._of(cls._normal(native(*operands)))
 
     @property
     def shape(self) -> tuple[int, ...]:

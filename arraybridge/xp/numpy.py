@@ -31,4 +31,5 @@ open_namespace(
     native_type=numpy.ndarray,
     normal=_normal,
     direct=_UFUNCS,
+    members={"_scalar": lambda self, scalar: scalar},  # whose dtype takes part, as it does in NumPy
 )

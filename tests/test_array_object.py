@@ -1,0 +1,212 @@
+"""Array as the standard's array object, beside its operators, over every library."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+
+import array_api_strict
+import jax
+import numpy as np
+import pyarrow
+import pytest
+import torch
+import tvm_ffi
+
+import arraybridge as ab
+from arraybridge.array import adoption
+from arraybridge.array.operators import OPERATORS
+
+VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
+MAKERS = {
+    "numpy": np.array,
+    "torch": torch.asarray,
+    "jax": jax.numpy.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
+FOREIGN = {  # what has no namespace of its own here
+    "capsule": lambda x: x.__dlpack__(max_version=(1, 0)),
+    "pointer": lambda x: ab.from_pointer(x.ctypes.data, x.shape, x.dtype, device="cpu", owner=x),
+    "tvm_ffi": tvm_ffi.from_dlpack,
+    "pyarrow": lambda x: pyarrow.Tensor.from_numpy(x),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def library(request):
+    return request.param
+
+
+@pytest.fixture
+def x(library):
+    return ab.from_dlpack(MAKERS[library](VALUES.copy()))
+
+
+def values(x):
+    return np.asarray(ab.convert(x, "numpy"))
+
+
+class TestAttributes:
+    def test_are_the_librarys(self, x, library):
+        xp = x.__array_namespace__()
+        assert (x.shape, x.ndim, x.size, len(x)) == ((2, 3), 2, 6, 2)
+        assert x.dtype == xp.float32
+        assert x.device == ab.Device(1) == xp.__array_namespace_info__().default_device()
+        assert x.library == library
+        assert type(x.native) is type(MAKERS[library](VALUES))
+
+    def test_transposes(self, x):
+        for transposed in (x.T, x.mT):
+            assert isinstance(transposed, type(x))
+            np.testing.assert_array_equal(values(transposed), VALUES.T)
+        with pytest.raises(ValueError, match="two axes, got 1"):
+            x[0, :].T  # noqa: B018
+
+    def test_versions(self, x):
+        assert x.__array_namespace__(api_version="2025.12") is x.__array_namespace__()
+        with pytest.raises(ValueError, match=r"'2019\.01'.*2021\.12.*2025\.12"):
+            x.__array_namespace__(api_version="2019.01")
+
+    def test_devices(self, x):
+        xp = x.__array_namespace__()
+        for device in (x.device, "cpu", (1, 0), x.native.device):
+            assert x.to_device(device) is x
+            assert xp.zeros(2, device=device if device != (1, 0) else "cpu").device == x.device
+        with pytest.raises((ab.ConversionError, ValueError), match="vpi"):
+            x.to_device("vpi:0")
+        assert xp.__array_namespace_info__().devices()[0] == "cpu" or ab.Device(1)
+
+    def test_repr(self, x, library):
+        assert repr(x).startswith("Array([[0., 1., 2.],")
+        assert repr(x).endswith(f"{library}: float32 (2, 3) on cpu)")
+
+    def test_is_not_hashable(self, x):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(x)
+
+
+class TestScalars:
+    def test_conversions(self, x):
+        assert (int(x[1, 2]), float(x[1, 2]), complex(x[1, 2]), bool(x[1, 2])) == (5, 5.0, 5, True)
+        xp = x.__array_namespace__()
+        assert operator.index(xp.asarray(3)) == 3
+        with pytest.raises(TypeError, match=r"zero dimensions.*\(2, 3\)"):
+            float(x)
+        with pytest.raises(TypeError, match="only an integer array"):
+            operator.index(x[0, 0])
+
+    def test_iteration_is_over_one_axis(self, x):
+        row = x[1, :]
+        assert [float(element) for element in row] == [3, 4, 5]
+        assert all(isinstance(element, type(x)) and element.ndim == 0 for element in row)
+        assert 4 in row
+        assert 9 not in row
+        with pytest.raises(TypeError, match="zero dimensions"):
+            iter(row[0])
+        with pytest.raises(TypeError, match="zero dimensions"):
+            len(row[0])
+
+
+class TestOperands:
+    @pytest.mark.parametrize("op", [op for op in OPERATORS if op.forms == "arithmetic"], ids=str)
+    def test_another_librarys_array_is_an_error(self, x, library, op):
+        other = ab.from_dlpack(MAKERS["torch" if library == "numpy" else "numpy"](VALUES))
+        with pytest.raises(TypeError, match=r"in one operation.*arraybridge\.unify"):
+            op.plain(x, other)
+        with pytest.raises(TypeError, match=r"in one operation.*arraybridge\.unify"):
+            op.in_place(x, other)
+
+    def test_a_native_array_is_an_error(self, x, library):
+        native = MAKERS[library](VALUES)
+        xp = x.__array_namespace__()
+        for add in (operator.add, xp.add):
+            with pytest.raises(TypeError, match=r"wrap it .*asarray"):
+                add(x, native)
+        with pytest.raises(TypeError):
+            native + x
+        with pytest.raises(TypeError, match=r"takes arraybridge Arrays, got .*asarray"):
+            xp.sum(native)
+
+    def test_numpy_scalars_are_python_scalars(self, x):
+        for scalar in (np.float64(2), np.float32(2), np.int64(2)):
+            for result in (x * scalar, scalar * x):
+                np.testing.assert_array_equal(values(result), VALUES * 2)
+                assert isinstance(result, type(x))
+
+    @pytest.mark.parametrize("kind", FOREIGN)
+    def test_memory_without_a_library_joins_in(self, x, kind):
+        other = ab.from_dlpack(FOREIGN[kind](VALUES))
+        xp = x.__array_namespace__()
+        for total in (x + other, other.__radd__(x) if x.library == "numpy" else x + other):
+            np.testing.assert_array_equal(values(total), VALUES * 2)
+        np.testing.assert_array_equal(values(xp.add(x, other)), VALUES * 2)
+
+
+class TestAdoption:
+    @pytest.mark.parametrize("kind", FOREIGN)
+    def test_by_numpy_on_the_cpu(self, kind):
+        source = VALUES.copy()
+        x = ab.from_dlpack(FOREIGN[kind](source))
+        assert type(x) is ab.Array
+        total = 1 + x * 2
+        assert total.library == "numpy"
+        np.testing.assert_array_equal(values(total), 1 + VALUES * 2)
+        assert x.__array_namespace__() is total.__array_namespace__()
+        assert x[1].shape == (3,)
+        assert float(x[1, 2]) == 5
+        assert x.T.shape == (3, 2)
+
+    def test_is_of_the_same_memory(self):
+        source = VALUES.copy()
+        x = ab.from_dlpack(source.__dlpack__(max_version=(1, 0)))
+        x[0, 0] = 9
+        assert source[0, 0] == 9
+        x += 1
+        assert source[1, 2] == 6
+
+    def test_elsewhere_says_what_to_install(self, monkeypatch):
+        monkeypatch.setattr(adoption, "find_spec", lambda name: None)
+        for device, install in [("cuda", "cupy.*or torch"), ("oneapi", "dpnp")]:
+            x = ab.from_pointer(0x1000, (2,), "float32", device=device)
+            assert x.shape == (2,)
+            with pytest.raises(ImportError, match=f"to compute on {device}:0 install {install}"):
+                x + 1
+        x = ab.from_pointer(0x1000, (2,), "float32", device="metal")
+        with pytest.raises(BufferError, match=r"no library .* computes on metal:0"):
+            x + 1
+
+
+class TestCopies:
+    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    def test_pickled(self, x, library, protocol):
+        again = pickle.loads(pickle.dumps(x, protocol))
+        assert type(again) is type(x)
+        assert again.dtype == x.dtype
+        np.testing.assert_array_equal(values(again), VALUES)
+
+    def test_out_of_band(self, x):
+        buffers: list[pickle.PickleBuffer] = []
+        small = pickle.dumps(x, 5, buffer_callback=buffers.append)
+        assert sum(buffer.raw().nbytes for buffer in buffers) == VALUES.nbytes
+        assert len(small) < 400
+        again = pickle.loads(small, buffers=buffers)
+        np.testing.assert_array_equal(values(again), VALUES)
+
+    def test_a_gradient_is_pickled_by_its_library(self):
+        x = ab.from_dlpack(torch.ones(2, requires_grad=True))
+        again = pickle.loads(pickle.dumps(x))
+        assert again.native.requires_grad
+
+    @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+    def test_copied(self, x, make):
+        again = make(x)
+        again[0, 0] = 9
+        assert float(x[0, 0]) == 0
+        assert float(again[0, 0]) == 9
+
+    def test_carried_memory_is_pickled_as_its_adopters(self):
+        x = ab.from_dlpack(VALUES.__dlpack__(max_version=(1, 0)))
+        again = pickle.loads(pickle.dumps(x))
+        assert again.library == "numpy"
+        np.testing.assert_array_equal(values(again), VALUES)
