@@ -1,7 +1,275 @@
-"""Where JAX departs from the standard."""
+"""Where JAX departs from the standard.
+
+Every function here can be traced by ``jax.jit``, ``jax.vmap`` and ``jax.grad``; its derivative is
+that of JAX's own function, only the values that are special differ.
+"""
 
 from __future__ import annotations
 
-from . import Correction
+import functools
+import operator
+from typing import Any
 
-CORRECTIONS: tuple[Correction, ...] = ()
+import jax
+import jax.numpy as jnp
+from numpy.exceptions import AxisError
+
+from . import Correction
+from .limits import floats_in_finfo
+from .special_cases import (
+    CASES,
+    Function,
+    Means,
+    complex_function,
+    floor_divide,
+    remainder,
+    sign,
+)
+
+
+@functools.cache
+def _floating(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.floating))
+
+
+@functools.cache
+def _complex_floating(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.complexfloating))
+
+
+MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, complex=jax.lax.complex)
+
+
+def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = None) -> Function:
+    """A function that is ``mended`` for dtypes of some kinds and JAX's own otherwise.
+
+    It is compiled as JAX's own are, so that it costs one call of XLA, and has the derivative of
+    ``base``: JAX's own function unless another is given.
+    """
+    plain = getattr(jnp, name)
+    differentiable = base or plain
+    rule = jax.custom_jvp(mended)
+
+    @rule.defjvp
+    def _(primals, tangents):
+        return mended(*primals), jax.jvp(differentiable, primals, tangents)[1]
+
+    compiled = jax.jit(rule)
+
+    @functools.wraps(plain)
+    def function(*args, **kwargs):
+        if kwargs or not any(_is_of(x, kinds) for x in args):
+            return plain(*args, **kwargs)
+        return compiled(*[_as_array(x) for x in args])
+
+    return function
+
+
+def _is_of(x, kinds):
+    if type(x) in (float, complex):
+        return True
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and any(kind(dtype) for kind in kinds)
+
+
+def _as_array(x):
+    """What ``jax.jit`` takes for what ``jax.numpy`` takes."""
+    convert = getattr(x, "__jax_array__", None)
+    return x if convert is None else convert()
+
+
+def _symmetric(name: str) -> Function:
+    """A complex function, with ``f(conj(z))`` being ``conj(f(z))`` on its branch cuts too."""
+    plain = getattr(jnp, name)
+
+    def function(z, /):
+        below = jnp.signbit(z.imag)
+        result = plain(jnp.where(below, jnp.conj(z), z))
+        return jnp.where(below, jnp.conj(result), result)
+
+    return function
+
+
+def _complex_function(name: str) -> Function:
+    base = _symmetric(name)
+    return _mended(name, complex_function(MEANS, name, base), _complex_floating, base=base)
+
+
+def _magnitude(z, /):
+    """``abs`` of complex numbers: infinite where either part is."""
+    infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
+    result = jnp.abs(z)
+    return jnp.where(infinite, jnp.asarray(jnp.inf, result.dtype), result)
+
+
+def searchsorted(*args, **kwargs):
+    """Find where to insert elements, as indices of the default dtype for indices."""
+    return jnp.searchsorted(*args, **kwargs).astype(_default_integer())
+
+
+def _default_integer():
+    return jax.dtypes.canonicalize_dtype("int64")
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Multiply up to each element, integers at least in the default dtype."""
+    if dtype is None:
+        dtype = jnp.asarray(x).dtype
+        if jnp.issubdtype(dtype, jnp.unsignedinteger):
+            dtype = jnp.promote_types(dtype, jax.dtypes.canonicalize_dtype("uint64"))
+        elif jnp.issubdtype(dtype, jnp.signedinteger):
+            dtype = jnp.promote_types(dtype, _default_integer())
+        else:
+            dtype = None
+    return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+
+def expand_dims(a, axis):
+    """Insert axes; one that cannot be is an IndexError."""
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = jnp.ndim(a) + len(axes)
+    for each in axes:
+        if not -ndim <= operator.index(each) < ndim:
+            raise AxisError(each, ndim)  # an IndexError, and JAX's ValueError
+    return jnp.expand_dims(a, axis)
+
+
+def permute_dims(a, /, axes):
+    """Permute the axes, which may be negative."""
+    ndim = jnp.ndim(a)
+    return jnp.permute_dims(a, tuple([x + ndim if -ndim <= x < 0 else x for x in axes]))
+
+
+def _of(re: float, im: float) -> Any:
+    return jax.lax.complex(jnp.asarray([re]), jnp.asarray([im]))
+
+
+def _wrong(name: str) -> Function:
+    """A probe for the complex special cases of a function: the first of its cases, evaluated."""
+
+    def needed(xp: Any) -> bool:
+        numbers = {"zero": 0.0, "nonzero": 1.0, "inf": jnp.inf, "nan": jnp.nan}
+        function = getattr(xp, name)
+        for case in CASES[name]:
+            for real in case.real.split("|"):
+                for imaginary in case.imaginary.split("|"):
+                    x = numbers[real.removeprefix("-")] * (-1 if real.startswith("-") else 1)
+                    got = complex(function(_of(x, numbers[imaginary]))[0])
+                    pairs = ((got.real, case.result.real), (got.imag, case.result.imag))
+                    if not all(a == b or (a != a and b != b) for a, b in pairs):
+                        return True
+        return _below_the_cut(name)(xp)
+
+    return needed
+
+
+def _below_the_cut(name: str) -> Function:
+    """A probe: whether f(conj(z)) is conj(f(z)) with zeros as imaginary parts."""
+
+    def needed(xp: Any) -> bool:
+        function = getattr(xp, name)
+        for x in (-2.0, 0.5, 2.0):
+            above, below = function(_of(x, 0.0))[0], function(_of(x, -0.0))[0]
+            if above.imag != -below.imag or jnp.signbit(above.imag) == jnp.signbit(below.imag):
+                return True
+        return False
+
+    return needed
+
+
+_COMPLEX = "https://github.com/jax-ml/jax/issues/18353 (closed; its CI skips these cases)"
+_UPSTREAM = {"sqrt": "https://github.com/jax-ml/jax/issues/39110"}
+_SIGN_OF_ZERO = "https://github.com/jax-ml/jax/issues/40028"
+
+CORRECTIONS: tuple[Correction, ...] = (
+    Correction(
+        "floor_divide",
+        _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),
+        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero, and "
+        "a zero has the sign of the quotient",
+        _SIGN_OF_ZERO,
+        lambda xp: float(xp.floor_divide(jnp.inf, 2.0)) != jnp.inf,
+        operators=True,
+    ),
+    Correction(
+        "remainder",
+        _mended("remainder", remainder(MEANS), _floating),
+        "remainder: a zero has the sign of the divisor",
+        _SIGN_OF_ZERO,
+        lambda xp: bool(jnp.signbit(xp.remainder(-0.0, 1.0))),
+        operators=True,
+    ),
+    Correction(
+        "sign",
+        _mended("sign", sign(MEANS), _floating, _complex_floating),
+        "sign: of a zero of either sign it is 0",
+        "no issue known",
+        lambda xp: bool(jnp.signbit(xp.sign(jnp.asarray(-0.0)))),
+    ),
+    Correction(
+        "abs",
+        _mended("abs", _magnitude, _complex_floating),
+        "abs: of a complex number with an infinite part it is infinity",
+        "https://github.com/jax-ml/jax/issues/37990",
+        lambda xp: not jnp.isinf(xp.abs(_of(jnp.inf, jnp.nan)))[0],
+        operators=True,
+    ),
+    *(
+        Correction(
+            name,
+            _complex_function(name),
+            f"{name}: special cases of complex numbers, and f(conj(z)) is conj(f(z))",
+            _UPSTREAM.get(name, _COMPLEX),
+            _wrong(name),
+        )
+        for name in CASES
+    ),
+    Correction(
+        "searchsorted",
+        searchsorted,
+        "searchsorted: the result has the default dtype for indices",
+        "https://github.com/jax-ml/jax/issues/11375",
+        lambda xp: xp.searchsorted(jnp.ones(1), jnp.ones(1)).dtype != _default_integer(),
+    ),
+    Correction(
+        "cumulative_prod",
+        cumulative_prod,
+        "cumulative_prod: of an integer dtype narrower than the default one the result has the "
+        "default one",
+        "https://github.com/jax-ml/jax/issues/37920 (closed)",
+        lambda xp: (
+            xp.cumulative_prod(jnp.ones(1, "uint8")).dtype
+            != jax.dtypes.canonicalize_dtype("uint64")
+        ),
+    ),
+    Correction(
+        "expand_dims",
+        expand_dims,
+        "expand_dims: an invalid axis is an IndexError",
+        "no issue known",
+        lambda xp: _raises(ValueError, xp.expand_dims, jnp.ones(1), 3),
+    ),
+    Correction(
+        "permute_dims",
+        permute_dims,
+        "permute_dims: axes may be negative",
+        "https://github.com/jax-ml/jax/pull/39075",
+        lambda xp: xp.permute_dims(jnp.ones((1, 2)), (-1, -2)).shape != (2, 1),
+    ),
+    Correction(
+        "finfo",
+        floats_in_finfo(jnp.finfo),
+        "finfo: eps, max, min and smallest_normal are Python floats",
+        "https://github.com/jax-ml/jax/pull/21424 (closed: as NumPy)",
+        lambda xp: type(xp.finfo(jnp.float32).eps) is not float,
+    ),
+)
+
+
+def _raises(kind: type[Exception], function: Function, *args: Any) -> bool:
+    """Whether a call raises just that kind of an exception."""
+    try:
+        function(*args)
+    except Exception as error:
+        return type(error) is kind
+    return False

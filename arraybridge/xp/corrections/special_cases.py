@@ -121,14 +121,18 @@ _QUARTER = math.pi / 2
 # The special cases that some library gets wrong.
 CASES: dict[str, tuple[Case, ...]] = {
     "acos": (
-        Case("zero", "nan", complex(_QUARTER, _NAN)),
-        Case("zero", "zero", complex(_QUARTER, -0.0)),
+        Case("zero|-zero", "nan", complex(_QUARTER, _NAN)),
+        Case("zero|-zero", "zero", complex(_QUARTER, -0.0)),
+        Case("nonzero|-nonzero", "nan", complex(_NAN, _NAN)),
     ),
     "acosh": (
-        Case("nonzero", "nan", complex(_NAN, _NAN)),
-        Case("zero", "nan", complex(_NAN, _QUARTER)),
+        Case("nonzero|-nonzero", "nan", complex(_NAN, _NAN)),
+        Case("zero|-zero", "nan", complex(_NAN, _QUARTER)),
     ),
-    "asinh": (Case("nan", "zero", complex(_NAN, 0.0)),),
+    "asinh": (
+        Case("nan", "zero", complex(_NAN, 0.0)),
+        Case("nan", "nonzero", complex(_NAN, _NAN)),
+    ),
     "atanh": (
         Case("zero|inf", "nan", complex(0.0, _NAN)),
         Case("nonzero", "nan", complex(_NAN, _NAN)),
