@@ -21,6 +21,7 @@ __all__ = [
     "compact_copy",
     "copier_of",
     "copy_into",
+    "host_copy",
     "in_bytes",
     "kernel_for",
     "own_copies_serve",
@@ -92,7 +93,8 @@ def kernel_for(device: Device) -> Kernel | None:
 _canonical = lru_cache(1024)(canonical)
 
 
-def _cpu_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
+def host_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
+    """Copy host memory, as `Kernel` says; source and destination do not overlap each other."""
     plan = _canonical(shape, dst_strides, src_strides, itemsize)
     cpu.copy(
         dst + plan.dst_offset,
@@ -104,7 +106,7 @@ def _cpu_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
     )
 
 
-_CPU = Kernel(HOST, _cpu_copy)
+_CPU = Kernel(HOST, host_copy)
 
 
 def copier_of(info: TensorInfo) -> str:

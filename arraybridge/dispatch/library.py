@@ -136,9 +136,9 @@ class Library:
         return None
 
     def assign(self, dst: object, src: object) -> bool:
-        """Copy a few elements of one array of this library to another; False: a kernel is to do it.
+        """Copy one array of this library to another the short way; False: by way of descriptions.
 
-        Both are on the CPU and may overlap.
+        Asked first, every time. Both may overlap.
         """
         return False
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.kernel import SMALL, in_bytes
+from ..dispatch.kernel import SMALL, host_copy, in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
@@ -210,14 +210,24 @@ class NumPy(Library):
         if (
             dst.dtype is dtype
             and dtype.char in _CHARS
-            and src.size <= SMALL
             and type(dst) is type(src) is np.ndarray
             and dst.shape == src.shape
             and dst.flags.writeable
             and 0 not in dst.strides
         ):
-            np.copyto(dst, src)  # minds overlaps
-            return True
+            if src.size <= SMALL:
+                np.copyto(dst, src)  # minds overlaps
+                return True
+            if not np.may_share_memory(dst, src):  # of the bounds alone
+                host_copy(
+                    dst.ctypes.data,
+                    src.ctypes.data,
+                    src.shape,
+                    dst.strides,
+                    src.strides,
+                    dtype.itemsize,
+                )
+                return True
         return False
 
     def to_host(self, x: np.ndarray) -> np.ndarray:

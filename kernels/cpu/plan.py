@@ -27,9 +27,16 @@ RUN = 1024
 #: one row of the source.
 NEAREST, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
-#: Columns of a block that is several rows: so many lines of the source are asked for at once. With
-#: `ROW_IN`, 32 KB a block for every width of item: best or near it of 16 pairs for 1 and 16 bytes.
+#: Columns of a block that is several rows: so many lines of the source are asked for at once.
 COLS = 128
+
+#: Both for tiles that are staged, by bytes of an item: the best or near it of ten pairs or so for
+#: each width, turn by turn, on eleven layouts. Lines of the source that lie a page apart share a few
+#: sets of the caches: more columns at a time would push out what was asked for ahead.
+TILES = {1: (128, 192), 2: (256, 96), 4: (256, 48), 8: (384, 32), 16: (512, 64)}
+
+#: And for what moves items one by one: bytes of an item from which on, then as above.
+ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32))
 
 
 @lru_cache(1024)
@@ -186,8 +193,15 @@ def _blocked(made: Plan) -> Plan:
     joined = False
     target = BLOCK if rows.extent == 1 else min(max(RUN_OUT, COLS * made.item), 2 * BLOCK)
     long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
+    row_in, across, whole = ROW_IN, _multiple(long, LINE, least), BLOCK
+    if made.staged and made.kernel.kind == "tile":
+        row_in, across = TILES[made.kernel.width]
+        whole = 2 * BLOCK
+    elif made.staged and made.kernel.kind == "items" and rows.extent > 1:
+        row_in, across = next(pair for start, *pair in reversed(ITEMS) if made.item >= start)
+        across = min(across, long)
     if cols.extent > long or not made.staged:
-        cols = cols._replace(chunk=min(cols.extent, _multiple(long, LINE, least)))
+        cols = cols._replace(chunk=min(cols.extent, max(across, least)))
         more = next((axis for axis in reversed(outer) if axis.dst == run), None)
         if made.staged and more is not None:  # the run goes on: no line is left in two parts
             outer, planes = _without(outer, more), more._replace(chunk=1)
@@ -196,7 +210,7 @@ def _blocked(made: Plan) -> Plan:
         # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
         while run < target and not joined:
             if rows.extent > 1 and rows.dst == run:
-                target, joined = BLOCK, True
+                target, joined = whole, True
                 chunk = max(target // run, made.kernel.parts)
                 rows = rows._replace(chunk=_multiple(chunk, 8, made.kernel.parts))
                 break
@@ -224,10 +238,11 @@ def _blocked(made: Plan) -> Plan:
     if planes is ONE and not joined:
         planes, leaves = leaves, ONE
     if not joined and rows.extent > 1:
-        chunk = ROW_IN // abs(rows.src) if rows.src else 1
+        chunk = row_in // abs(rows.src) if rows.src else 1
         if made.staged:  # a chunk fits the nearest cache, and with what may be left over the buffer
             most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
-            chunk = min(chunk, NEAREST // (run + 3 * LINE), most)
+            room = NEAREST if cols.chunk < cols.extent else NEAREST // 2
+            chunk = min(chunk, room // (run + 3 * LINE), most)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 8 * LINE and outer:
         # The lines that a block has read hold more: what is next to it comes next.
