@@ -40,6 +40,10 @@ def _expm1_of_minus_infinity(xp: Any) -> bool:
         return xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1
 
 
+def _tanh_of_infinity(xp: Any) -> bool:
+    return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         "floor_divide",
@@ -55,6 +59,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "expm1: special cases of complex numbers",
         "https://github.com/numpy/numpy/issues/21746",
         _expm1_of_minus_infinity,
+    ),
+    Correction(
+        "tanh",
+        complex_function(MEANS, "tanh"),
+        "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        _tanh_of_infinity,
     ),
     Correction(
         "finfo",

@@ -1,0 +1,261 @@
+"""The tables of corrections: each entry is still needed, does what it says, and no more.
+
+A test that says "delete the entry" is the news that upstream has mended something.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arraybridge.array.operators import OPERATORS
+from arraybridge.cli import coexist
+
+coexist.prepare()
+
+from arraybridge.xp import standard  # noqa: E402
+from arraybridge.xp.corrections import Correction, special_cases  # noqa: E402
+from arraybridge.xp.native import BASES, base_of, corrections_of, native_face  # noqa: E402
+
+HEAVY = {"dpnp"}
+PART_OF_NO_SIGNATURE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+def installed() -> list[str]:
+    """The libraries that load and can make an array here."""
+    found = []
+    for library in BASES:
+        try:
+            base_of(library).zeros((1,))
+            corrections_of(library)
+        except Exception:  # not installed; CuPy or dpnp without a device
+            continue
+        found.append(library)
+    return found
+
+
+INSTALLED = installed()
+ENTRIES = [
+    pytest.param(
+        library, entry, id=f"{library}:{entry.name}", marks=[pytest.mark.heavy] * (library in HEAVY)
+    )
+    for library in INSTALLED
+    for entry in corrections_of(library)
+]
+each_entry = pytest.mark.parametrize(("library", "entry"), ENTRIES)
+
+
+def shows(entry: Correction, xp: Any) -> bool:
+    """Whether an entry's probe finds the defect."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return bool(entry.needed(xp))
+        except Exception:
+            return True
+
+
+def room_of(name: str, xp: Any) -> tuple[Any, str]:
+    """Where a function is: ``linalg.qr`` is in ``xp.linalg``."""
+    extension, _, function = name.rpartition(".")
+    return (getattr(xp, extension) if extension else xp), function
+
+
+def template_of(name: str) -> Any:
+    """The standard's function of a name."""
+    extension, _, function = name.rpartition(".")
+    for chapter in (extension,) if extension else standard.CHAPTERS:
+        module = import_module(f"{standard.__name__}.{chapter}")
+        if function in module.__all__:
+            return getattr(module, function)
+    return None
+
+
+@each_entry
+def test_still_needed(library: str, entry: Correction) -> None:
+    base: ModuleType = base_of(library)
+    assert shows(entry, base), (
+        f"delete the entry {entry.name!r} from the corrections of {library}: what is installed "
+        f"(here {getattr(base, '__version__', 'of unknown version')}) keeps the clause "
+        f"{entry.clause!r} by itself; upstream: {entry.upstream}"
+    )
+
+
+@each_entry
+def test_puts_it_right(library: str, entry: Correction) -> None:
+    assert not shows(entry, native_face(library))
+
+
+@each_entry
+def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
+    assert template_of(entry.name) is not None
+    room, name = room_of(entry.name, native_face(library))
+    function = getattr(room, name)
+    assert entry.function in (function, getattr(function, "__wrapped__", None))
+    assert entry.clause
+    assert entry.upstream
+    if entry.operators:
+        assert entry.name in {op.function for op in OPERATORS}
+
+
+@each_entry
+def test_keeps_the_signature(library: str, entry: Correction) -> None:
+    """Every call that the standard allows is one of the function; more is the library's own."""
+    wanted = inspect.signature(template_of(entry.name)).parameters
+    found = inspect.signature(entry.function).parameters
+    takes = {p.kind for p in found.values()}
+    positional = [p for p in found.values() if p.kind not in PART_OF_NO_SIGNATURE]
+    for place, (name, parameter) in enumerate(wanted.items()):
+        if parameter.kind in PART_OF_NO_SIGNATURE:
+            assert parameter.kind in takes
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            if place < len(positional):  # the name is the library's own matter
+                assert positional[place].kind is not parameter.KEYWORD_ONLY
+                assert positional[place].default == parameter.default
+            else:
+                assert parameter.VAR_POSITIONAL in takes
+        elif name in found:
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                assert found[name].kind is parameter.kind
+                assert positional[place].name == name
+            assert found[name].default == parameter.default, name
+        else:
+            assert parameter.kind is parameter.KEYWORD_ONLY
+            assert parameter.VAR_KEYWORD in takes, f"{name} is missing"
+    for name, parameter in found.items():  # whatever else there is may be left out
+        if name not in wanted and parameter.kind is parameter.KEYWORD_ONLY:
+            assert parameter.default is not parameter.empty
+
+
+@pytest.mark.parametrize("library", INSTALLED)
+def test_one_entry_a_function(library: str) -> None:
+    names = [entry.name for entry in corrections_of(library)]
+    assert len(names) == len(set(names))
+
+
+def test_a_mended_library_is_noticed() -> None:
+    """The test of the tests: an entry whose defect is gone does not show."""
+    entry = Correction("abs", abs, "", "", needed=lambda xp: xp.abs(-1) != 1)
+    assert not shows(entry, np)
+    assert shows(entry._replace(needed=lambda xp: xp.no_such_function), np)
+
+
+# What special_cases makes, on NumPy: right, and otherwise NumPy's own function.
+
+INFINITE = np.asarray([np.inf, -np.inf, 1.0, -1.0, 7.0, np.inf, 0.0])
+DIVISORS = np.asarray([2.0, 2.0, -np.inf, np.inf, 2.0, np.inf, 5.0])
+QUOTIENTS = [np.inf, -np.inf, -0.0, -0.0, 3.0, np.nan, 0.0]
+
+
+@pytest.fixture
+def xp() -> Any:
+    return native_face("numpy")
+
+
+def agree(found: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_floor_divide_of_infinities(xp: Any) -> None:
+    with np.errstate(invalid="ignore"):
+        found = xp.floor_divide(INFINITE, DIVISORS)
+    agree(found[:-2], QUOTIENTS[:-2])
+    assert np.isnan(found[-2])
+    agree(found[-1], 0.0)
+
+
+def test_no_warning_where_nothing_is_invalid(xp: Any) -> None:
+    agree(xp.floor_divide(np.asarray([np.inf]), 3.0), [np.inf])
+    agree(xp.floor_divide(3.0, np.asarray([-np.inf])), [-0.0])
+    assert xp.expm1(np.asarray(complex(-np.inf, np.inf))) == -1
+    with pytest.warns(RuntimeWarning, match="invalid"):
+        xp.floor_divide(np.asarray([np.inf]), np.asarray([np.inf]))
+
+
+def test_keywords_of_numpy_stay(xp: Any) -> None:
+    x = np.asarray([np.inf, np.inf, 7.0], "f4")
+    out = np.full(3, 9.0, "f4")
+    found = xp.floor_divide(x, np.asarray([2.0, 2.0, 2.0]), out=out, where=[True, False, True])
+    assert found is out
+    agree(out, [np.inf, 9.0, 3.0])
+    assert xp.floor_divide(x, 2.0, dtype="f8").dtype == np.float64
+    assert xp.floor_divide(x, 2.0).dtype == np.float32
+
+
+def test_scalars_and_lists_of_numpy_stay(xp: Any) -> None:
+    assert type(xp.floor_divide(np.float32(7), np.float32(2))) is np.float32
+    assert type(xp.floor_divide(np.float32(np.inf), np.float32(2))) is np.float32
+    agree(xp.floor_divide([7.0, np.inf], 2), [3.0, np.inf])
+    assert xp.floor_divide(7, 2) == 3
+    agree(xp.expm1([0.0, 1.0]), np.expm1([0.0, 1.0]))
+
+
+def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
+    info = xp.finfo(xp.float32)
+    assert type(info.eps) is float
+    assert info.eps == 2.0**-23
+    assert info.tiny == np.finfo(np.float32).tiny
+    assert info == xp.finfo(np.float32)
+    assert hash(info) == hash(xp.finfo(np.float32))
+    assert repr(info) == repr(np.finfo(np.float32))
+    with pytest.raises(AttributeError):
+        _ = info.no_such_limit
+
+
+@pytest.mark.parametrize("name", sorted(special_cases.CASES))
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_complex_functions_keep_their_symmetries(name: str, dtype: str) -> None:
+    """conj(f(z)) is f(conj(z)) everywhere, special cases included; what is ordinary is NumPy's."""
+    tables = import_module("arraybridge.xp.corrections.numpy")
+    function = special_cases.complex_function(tables.MEANS, name)
+    parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
+    z = np.asarray([complex(a, b) for a in parts for b in parts], dtype)
+    with np.errstate(all="ignore"):
+        found = function(z)
+        signed = ~np.isnan(z.imag)  # conj has no meaning for the others
+        agree_in_parts(function(np.conj(z))[signed], np.conj(found)[signed])
+        ordinary = np.isfinite(z) & (z != 0)
+        np.testing.assert_array_equal(
+            found[ordinary], getattr(np, NUMPY.get(name, name))(z)[ordinary]
+        )
+    assert found.dtype == dtype
+    for case in special_cases.CASES[name]:
+        at = z[[matches(case, x) for x in z]]
+        assert at.size
+        with np.errstate(all="ignore"):
+            agree_in_parts(function(at), np.full(at.shape, case.result, dtype))
+
+
+NUMPY = {"acos": "arccos", "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}
+
+
+def matches(case: special_cases.Case, z: complex) -> bool:
+    """Whether a number is a case itself, not one of its mirror images."""
+    signed = case.real.count("-") > 0
+
+    def is_one_of(kinds: str, x: float) -> bool:
+        kind = "nan" if math.isnan(x) else "inf" if math.isinf(x) else "nonzero" if x else "zero"
+        negative = math.copysign(1, x) < 0 and kind != "nan"
+        return ("-" if negative else "") + kind in kinds.split("|")
+
+    assert signed or "-" not in case.imaginary
+    return is_one_of(case.real, float(z.real)) and is_one_of(case.imaginary, float(z.imag))
+
+
+def agree_in_parts(found: Any, expected: Any) -> None:
+    """The same numbers; zeros of the same sign where the other part is no NaN."""
+    for a, b, other in (
+        (found.real, expected.real, expected.imag),
+        (found.imag, expected.imag, expected.real),
+    ):
+        np.testing.assert_array_equal(a, b)
+        signed = (b == 0) & ~np.isnan(other)
+        np.testing.assert_array_equal(np.signbit(a)[signed], np.signbit(b)[signed])
