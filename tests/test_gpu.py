@@ -110,3 +110,26 @@ def test_contiguous_on_the_device():
     assert y.is_contiguous()
     assert y.is_cuda
     np.testing.assert_array_equal(on_host(y), image().T)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_arrays_compute_on_the_device(source):
+    x = ab.from_dlpack(SOURCES[source]())
+    xp = ab.namespace(x)  # numba has none of its own: CuPy or PyTorch adopts its arrays
+    y = xp.sum(x * 2 + 1, axis=0)
+    assert y.device == x.device == CUDA
+    if y.library != "cupy":  # which has no arrays on the CPU
+        assert y.to_device("cpu").device == ab.Device(1)
+    np.testing.assert_array_equal(on_host(y), (image() * 2 + 1).sum(axis=0))
+    np.testing.assert_array_equal(on_host(x[:, ::-1, 0]), image()[:, ::-1, 0])
+    made = xp.zeros(3, device=CUDA)
+    assert made.device == CUDA
+
+
+def test_bare_memory_is_adopted_on_the_device():
+    x = on_torch()
+    bare = ab.from_dlpack(x.__dlpack__())
+    assert bare.library == "dlpack"
+    np.testing.assert_array_equal(on_host(bare + 1), image() + 1)
+    bare[0, 0, 0] = 5
+    assert float(x[0, 0, 0]) == 5
