@@ -82,6 +82,11 @@ class NativeArray(Array):
         array._native = native
         return array
 
+    @staticmethod
+    def _probe(native: Any, device: Any) -> Any:
+        """A small native array on one of the library's devices; None is the default one."""
+        return native.empty((1,), device=device)
+
     def _operand(self, other: Any) -> Any:
         """What another operand than an Array of this class or a Python scalar stands for."""
         if isinstance(other, Array):

@@ -24,8 +24,7 @@ class Info:
     def _ours(self, device: Any) -> Device | None:
         """A device of the library as a Device; None where it holds no memory (torch's meta)."""
         try:
-            probe = self._native.empty((1,), device=device)
-            return self._cls._home.describe(probe).device
+            return self._cls._home.describe(self._cls._probe(self._native, device)).device
         except (ConversionError, RuntimeError, NotImplementedError, TypeError):
             return None
 
@@ -35,7 +34,7 @@ class Info:
 
     def default_device(self) -> Device:
         """The device of arrays that are made without ``device=``."""
-        return self._cls._of(self._native.empty((1,))).device
+        return self._cls._of(self._cls._probe(self._native, None)).device
 
     def devices(self) -> tuple[Device, ...]:
         """Every device that holds arrays here."""

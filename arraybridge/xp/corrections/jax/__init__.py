@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from numpy.exceptions import AxisError
 
-from . import Correction
-from .limits import floats_in_finfo
-from .special_cases import (
+from .. import Correction
+from ..limits import floats_in_finfo
+from ..special_cases import (
     CASES,
     Function,
     Means,
