@@ -34,7 +34,8 @@ def test_of_native_arrays(kind):
     corrected = {c.name for c in corrections_of(kind)}
     for name in dir(theirs):
         if not name.startswith("_") and not {name} <= corrected | {"linalg", "fft"}:
-            assert getattr(xp, name) is getattr(theirs, name)
+            found = getattr(xp, name)  # or what falls back on another library
+            assert getattr(theirs, name) in (found, getattr(found, "__wrapped__", None))
 
 
 @pytest.mark.parametrize("kind", ARRAYS)

@@ -43,9 +43,10 @@ def adopted(x: Array) -> NativeArray:
     return adopted
 
 
-def adopter(device: Device) -> str:
-    """The name of the library that computes on a device."""
+def adopter(device: Device, but: str | None = None) -> str:
+    """The name of the library, another than ``but``, that computes on a device."""
     names = ("numpy",) if device.host else ADOPTERS.get(device.type, ())
+    names = tuple(name for name in names if name != but)
     for name in names:
         if find_spec(name) is not None:
             return name

@@ -5,7 +5,8 @@ Array API standard 2025.12, "Indexing".
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import Any, NamedTuple
 
 
 def unwrapped(array: Any, key: Any) -> Any:
@@ -34,3 +35,79 @@ def set_in_place(native: Any, key: Any, value: Any) -> Any:
 def set_anew(native: Any, key: Any, value: Any) -> Any:
     """A new array with other elements, for arrays that cannot be written (JAX)."""
     return native.at[key].set(value)
+
+
+class Steps(NamedTuple):
+    """An index with negative steps, for libraries that have only positive ones, in two parts.
+
+    ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``, is what is meant.
+    ``at_once`` is the index with each negative step taken forward, and ``turned`` are the axes of
+    its result that are then the wrong way round: the same in one part, for indices without arrays.
+    """
+
+    forward: tuple[Any, ...]
+    flipped: tuple[int, ...]
+    rest: tuple[Any, ...]
+    at_once: tuple[Any, ...]
+    turned: tuple[int, ...]
+
+
+def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
+    """How to do with positive steps alone; None if there are no negative ones.
+
+    Parameters
+    ----------
+    key : tuple
+        Integers, slices, ``...``, None and native arrays.
+    shape : tuple of int
+        Of the array that it indexes.
+    """
+    if not any(_backward(part) for part in key):
+        return None
+    forward: list[Any] = []
+    rest: list[Any] = []
+    at_once: list[Any] = []
+    flipped, turned = [], []
+    result = 0  # the axis of the result, as long as there are no arrays in the index
+    left = len(shape) - sum(axes_of(part) for part in key)
+    for part in key:
+        if part is None or part is ...:
+            extent = left if part is ... else 1
+            forward += [slice(None)] * (left if part is ... else 0)
+            rest.append(part)
+            at_once.append(part)
+            result += extent
+        elif isinstance(part, slice):
+            axis = len(forward)
+            if _backward(part):
+                part = _reversed(part, shape[axis] if axis < len(shape) else 0)
+                flipped.append(axis)
+                turned.append(result)
+            forward.append(part)
+            rest.append(slice(None))
+            at_once.append(part)
+            result += 1
+        else:
+            forward += [slice(None)] * axes_of(part)
+            rest.append(part)
+            at_once.append(part)
+    return Steps(tuple(forward), tuple(flipped), tuple(rest), tuple(at_once), tuple(turned))
+
+
+def axes_of(part: Any) -> int:
+    """How many axes of an array one part of an index takes up."""
+    if part is None or part is ... or isinstance(part, bool):
+        return 0
+    if hasattr(part, "ndim") and "bool" in str(part.dtype):
+        return int(part.ndim)
+    return 1
+
+
+def _backward(part: Any) -> bool:
+    return isinstance(part, slice) and part.step is not None and operator.index(part.step) < 0
+
+
+def _reversed(part: slice, extent: int) -> slice:
+    """The elements of a slice with a negative step, in the order of memory."""
+    indices = range(*part.indices(extent))
+    return slice(indices[-1], indices[0] + 1, -indices.step) if indices else slice(0, 0, 1)

@@ -235,7 +235,7 @@ class NativeArray(Array):
         native = self._zero_dimensional("index")
         if not self._namespace.isdtype(native.dtype, "integral"):
             raise TypeError(f"only an integer array is an index; this one is {native.dtype}")
-        return int(native)
+        return int(self)
 
     def __len__(self) -> int:
         if not self._native.ndim:

@@ -82,6 +82,7 @@ def methods(
     direct: dict[str, Callable[..., Any]],
     mutable: bool,
     errors: tuple[type[Exception], ...],
+    mixed: Any = None,
 ) -> dict[str, Callable[..., Any]]:
     """Every operator's methods for the Arrays of one library.
 
@@ -102,6 +103,9 @@ def methods(
         Whether the library's arrays can be written; else the in-place forms bind the result anew.
     errors : tuple of exception types
         What the library raises for types that it lacks.
+    mixed : module, optional
+        The native face, for a library whose operators promote other than the standard has it: its
+        functions take arrays of two dtypes.
     """
     table: dict[str, Callable[..., Any]] = {}
     for op in OPERATORS:
@@ -110,7 +114,12 @@ def methods(
         if op.forms == "unary":
             table[f"__{op.name}__"] = _unary(plain, *common)
             continue
-        table[f"__{op.name}__"] = _binary(plain, *common)
+        if mixed is None or op.function in replaced:
+            table[f"__{op.name}__"] = _binary(plain, *common)
+        else:
+            table[f"__{op.name}__"] = _binary_of_one_dtype(
+                plain, *common, getattr(mixed, op.function)
+            )
         if op.forms == "compare":
             continue
         table[f"__r{op.name}__"] = _reflected(plain, *common)
@@ -166,6 +175,34 @@ def _binary(plain, op, cls, native_type, errors):
     return method
 
 
+def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
+    """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
+
+    def method(self, other):
+        native = self._native
+        if other.__class__ is cls:
+            other = other._native
+            if other.dtype is not native.dtype:
+                return cls._of(self._normal(mixed(native, other)))
+        elif other.__class__ not in SCALARS:
+            other = self._operand(other)
+            if other is NotImplemented:
+                return other
+            if getattr(other, "dtype", native.dtype) is not native.dtype:
+                return cls._of(self._normal(mixed(native, other)))
+        try:
+            result = plain(native, other)
+        except errors as error:
+            return self._recovered(error, op.function, native, other)
+        if result.__class__ is not native_type:
+            result = self._normal(result)
+        array = cls()
+        array._native = result
+        return array
+
+    return method
+
+
 def _reflected(plain, op, cls, native_type, errors):
     def method(self, other):
         if other.__class__ not in SCALARS:
@@ -196,7 +233,9 @@ def _in_place(in_place, op, cls, native_type, errors):
         try:
             self._native = in_place(self._native, other)
         except errors as error:
-            self[...] = self._recovered(error, op.function, self._native, other)
+            result = self._recovered(error, op.function, self._native, other)
+            _check_fits(op, self, result)
+            self[...] = result
         return self
 
     return method

@@ -24,6 +24,7 @@ def open_namespace(
     direct: dict[str, Any] | None = None,
     mutable: bool = True,
     errors: tuple[type[Exception], ...] = (),
+    mixes: bool = True,
     members: dict[str, Any] | None = None,
 ) -> type[NativeArray]:
     """Fill the module of one library's namespace, and make the class of its Arrays.
@@ -44,7 +45,9 @@ def open_namespace(
     mutable : bool
         Whether its arrays can be written.
     errors : tuple of exception types
-        What its operators raise for types that they lack.
+        What its operators raise for types that they lack: the functions are tried then.
+    mixes : bool
+        Whether its operators promote arrays of two dtypes as the standard has it.
     members : dict, optional
         Whatever else its class is to have.
     """
@@ -67,8 +70,10 @@ def open_namespace(
             **(members or {}),
         },
     )
-    replaced = {c.name: c.function for c in corrections_of(library) if c.operators}
-    made = operators.methods(cls, native_type, replaced, direct or {}, mutable, errors)
+    replaced = {c.name: getattr(native, c.name) for c in corrections_of(library) if c.operators}
+    made = operators.methods(
+        cls, native_type, replaced, direct or {}, mutable, errors, None if mixes else native
+    )
     for name, method in made.items():
         setattr(cls, name, method)
     for name, entrance in ENTRANCES.items():

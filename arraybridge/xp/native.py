@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .borrow import lend
 from .corrections import Correction
 from .standard import EXTENSIONS
 
@@ -50,7 +51,12 @@ def native_face(library: str) -> Any:
         All that the namespace underneath has, and the corrected functions in their places.
     """
     if library not in _faces:
-        _faces[library] = _corrected(library, base_of(library), corrections_of(library))
+        face = _corrected(library, base_of(library), corrections_of(library))
+        table = import_module(f"arraybridge.xp.corrections.{library}")
+        if hasattr(table, "BORROWING"):
+            lend(face, table.BORROWING)
+        _aliased(face)
+        _faces[library] = face
     return _faces[library]
 
 
@@ -62,11 +68,14 @@ def _corrected(library: str, base: Any, corrections: Iterable[Correction]) -> Mo
     for correction in corrections:
         room, _, name = correction.name.rpartition(".")
         setattr(getattr(face, room) if room else face, name, correction.function)
-    for extension in EXTENSIONS:  # one function, however it is reached
-        room = getattr(face, extension)
-        for name in _ALIASES.get(extension, ()):
-            setattr(room, name, getattr(face, name))
     return face
+
+
+def _aliased(face: Any) -> None:
+    """One function, however it is reached."""
+    for extension, names in _ALIASES.items():
+        for name in names:
+            setattr(getattr(face, extension), name, getattr(face, name))
 
 
 def _extension(base: Any, name: str) -> Any:

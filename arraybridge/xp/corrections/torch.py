@@ -1,7 +1,0 @@
-"""Where PyTorch departs from the standard."""
-
-from __future__ import annotations
-
-from . import Correction
-
-CORRECTIONS: tuple[Correction, ...] = ()

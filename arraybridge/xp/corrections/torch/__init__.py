@@ -1,0 +1,38 @@
+"""Where PyTorch departs from the standard, by chapter; and what it has to borrow."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from ...borrow import Borrowing
+from .. import Correction
+from . import elementwise, promotion, reductions, types
+
+CORRECTIONS: tuple[Correction, ...] = (
+    *types.CORRECTIONS,
+    *promotion.CORRECTIONS,
+    *elementwise.CORRECTIONS,
+    *reductions.CORRECTIONS,
+)
+
+
+_SAYS_SO = re.compile(r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported")
+
+
+def _unimplemented(error: Exception) -> bool:
+    """A kernel that is missing for a dtype; TypeError and shapes are errors of the caller's."""
+    return isinstance(error, NotImplementedError) or bool(_SAYS_SO.search(str(error)))
+
+
+# Few functions take these: https://github.com/pytorch/pytorch/issues/58734. What does take them
+# gives the right result; tests/test_xp_torch.py holds that against NumPy.
+BORROWING = Borrowing(
+    "torch",
+    torch.Tensor,
+    frozenset({torch.uint16, torch.uint32, torch.uint64}),
+    (RuntimeError,),  # NotImplementedError is one
+    _unimplemented,
+    frozenset({"asarray", "from_dlpack"}),
+)

@@ -1,0 +1,96 @@
+"""Data type functions of PyTorch put right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from array_api_compat import torch as xp
+
+from .. import Correction
+from ..limits import Limits
+from .promotion import result_type
+
+
+def _described(plain: Any) -> Any:
+    """``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
+
+    def function(type, /):
+        own = plain(type)
+        return Limits(own, dtype=getattr(torch, own.dtype))
+
+    function.__name__ = function.__qualname__ = plain.__name__
+    return function
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that all broadcast to."""
+    try:
+        return tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
+) -> torch.Tensor:
+    """An array of anything; nested sequences may hold arrays, whose gradients go on."""
+    if isinstance(obj, list | tuple) and _holds_arrays(obj):
+        leaves = [asarray(each, device=device) for each in obj]
+        common = result_type(*leaves)
+        # stack takes every dtype, unlike torch's own reading of numbers
+        stacked = torch.stack([leaf.to(common) for leaf in leaves])
+        return xp.asarray(stacked, dtype=dtype, device=device, **kwargs)
+    return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+
+
+def _holds_arrays(nested: Any) -> bool:
+    kinds = set(map(type, nested))
+    if any(issubclass(kind, torch.Tensor) for kind in kinds):
+        return True
+    if kinds & {list, tuple}:
+        return any(_holds_arrays(each) for each in nested if isinstance(each, list | tuple))
+    return False
+
+
+def _wrong_error(xp: Any) -> bool:
+    try:
+        xp.broadcast_shapes((2,), (3,))
+    except ValueError:
+        return False
+    return True
+
+
+CORRECTIONS = (
+    Correction(
+        "asarray",
+        asarray,
+        "asarray: nested sequences of arrays, of any data type",
+        "no issue known",
+        lambda xp: (
+            xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype != xp.uint64
+            or not xp.asarray([torch.ones((), requires_grad=True)]).requires_grad
+        ),
+    ),
+    Correction(
+        "finfo",
+        _described(xp.finfo),
+        "finfo: dtype is a data type",
+        "no issue known",
+        lambda xp: xp.finfo(xp.complex64).dtype != xp.float32,
+    ),
+    Correction(
+        "iinfo",
+        _described(xp.iinfo),
+        "iinfo: dtype is a data type",
+        "no issue known",
+        lambda xp: xp.iinfo(xp.int8).dtype != xp.int8,
+    ),
+    Correction(
+        "broadcast_shapes",
+        broadcast_shapes,
+        "broadcast_shapes: a ValueError if the shapes do not broadcast",
+        "no issue known",
+        _wrong_error,
+    ),
+)
