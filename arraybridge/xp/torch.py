@@ -18,8 +18,8 @@ def _int(self: Any) -> int:
     return int(self._zero_dimensional("int").item())  # which does uint64, as int() does not
 
 
-def _bool(self: Any) -> bool:
-    return bool(self._zero_dimensional("bool").item())
+def _bool(self: Any) -> Any:
+    return self._zero_dimensional("bool").item() != 0  # `bool` here is the namespace's dtype
 
 
 open_namespace(
