@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import memmove
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -141,7 +140,7 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
         return
     contiguous = is_c_contiguous(shape, source.strides)
     if contiguous and source.device.host and is_c_contiguous(shape, destination.strides):
-        memmove(destination.pointer, source.pointer, source.nbytes)
+        cpu.flat.copy(destination.pointer, source.pointer, source.nbytes)
         return
     if dtype.subbyte and not source.padded:
         raise ValueError("packed sub-byte elements have no addresses: only C order is copied")

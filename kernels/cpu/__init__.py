@@ -16,10 +16,9 @@ is large (`pool`). None leaves behind what a forked child could trip over.
 
 from __future__ import annotations
 
-from ctypes import memmove
 from math import prod
 
-from arraybridge.kernels.cpu import loader, plain, plan, strided
+from arraybridge.kernels.cpu import flat, loader, plain, plan, strided
 
 __all__ = ["SMALL", "copy", "way"]
 
@@ -124,7 +123,7 @@ def copy(
             return
         taken = "numpy"
     if taken == "memmove":
-        memmove(dst, src, itemsize * prod(shape))
+        flat.copy(dst, src, itemsize * prod(shape))
     elif taken == "strided":
         strided.copy(dst, src, shape, dst_strides, src_strides, itemsize)
     elif taken == "numpy":

@@ -31,7 +31,7 @@ NEAREST, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 COLS = 128
 
 #: Both for tiles that are staged, by bytes of an item: the best or near it of ten pairs or so for
-#: each width, turn by turn, on eleven layouts. Lines of the source that lie a page apart share a few
+#: each width, turn by turn, on eleven layouts. Lines of the source that lie a page apart share few
 #: sets of the caches: more columns at a time would push out what was asked for ahead.
 TILES = {1: (128, 192), 2: (256, 96), 4: (256, 48), 8: (384, 32), 16: (512, 64)}
 

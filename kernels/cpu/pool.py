@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 from arraybridge.kernels.cpu import loader
+from arraybridge.kernels.cpu.handwritten import linked
 
 __all__ = ["get_num_threads", "num_threads", "run", "set_num_threads"]
 
@@ -185,7 +186,7 @@ class _Pool:
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None)
-        self.run, self.serve = _functions(libc)
+        self.run, self.serve = _functions()
         # Never freed: the threads look at it until the process is gone.
         self.memory = ctypes.create_string_buffer(_SIZE + 64)
         _kept.append(self.memory)
@@ -237,32 +238,12 @@ _pool: _Pool | None = None
 _pool_of = 0  # the process that it belongs to
 
 
-def _functions(libc) -> tuple:
+def _functions() -> tuple:
     """``run`` as a ctypes function and the address of ``serve``; compiled once, kept for good."""
     global _compiled
     if _compiled is None:
-        if loader.unavailable():
-            raise ImportError(loader.unavailable())
-        import llvmlite.binding as llvm
-
-        text = _IR
-        for name in _CALLED:  # by address: the linker in LLVM need not see the C library
-            address = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
-            text = text.replace(f"@{name}(", f"inttoptr (i64 {address} to ptr)(")
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(text)
-        module.verify()
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)
-        _compiled = (
-            prototype(engine.get_function_address("run")),
-            engine.get_function_address("serve"),
-        )
-        engine.detach()  # threads may run this code after the last Python object is gone
-        module.detach()
+        run, serve = linked(_IR, _CALLED, ("run", "serve"))
+        _compiled = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(run), serve
     return _compiled
 
 
