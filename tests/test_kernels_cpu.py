@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _ctypes
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +17,8 @@ from arraybridge import layout
 from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import loader, plain, strided
 from arraybridge.kernels.cpu.plan import plan
+from tests.support.processes import python
 from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def by_numpy(dst: int, src: int, given: Layout) -> None:
@@ -206,21 +204,6 @@ class TestFace:
     def test_the_call_lets_go_of_the_gil(self) -> None:
         kernel = strided.kernel_of(plan((99, 99), (396, 4), (4, 396), 4))
         assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
-
-
-def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
-    """Run a script in a fresh process that finds arraybridge under `root`; return what it said."""
-    done = subprocess.run(
-        [sys.executable, *flags, "-c", script, *args],
-        env={**os.environ, "PYTHONPATH": str(root), **(env or {})},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
 
 
 #: `transposes(n)` copies n matrices through the kernel and checks them.

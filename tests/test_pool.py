@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels.cpu import pool
+from tests.support.processes import ROOT, python
 
-ROOT = Path(__file__).resolve().parents[1]
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
@@ -163,21 +163,6 @@ class TestSettings:
                 pool._default()
 
 
-def python(script: str, *flags: str) -> str:
-    """Run a script in a fresh process; return what it said."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *flags, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
 #: `transposes(n)` copies n matrices, in slices on the threads of the pool, and checks them.
 WORK = """
 import os, sys, threading
@@ -324,6 +309,7 @@ sys.modules["llvmlite"] = None
 sys.modules["llvmlite.binding"] = None
 import ctypes
 from arraybridge.kernels.cpu import pool
+from tests.support.processes import ROOT, python
 pool.set_num_threads(3)
 done = []
 kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64)(done.append)
