@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 from array_api_compat import torch as xp
 
@@ -41,7 +42,14 @@ def asarray(
         # stack takes every dtype, unlike torch's own reading of numbers
         stacked = torch.stack([leaf.to(common) for leaf in leaves])
         return xp.asarray(stacked, dtype=dtype, device=device, **kwargs)
+    if isinstance(obj, numpy.ndarray) and copy is not False and not _viewable(obj):
+        obj, copy = obj.copy(), None
     return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+
+
+def _viewable(x: numpy.ndarray) -> bool:
+    """Whether torch can share a NumPy array's memory: no negative strides, nothing read-only."""
+    return x.flags.writeable and all(step >= 0 for step in x.strides)
 
 
 def _holds_arrays(nested: Any) -> bool:
