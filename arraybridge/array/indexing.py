@@ -6,13 +6,55 @@ Array API standard 2025.12, "Indexing".
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+# Parts of an index that are what they are.
+_PLAIN = frozenset({int, slice, type(None), type(...), bool})
+
+
+def methods(
+    cls: Any,
+    native_type: type,
+    get: Callable[[Any, Any], Any],
+    set: Callable[[Any, Any, Any], Any],
+) -> dict[str, Callable[..., Any]]:
+    """``__getitem__`` and ``__setitem__`` for the Arrays of one library.
+
+    Parameters
+    ----------
+    cls : type
+        Their class.
+    native_type : type
+        The type of most of the library's results.
+    get, set : callable
+        Elements of a native array by index; and a native array with other elements: the same, or a
+        new one that the Array stands for from then on.
+    """
+    normal = cls._normal
+
+    def __getitem__(self: Any, key: Any) -> Any:
+        if key.__class__ not in _PLAIN:
+            key = unwrapped(self, key)
+        result = get(self._native, key)
+        if result.__class__ is not native_type:
+            result = normal(result)
+        array = cls()
+        array._native = result
+        return array
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        if hasattr(value, "__arraybridge__"):
+            value = self._same(value)
+        self._native = set(self._native, unwrapped(self, key), value)
+
+    return {"__getitem__": __getitem__, "__setitem__": __setitem__}
 
 
 def unwrapped(array: Any, key: Any) -> Any:
     """An index with native arrays in place of Arrays."""
     if isinstance(key, tuple):
-        return tuple([_part(array, part) for part in key])
+        return tuple([part if part.__class__ in _PLAIN else _part(array, part) for part in key])
     return _part(array, key)
 
 
@@ -21,9 +63,7 @@ def _part(array, part):
     return part if unwrap is None else array._same(part)
 
 
-def get(native: Any, key: Any) -> Any:
-    """Elements by the library's own indexing."""
-    return native[key]
+get = operator.getitem  # elements by the library's own indexing
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:

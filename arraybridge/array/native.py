@@ -18,7 +18,6 @@ from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
 from .carrier import Array
-from .indexing import unwrapped
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -70,8 +69,6 @@ class NativeArray(Array):
     _home: Library
     _namespace: Any  # the module arraybridge.xp.<library>
     _normal: Any  # a native array for what an operation gave that is none (numpy.float64)
-    _get: Any  # elements by index, and with other elements; see arraybridge.array.indexing
-    _set: Any
     _devices: dict[Any, Any]  # from the library's devices to ours
 
     __init__ = object.__init__  # quick; arrays are made by _of and by the operators alone
@@ -249,15 +246,6 @@ class NativeArray(Array):
 
     def __contains__(self, value: Any) -> bool:
         return bool(self._namespace.any(self == value))
-
-    def __getitem__(self, key: Any) -> Any:
-        result = self._get(self._native, key if key.__class__ is int else unwrapped(self, key))
-        return type(self)._of(self._normal(result))
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(value, Array):
-            value = self._same(value)
-        self._native = self._set(self._native, unwrapped(self, key), value)
 
     def __copy__(self) -> Any:
         return self.__deepcopy__({})

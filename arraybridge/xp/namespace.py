@@ -64,8 +64,6 @@ def open_namespace(
             "_library": library_named(library),
             "_namespace": module,
             "_normal": staticmethod(normal or _itself),
-            "_get": staticmethod(get),
-            "_set": staticmethod(set),
             "_devices": {},
             **(members or {}),
         },
@@ -74,6 +72,7 @@ def open_namespace(
     made = operators.methods(
         cls, native_type, replaced, direct or {}, mutable, errors, None if mixes else native
     )
+    made |= indexing.methods(cls, native_type, get, set)
     for name, method in made.items():
         setattr(cls, name, method)
     for name, entrance in ENTRANCES.items():
