@@ -13,6 +13,7 @@ import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what 
 
 if TYPE_CHECKING:
     from . import dlpack
+    from .adaptation import adapt
     from .array import Array, from_dlpack, from_pointer
     from .copies import contiguous, copyto
     from .dispatch.kernel import register_kernel
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    ".adaptation": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
     ".dispatch.kernel": ("register_kernel",),
     ".dispatch.library": ("Library", "register_library"),
@@ -49,6 +51,7 @@ __all__ = [
     "Library",
     "Route",
     "TensorInfo",
+    "adapt",
     "contiguous",
     "convert",
     "copyto",

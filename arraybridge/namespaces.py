@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .array.adoption import adopter
 from .array.carrier import Array
-from .array.native import VERSIONS
-from .dispatch.library import library_of_type
-from .exchange import convert, inspect
+from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of
+from .array.native import VERSIONS, array_class
+from .containers import mapped
+from .dispatch.library import library_named, library_of_type
+from .dispatch.records import ConversionError
+from .dlpack import Device
 from .xp.native import BASES, native_face
 
 _SCALARS = (bool, int, float, complex, type(None))
@@ -92,40 +96,85 @@ def _of_native(x):
         ) from error
 
 
-def unify(*xs: Any, like: Any = None) -> tuple[Any, ...]:
+def unify(*xs: Any, like: Any = None, device: object = None, copy: bool | None = None) -> Any:
     """``(xp, x1, x2, ...)``: every array in one library and on one device.
 
     Parameters
     ----------
-    *xs : array or scalar
-        Python scalars and None come back as they are.
-    like : array, optional
-        The array whose library, and device, all others are brought to; by default the first array's
-        library. Only ``like`` asks for copies across devices.
+    *xs : array, container or scalar
+        Arrays of any libraries, bare or in nested lists, tuples, dicts and dataclasses, which come
+        back as containers of their own class. Scalars, None and whatever else is no array come back
+        as they are.
+    like : array or container, optional
+        The model: the array (the first one, of a container) whose library, face and device all
+        others are brought to; copies across devices are then made. By default it is the first array
+        of ``xs``, and arrays that cannot be had on its device without such a copy are an error.
+    device : Device, (int, int) or str, optional
+        Where the arrays shall be, instead of where the model is.
+    copy : bool, optional
+        As of :func:`arraybridge.convert`: None: views where they are safe; False: views or an
+        error; True: every array is a fresh copy.
 
     Returns
     -------
     tuple
-        The namespace, then ``xs`` converted, in order.
+        The namespace of the results, then ``xs`` converted, in order. An array that is of the
+        model's kind already comes back itself; one that is there twice stays one. If the model is
+        an :class:`arraybridge.Array`, the results are Arrays over its library, else they are native
+        arrays. A model without a library of its own (an object that only speaks DLPack, a capsule)
+        stands for the library that serves its device: NumPy on the CPU.
 
     Raises
     ------
     TypeError
-        If there is no array, or the library has no array-API namespace.
+        If there is no array, or the model's library has no array-API namespace.
     ConversionError
         If an array cannot be converted; see :func:`arraybridge.convert`.
     """
-    model = like
+    model = next(iter(arrays_in(xs if like is None else like)), None)
     if model is None:
-        model = next((x for x in xs if not isinstance(x, _SCALARS)), None)
-    if model is None:
-        raise TypeError("unify() needs at least one array")
-    info = inspect(model)
-    if library_of_type(type(model)) is None:
-        model = convert(model, "numpy")
-        info = inspect(model)
-    device = None if like is None else info.device
-    arrays = tuple(
-        x if isinstance(x, _SCALARS) else convert(x, info.library, device=device) for x in xs
-    )
-    return (namespace(model), *arrays)
+        raise TypeError(
+            "unify() needs at least one array" if like is None else "like= holds no array"
+        )
+    kind = kind_of(model)
+    if kind.face and array_class(kind.library) is None:
+        kind = Kind(adopter(model.device), True)
+    if device is not None:
+        place: Device | None = Device.parse(device)
+    else:
+        place = None if like is None else place_of(model)
+    cls = array_class(kind.library) if kind.face else None
+    # Before anything is converted: a library without a namespace is no good as a model.
+    if cls is not None:
+        xp = cls._namespace
+    elif kind.library in BASES:
+        xp = native_face(kind.library)
+    else:
+        xp = namespace(model)
+    done: dict[int, tuple[Any, Any]] = {}
+
+    def bring(x):
+        if not is_array(x):
+            return x
+        if id(x) not in done:
+            done[id(x)] = x, kind.brought(x, device=place, copy=copy)
+        return done[id(x)][1]
+
+    # The model may be a capsule, which is consumed: what it became is asked for its device.
+    arrays = mapped(bring, xs, is_array)
+    if place is None:
+        _check_one_device([result for _, result in done.values()], kind.library)
+    return (xp, *arrays)
+
+
+def _check_one_device(arrays: list[Any], library: str) -> None:
+    """That arrays of one library, none of them moved, are on one device."""
+    devices = library_named(library).accepts.devices
+    if len(arrays) < 2 or all(Device(kind).host for kind in devices):
+        return
+    places = {place for x in arrays if (place := place_of(x)) is not None}
+    if len(places) > 1:
+        names = " and ".join(sorted(map(str, places)))
+        raise ConversionError(
+            f"the arrays are on {names}: pass device= or like= to ask for copies to one of them"
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import array_api_compat
 import array_api_strict
 import jax
 import numpy as np
+import pyarrow
 import pytest
 import torch
 
 import arraybridge as ab
 from arraybridge import namespaces
 from arraybridge.xp.native import corrections_of
+
+from .support.places import Speaker, far_library
 
 ARRAYS = {
     "numpy": lambda: np.arange(6.0, dtype=np.float32).reshape(2, 3),
@@ -105,6 +110,11 @@ def test_inside_jit_and_grad():
     assert jax.grad(lambda x: softmax(x)[0, 0])(x).shape == (2, 3)
 
 
+class Point(NamedTuple):
+    x: object
+    label: str
+
+
 class TestUnify:
     @pytest.mark.parametrize("kind", ["numpy", "torch", "jax"])
     def test_to_the_first(self, kind):
@@ -124,14 +134,126 @@ class TestUnify:
 
     def test_what_only_speaks_dlpack_goes_to_numpy(self):
         x = np.ones(3)
+        for bare in (Speaker(x), x.__dlpack__(max_version=(1, 0))):
+            xp, a, b = ab.unify(bare, torch.ones(3))
+            assert xp is ab.namespace(x)
+            assert type(a) is type(b) is np.ndarray
+            assert a.ctypes.data == x.ctypes.data
+            assert (a + b).tolist() == [2, 2, 2]
+
+    def test_an_array_on_bare_memory_is_adopted(self):
+        x = np.ones(3)
         bare = ab.from_pointer(x.ctypes.data, (3,), "float64", device="cpu", owner=x)
         xp, a, b = ab.unify(bare, torch.ones(3))
-        assert xp is ab.namespace(x)
-        assert (a + b).tolist() == [2, 2, 2]
+        assert xp is ab.namespace(a) is ab.namespace(ab.from_dlpack(x))
+        assert type(a) is type(b) is type(ab.from_dlpack(x))
+        assert (a + b).to("numpy").tolist() == [2, 2, 2]
+
+    @pytest.mark.parametrize("kind", ["numpy", "torch", "jax", "array_api_strict"])
+    def test_the_model_decides_the_face(self, kind):
+        array = ab.from_dlpack(ARRAYS[kind]())
+        natives = [make() for make in ARRAYS.values()]
+        xp, first, *others = ab.unify(array, *natives, 1.5)
+        assert first is array
+        assert xp is ab.namespace(array)
+        assert others.pop() == 1.5
+        assert all(type(y) is type(array) and float(xp.sum(y)) == 15 for y in others)
+        xp, first, *others = ab.unify(ARRAYS[kind](), array, *map(ab.from_dlpack, natives))
+        assert xp is ab.namespace(first)
+        assert all(type(y) is type(first) for y in others)
+        assert others[0] is array.native
+
+    def test_nested(self):
+        x, t = np.ones(3), torch.ones(3)
+        box = {"a": [t, 1.0, None], "b": (Point(x, "text"), jax.numpy.ones(3)), "c": ["kept"]}
+        xp, result, alone = ab.unify(box, t)
+        assert xp is ab.namespace(t)
+        assert result["a"][0] is t is alone
+        assert result["a"][1:] == [1.0, None]
+        point, j = result["b"]
+        assert type(point) is Point
+        assert point.label == "text"
+        assert type(point.x) is type(j) is torch.Tensor
+        assert result["c"] is box["c"]
+        assert box["b"][0].x is x
+        assert ab.unify(x, like=[None, {"model": t}])[0] is ab.namespace(t)
+
+    def test_what_is_there_twice_stays_one(self):
+        x = np.arange(3.0)[::-1]
+        _, _, a, (b,) = ab.unify(torch.ones(1), x, [x])
+        assert a is b
+
+    def test_copy(self):
+        x, t = np.ones(3), torch.ones(3)
+        _, a, b = ab.unify(x, t, copy=True)
+        a[0] = b[0] = 5
+        assert x[0] == t[0] == 1
+        _, a, b = ab.unify(x, t, copy=False)
+        assert a is x
+        assert b.ctypes.data == t.data_ptr()
+        with pytest.raises(ab.ConversionError, match="copy=False"):
+            ab.unify(t, x[::-1], copy=False)
+
+    def test_scalars_and_others_are_no_arrays(self):
+        class Opaque:
+            pass
+
+        others = [np.float32(1), np.float32, "text", b"bytes", memoryview(b"ab"), {1}, Opaque()]
+        _, _, *back = ab.unify(torch.ones(1), *others)
+        assert all(a is b for a, b in zip(back, others, strict=True))
+
+    def test_gradients_and_tracers_of_the_model_stay(self):
+        t = torch.ones(3, requires_grad=True)
+        xp, a, b = ab.unify(t, np.ones(3, "f4"))
+        xp.sum(a * b).backward()
+        assert t.grad.tolist() == [1, 1, 1]
+        x = jax.numpy.ones(3)
+
+        @jax.jit
+        def total(y):
+            xp, a, b = ab.unify(y, np.ones(3, "f4"))
+            return xp.sum(a + b)
+
+        assert total(x) == 6
+
+    @pytest.fixture
+    def far(self):
+        with far_library() as put:
+            yield put
+
+    def test_devices(self, far):
+        here, there = np.ones(3), far(np.full(3, 2.0))
+        with pytest.raises(ab.ConversionError, match="pass device='cpu'"):
+            ab.unify(here, there)
+        _, a, b = ab.unify(here, there, device="cpu")
+        assert a is here
+        assert b.tolist() == [2, 2, 2]
+        _, a, b = ab.unify(here, there, like=here)
+        assert b.tolist() == [2, 2, 2]
+        with pytest.raises(ab.ConversionError, match="no arrays on"):
+            ab.unify(here, device="ext_dev")
+
+    def test_several_devices_of_one_library(self, monkeypatch):
+        """Arrays of the model's library pass as they are, but not from another device."""
+        places = {}
+        monkeypatch.setattr(namespaces, "place_of", lambda x: places[id(x)])
+        accepts = namespaces.library_named("numpy").accepts
+        both = accepts._replace(devices=accepts.devices | {ab.DeviceType.CUDA})
+        monkeypatch.setattr(type(namespaces.library_named("numpy")), "accepts", both)
+        x, y = np.ones(3), np.ones(3)
+        places.update({id(x): ab.Device(1), id(y): ab.Device(2, 1)})
+        with pytest.raises(ab.ConversionError, match=r"cpu and cuda:1: pass device= or like="):
+            ab.unify(x, y)
+        places[id(y)] = ab.Device(1)
+        assert ab.unify(x, y)[2] is y
 
     def test_errors(self):
         with pytest.raises(TypeError, match="at least one array"):
             ab.unify(1, 2.0)
+        with pytest.raises(TypeError, match="like= holds no array"):
+            ab.unify(np.ones(3), like=[1])
+        with pytest.raises(TypeError, match="no array-API namespace"):
+            ab.unify(pyarrow.array([1.0]), np.ones(1))
         with pytest.raises(ab.ConversionError, match="detach"):
             ab.unify(np.ones(3), torch.ones(3, requires_grad=True))
         gpu = ab.from_pointer(0x1000, (3,), "float32", device="cuda")

@@ -1,0 +1,234 @@
+"""``adapt``: functions written for one library take any array, and give back the caller's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from types import FunctionType, ModuleType
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from .array.crossing import Crossing, Terms
+from .dlpack import Device
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Adapter(Protocol):
+    """What ``adapt("numpy")`` gives: a decorator that keeps the signature."""
+
+    @overload
+    def __call__(self, function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
+    @overload
+    def __call__(self, function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def adapt(
+    library: str | ModuleType = "numpy",
+    /,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    result: str | ModuleType = "caller",
+    alias_readonly: bool = False,
+) -> Adapter: ...
+@overload
+def adapt(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
+@overload
+def adapt(function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+@overload
+def adapt(function: Callable[P, R], /) -> Callable[P, R]: ...
+def adapt(
+    library: Any = "numpy",
+    /,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    result: str | ModuleType = "caller",
+    alias_readonly: bool = False,
+) -> Any:
+    """Let a function written for one library take any array, and give back the caller's kind.
+
+    Arrays are converted, by :func:`arraybridge.convert` and so as views wherever that is safe, in
+    positional and keyword arguments, bare or in nested lists, tuples, dicts and dataclasses; every
+    array in the result is converted back. All else passes as it is: scalars, NumPy's too, None,
+    text, buffers, dtypes, objects of other classes.
+
+    Parameters
+    ----------
+    library : str or module, default "numpy"
+        The library that the function is written for; ``@adapt`` without a call means NumPy.
+    device : Device, (int, int) or str, optional
+        Where the function wants its arguments. Permits copies across devices: of the arguments to
+        this device, and of the results back to the caller's. Without it an array that the library
+        cannot address is an error.
+    copy : bool, optional
+        None: views where they are safe, so that what the function writes into a view is seen by the
+        caller. False: views or an error, of arguments and results. True: every argument is a fresh
+        copy, which the function may write to without the caller's seeing it.
+    result : {"caller", "function"} or library, default "caller"
+        ``"caller"``: arrays in the result become the kind of the first array among the arguments,
+        positional ones before keywords, outer ones in order: its library, an
+        :class:`arraybridge.Array` if it was one, and on its device if ``device`` was given.
+        ``"function"``: they stay as the function gave them. A library: they become its arrays,
+        where they are.
+    alias_readonly : bool, default False
+        Give the function views even of read-only memory that its library cannot mark so.
+
+    Returns
+    -------
+    callable
+        A decorator, or the decorated function. Coroutine functions, generator functions and
+        asynchronous generator functions stay such: what they yield and return is converted like a
+        result, what is sent to them like an argument.
+
+    Raises
+    ------
+    ConversionError
+        When the function is called and an array cannot be converted; a note says in which call.
+    TypeError
+        If what is decorated cannot be called: put ``adapt`` below ``property`` and its like.
+
+    Notes
+    -----
+    An array that is among the arguments twice is converted once. A result that is an argument, as
+    the function saw it and on the argument's own memory, comes back as the very argument. Arrays of
+    the function's own library are handed on untouched, so that gradients and tracers pass.
+
+    A caller's array without a library of its own (a capsule, an object that only speaks DLPack)
+    counts with the library that serves its device: NumPy on the CPU. If no argument is an array,
+    results stay as they are.
+
+    Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first
+    argument of a function in a class's body is taken for ``self``, and passes as it is, if it is an
+    instance of that class; above ``staticmethod`` it is an argument like others.
+    """
+    if not isinstance(library, str | ModuleType):
+        return _adapted(library)
+    if copy not in (None, True, False):
+        raise ValueError(f"copy is {copy!r}; expected None, True or False")
+    place = None if device is None else Device.parse(device)
+    return partial(
+        _adapted,
+        library=library,
+        device=place,
+        copy=copy,
+        result=result,
+        alias_readonly=alias_readonly,
+    )
+
+
+def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
+    if isinstance(function, staticmethod | classmethod):
+        static = isinstance(function, staticmethod)
+        return type(function)(_adapted(function.__func__, static=static, **terms))
+    if not callable(function):
+        raise TypeError(
+            f"adapt() takes a function or another callable, got a {type(function).__name__}; "
+            "of several decorators, adapt is the first to be applied: write it lowest"
+        )
+    own = None if static else _class_of(function)
+    wrap = next(wrap for is_kind, wrap in _WAYS if is_kind(function))
+    wrapper = wrap(function, Terms(function, own=own, **terms))
+    plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
+    update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
+    if not hasattr(function, "__name__"):
+        inner = function.func if isinstance(function, partial) else type(function)
+        wrapper.__name__ = wrapper.__qualname__ = getattr(inner, "__name__", "adapted")
+    return wrapper
+
+
+def _class_of(function: Any) -> tuple[str, str] | None:
+    """(module, name) of the class in whose body a function is written, or None."""
+    if not isinstance(function, FunctionType):
+        return None
+    room = function.__qualname__.rpartition(".")[0]
+    return (function.__module__, room) if room and not room.endswith("<locals>") else None
+
+
+def _function(function, terms):
+    def adapted(*args, **kwargs):
+        crossing = Crossing(terms)
+        args, kwargs = crossing.enter(args, kwargs)
+        return crossing.leave(function(*args, **kwargs))
+
+    return adapted
+
+
+def _coroutine_function(function, terms):
+    async def adapted(*args, **kwargs):
+        crossing = Crossing(terms)
+        args, kwargs = crossing.enter(args, kwargs)
+        return crossing.leave(await function(*args, **kwargs))
+
+    return adapted
+
+
+def _generator_function(function, terms):
+    def adapted(*args, **kwargs):
+        crossing = Crossing(terms)
+        args, kwargs = crossing.enter(args, kwargs)
+        generator = function(*args, **kwargs)
+        resume, value = generator.send, None
+        try:
+            while True:  # what `yield from` does (PEP 380), with conversions
+                try:
+                    item = resume(value)
+                except StopIteration as stop:
+                    return crossing.leave(stop.value)
+                try:
+                    value = yield crossing.leave(item)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume, value = generator.throw, error
+                else:
+                    resume, value = generator.send, crossing.send(value)
+        finally:
+            generator.close()
+
+    return adapted
+
+
+def _async_generator_function(function, terms):
+    async def adapted(*args, **kwargs):
+        crossing = Crossing(terms)
+        args, kwargs = crossing.enter(args, kwargs)
+        generator = function(*args, **kwargs)
+        resume, value = generator.asend, None
+        try:
+            while True:
+                try:
+                    item = await resume(value)
+                except StopAsyncIteration:
+                    return
+                try:
+                    value = yield crossing.leave(item)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume, value = generator.athrow, error
+                else:
+                    resume, value = generator.asend, crossing.send(value)
+        finally:
+            await generator.aclose()
+
+    return adapted
+
+
+def _like(is_kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """``is_kind`` of a function, or of what is called when an object is."""
+    return lambda f: is_kind(f) or (not isinstance(f, type) and is_kind(type(f).__call__))
+
+
+_WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]], ...] = (
+    (_like(iscoroutinefunction), _coroutine_function),
+    (_like(isgeneratorfunction), _generator_function),
+    (_like(isasyncgenfunction), _async_generator_function),
+    (callable, _function),
+)

@@ -1,0 +1,158 @@
+"""Calls of an adapted function: arrays on their way in, and on their way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..containers import items, mapped
+from ..dispatch.library import library_named
+from ..dlpack import Device, is_capsule
+from ..exchange import convert, inspect
+from .kinds import KINDS, Kind, is_array, kind_of, place_of, unwrapped
+
+
+class Terms:
+    """What was agreed when a function was adapted; see :func:`arraybridge.adapt`."""
+
+    __slots__ = (
+        "asks",
+        "copy",
+        "function",
+        "home",
+        "library",
+        "options",
+        "own",
+        "result",
+        "sends",
+    )
+
+    def __init__(
+        self,
+        function: Any,
+        library: Any = "numpy",
+        device: Device | None = None,
+        copy: bool | None = None,
+        result: Any = "caller",
+        alias_readonly: bool = False,
+        own: tuple[str, str] | None = None,
+    ) -> None:
+        self.function = getattr(function, "__qualname__", None) or repr(function)
+        self.library = library
+        self.result = result
+        self.copy = copy
+        self.sends = device is not None  # whether results may be sent to another device
+        self.asks = self.sends or copy is True  # for more than its own library's arrays
+        self.options: dict[str, Any] = {} if device is None else {"device": device}
+        if copy is not None:
+            self.options["copy"] = copy
+        if alias_readonly:
+            self.options["alias_readonly"] = True
+        self.own = own  # (module, name) of the class that the function belongs to
+        self.home: Kind | None = None
+
+    def find_home(self) -> Kind:
+        """The kind of the function's own arrays: asked at its first call, as it may load them."""
+        self.home = Kind(library_named(self.library).name, False)
+        return self.home
+
+    def is_own(self, x: Any) -> bool:
+        """Whether ``x`` is what the function, a method, is called on."""
+        return any((cls.__module__, cls.__qualname__) == self.own for cls in type(x).__mro__)
+
+
+class Crossing:
+    """The arrays of one call, as the caller gave them and as the function sees them."""
+
+    __slots__ = ("arguments", "goal", "pairs", "place", "terms")
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.goal: Kind | None = None  # what the arrays of the result become, if anything
+        self.place: Device | None = None  # where they go, if anywhere else
+        self.pairs: list[tuple[Any, Any]] = []  # (given, seen)
+        self.arguments = 0  # how many of the pairs are the call's own
+
+    def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments as the function is to see them."""
+        method = self.terms.own is not None and args and self.terms.is_own(args[0])
+        seen = items(self._in, args[1:] if method else args, is_array)
+        if method:
+            seen.insert(0, args[0])
+        if kwargs:
+            kwargs = mapped(self._in, kwargs, is_array)
+        self.arguments = len(self.pairs)
+        return seen, kwargs
+
+    def send(self, value: Any) -> Any:
+        """What is sent to a generator, as it is to see it; what was sent before is forgotten."""
+        del self.pairs[self.arguments :]
+        return mapped(self._in, value, is_array)
+
+    def leave(self, result: Any) -> Any:
+        """What is returned or yielded, as the caller is to see it."""
+        return mapped(self._out, result, is_array)
+
+    # What follows is on the path of every call: quick ways are spelled out.
+
+    def _in(self, x: Any) -> Any:
+        kind = KINDS[type(x)]
+        if kind is None and not is_array(x):
+            return x
+        for given, seen in self.pairs:
+            if given is x:
+                return seen
+        terms = self.terms
+        if not self.pairs:
+            self._aim(x)
+        native = unwrapped(x) if kind is None or kind.face else x
+        try:
+            home = terms.home or terms.find_home()
+            if not terms.asks and home == (kind if native is x else KINDS[type(native)]):
+                seen = native  # as it is, gradients and tracers too
+            else:
+                seen = convert(native, terms.library, **terms.options)
+        except BufferError as error:
+            error.add_note(f"That was an argument of {terms.function}, adapted by arraybridge.")
+            raise
+        self.pairs.append((x, seen))
+        return seen
+
+    def _aim(self, first: Any) -> None:
+        """Decide, by the first array, what becomes of the result's."""
+        terms = self.terms
+        if terms.result == "caller":
+            self.goal = KINDS[type(first)] or kind_of(first)
+            if terms.sends:
+                self.place = place_of(first)
+        elif terms.result != "function":
+            self.goal = Kind(library_named(terms.result).name, False)
+
+    def _out(self, x: Any) -> Any:
+        kind, goal, terms = KINDS[type(x)], self.goal, self.terms
+        if goal is None or (kind is None and not is_array(x)):
+            return x
+        if terms.result == "caller":
+            for given, seen in self.pairs:
+                if seen is x and _same_memory(given, seen):
+                    return given
+        try:
+            if terms.options or goal.face:
+                copy = False if terms.copy is False else None
+                return goal.brought(x, device=self.place, copy=copy)
+            return x if kind == goal else convert(x, goal.library)
+        except BufferError as error:
+            error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
+            raise
+
+
+def _same_memory(given: Any, seen: Any) -> bool:
+    """Whether what the function saw is the caller's array: not a copy, nor a capsule now empty."""
+    native = unwrapped(given)
+    if native is seen:
+        return True
+    if is_capsule(given):
+        return False
+    a, b = inspect(native), inspect(seen)
+    return (a.pointer, a.shape, a.strides) == (b.pointer, b.shape, b.strides) and (
+        a.device == b.device or (a.device.host and b.device.host)
+    )

@@ -1,0 +1,123 @@
+"""Kinds of arrays: of which library, and whether native or an ``Array``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from ..containers import ByType, leaves
+from ..dispatch.library import library_of_type, on_registration
+from ..dispatch.records import ConversionError
+from ..dlpack import Device, is_capsule
+from ..exchange import convert, inspect
+from .adoption import adopter
+from .carrier import Array
+from .ingest import from_dlpack
+from .native import NativeArray, array_class
+
+_NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic)
+_DOORS = ("__arraybridge__", "__dlpack__", "__array_interface__", "__cuda_array_interface__")
+
+
+class Kind(NamedTuple):
+    """A kind of arrays.
+
+    Attributes
+    ----------
+    library : str
+    face : bool
+        Whether they are :class:`Array` of the library, rather than its native arrays.
+    """
+
+    library: str
+    face: bool
+
+    def brought(self, x: Any, *, device: Device | None = None, copy: bool | None = None) -> Any:
+        """``x`` as an array of this kind; itself where it is one and the policies allow.
+
+        Raises
+        ------
+        ConversionError
+            As of :func:`arraybridge.convert`.
+        """
+        native = unwrapped(x)
+        own = KINDS[type(native)] == (self.library, False)
+        if own and device is None and copy is not True:
+            found = native  # as it is, whatever it is: a tracer has no memory to look at
+        else:
+            found = convert(native, self.library, device=device, copy=copy)
+        if not self.face:
+            return found
+        if found is native and isinstance(x, Array) and x.library == self.library:
+            return x
+        cls = array_class(self.library)
+        return from_dlpack(found) if cls is None else cls._of(found)
+
+
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is what adapt and unify take for an array.
+
+    An array of a library, an Array, a DLPack capsule, or what speaks DLPack or an array interface.
+    Not NumPy's scalars; nor mere buffers, of which nobody can say whether they are meant as arrays.
+    """
+    known = _ARRAYS[type(x)]
+    if known is not None:
+        return known
+    return is_capsule(x) or any(hasattr(x, door) for door in _DOORS)
+
+
+def _are_arrays(cls: type) -> bool | None:
+    """Whether the instances of a class are arrays; None where each must be asked."""
+    if issubclass(cls, _NEVER):
+        return False
+    return True if issubclass(cls, Array) or library_of_type(cls) is not None else None
+
+
+def _kind_of_type(cls: Any) -> Kind | None:
+    """The kind of all instances of a class, or None."""
+    if issubclass(cls, NativeArray):
+        return Kind(cls._home.name, True)
+    library = None if issubclass(cls, _NEVER) else library_of_type(cls)
+    return None if library is None else Kind(library.name, False)
+
+
+_ARRAYS: ByType[bool | None] = ByType(_are_arrays)
+KINDS: ByType[Kind | None] = ByType(_kind_of_type)
+on_registration(_ARRAYS.clear)
+on_registration(KINDS.clear)
+
+
+def unwrapped(x: Any) -> Any:
+    """What an Array stands on; anything else as it is."""
+    return x.__arraybridge__()[0] if isinstance(x, Array) else x
+
+
+def kind_of(x: Any) -> Kind:
+    """The kind of an array; what has no library counts with the one that serves its device.
+
+    Raises
+    ------
+    ImportError, BufferError
+        If none does; see :func:`arraybridge.array.adoption.adopter`.
+    """
+    known = KINDS[type(x)]
+    if known is not None:
+        return known
+    face = isinstance(x, Array)
+    if face and x.library != "dlpack":
+        return Kind(x.library, True)
+    return Kind(adopter(inspect(x).device), face)
+
+
+def place_of(x: Any) -> Device | None:
+    """The device of an array; None where DLPack has no word for it, or there is no memory."""
+    try:
+        return inspect(x).device
+    except (ConversionError, RuntimeError, NotImplementedError):
+        return None
+
+
+def arrays_in(tree: Any) -> list[Any]:
+    """The arrays in nested containers, in order."""
+    return [x for x in leaves(tree, is_array) if is_array(x)]

@@ -1,0 +1,67 @@
+"""A library with a device of its own, and objects that only speak DLPack."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import arraybridge as ab
+from arraybridge.dispatch import library as registry
+from arraybridge.dispatch.library import registration_changed
+
+THERE = ab.Device(ab.DeviceType.EXT_DEV, 1)
+
+
+class Speaker:
+    """Speaks DLPack, is of no library, and cannot be computed with."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Far:
+    """An array on the other device; its elements are fetched by the library alone."""
+
+    def __init__(self, elements):
+        self._elements = elements
+
+
+class FarLibrary(ab.Library):
+    name = "far"
+    accepts = ab.Accepts(
+        library="far",
+        tested="0",
+        dtypes=frozenset({"float64", "int64"}),
+        devices=frozenset({THERE.type}),
+    )
+
+    def owns(self, array_type):
+        return array_type is Far
+
+    def describe(self, x):
+        return ab.inspect(x._elements)._replace(library="far", device=THERE)
+
+    def to_host(self, x):
+        return x._elements.copy()
+
+    def to_device(self, x, device):
+        assert device == THERE
+        return x if isinstance(x, Far) else Far(x.copy())
+
+
+@contextlib.contextmanager
+def far_library() -> Iterator[Callable[[np.ndarray], Far]]:
+    """Register the library; gives what puts a NumPy array on its device."""
+    ab.register_library(FarLibrary())
+    yield Far
+    del registry._by_name["far"]
+    registry._by_type.clear()
+    registration_changed()
