@@ -5,13 +5,13 @@
 ===========  =================================================  ====================
 way          taken for                                          loads
 ===========  =================================================  ====================
-``memmove``  one run of bytes on both sides                     nothing
+``memmove``  one run of bytes on both sides                     llvmlite, if large
 ``numpy``    at most `SMALL` items, or no kernel to be had      NumPy
 ``strided``  everything else                                    Numba, unless on disk
 ===========  =================================================  ====================
 
-``strided`` and ``memmove`` run without the GIL, ``strided`` on threads of its own where the result
-is large (`pool`). None leaves behind what a forked child could trip over.
+``strided`` and ``memmove`` (`flat`) run without the GIL, and on threads of their own where the
+result is large (`pool`). None leaves behind what a forked child could trip over.
 """
 
 from __future__ import annotations
@@ -35,12 +35,7 @@ def way(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> str:
-    """Name the way that `copy` takes for this layout now.
-
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize
-        As for `copy`.
+    """Name the way that `copy` takes now, for a layout as it is given to `copy`.
 
     Returns
     -------

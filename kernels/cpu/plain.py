@@ -34,13 +34,7 @@ def copy(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> None:
-    """Copy one strided block to another with ``numpy.copyto``.
-
-    Parameters
-    ----------
-    dst, src, shape, dst_strides, src_strides, itemsize
-        As for ``arraybridge.kernels.cpu.copy``; at most `MAX_NDIM` axes.
-    """
+    """As ``arraybridge.kernels.cpu.copy``, with ``numpy.copyto``; at most `MAX_NDIM` axes."""
     if 0 in shape:
         return  # NumPy 2.1 takes an interface with a null pointer for no interface
     np.copyto(

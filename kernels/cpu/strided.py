@@ -39,12 +39,7 @@ def copy(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> None:
-    """Copy one strided block to another with the compiled kernels.
-
-    Parameters
-    ----------
-    dst, src, shape, dst_strides, src_strides, itemsize
-        As for ``arraybridge.kernels.cpu.copy``. Where there is nothing to copy, nothing happens.
+    """As ``arraybridge.kernels.cpu.copy``, with the compiled kernels alone.
 
     Raises
     ------
