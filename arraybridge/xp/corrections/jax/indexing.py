@@ -77,10 +77,10 @@ def _of_dtype(dtype, value):
     """A value to be written, as an array of the dtype that it is written to."""
     if not isinstance(value, _SCALARS) and not hasattr(value, "dtype"):
         value = jnp.asarray(value)
-    own = getattr(value, "dtype", None)
-    if own == dtype:
+    scalar = not hasattr(value, "dtype")
+    own = None if scalar else value.dtype
+    if not scalar and own == dtype:  # a dtype equals None, if it is float64
         return value
-    scalar = own is None
     kind = _kind_of_scalar(value) if scalar else _kind(own)
     if kind > _kind(dtype):
         raise TypeError(

@@ -1,0 +1,536 @@
+"""Arrays of JAX: under its transformations, written by rebinding, with x64 on and off."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arraybridge as ab
+import arraybridge.xp.jax as xp
+from arraybridge.xp.corrections.special_cases import CASES
+
+native = xp.native
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["x64", "x32"])
+def x64(request):
+    with jax.enable_x64(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def x():
+    return xp.arange(6.0)
+
+
+@pytest.fixture
+def m(x):
+    return xp.reshape(x, (2, 3))
+
+
+def same(found, expected):
+    assert type(found) is type(xp.zeros(1))
+    expected = np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
+def test_import_starts_no_backend():
+    """Whoever imports the namespace may still choose a platform, or join a cluster."""
+    code = (
+        "import arraybridge.xp.jax\n"
+        "from jax._src import xla_bridge\n"
+        "assert not xla_bridge._backends"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class TestTransformations:
+    def test_jit(self, x):
+        def f(a, b):
+            return {"sum": a + b["b"], "parts": xp.unstack(xp.reshape(a, (2, 3)))}
+
+        found = jax.jit(f)(x, {"b": 2 * x})
+        same(found["sum"], 3 * np.arange(6))
+        same(found["parts"][1], [3, 4, 5])
+
+    def test_static_facts_are_known_inside(self, m):
+        seen = []
+
+        def f(a):
+            seen.append((a.shape, a.dtype, a.ndim, a.size, len(a), a.T.shape, a.mT.shape))
+            return a
+
+        jax.jit(f)(m)
+        assert seen == [((2, 3), m.dtype, 2, 6, 2, (3, 2), (3, 2))]
+
+    def test_no_device_inside(self, m):
+        def f(a):
+            assert a.device is None
+            assert "traced" in repr(a)
+            made = xp.zeros(a.shape, dtype=a.dtype, device=a.device)
+            there = a.to_device("cpu") + a.to_device(m.device) + a.to_device(a.device)
+            return there + made + xp.asarray(1, dtype=a.dtype, device=m.device)
+
+        same(jax.jit(f)(m), 3 * np.arange(6).reshape(2, 3) + 1)
+
+    def test_no_memory_inside(self, x):
+        for look in (
+            lambda a: a.__dlpack__(),
+            lambda a: a.__dlpack_device__(),
+            lambda a: np.asarray(a),
+            lambda a: a.to("numpy"),
+        ):
+            with pytest.raises(ab.ConversionError, match="tracer"):
+                jax.jit(look)(x)
+
+    def test_no_values_inside(self, x):
+        with pytest.raises(jax.errors.TracerBoolConversionError):
+            jax.jit(lambda a: bool(a[0]))(x)
+
+    @pytest.mark.parametrize("op", ["__add__", "__floordiv__", "__mod__", "__pow__", "__lt__"])
+    def test_operators(self, x, op):
+        f = lambda a, b: getattr(a, op)(b)  # noqa: E731
+        same(jax.jit(f)(x, x + 2), f(x, x + 2))
+        same(jax.vmap(f, (0, None))(x, xp.asarray(2.5)), f(x, 2.5))
+
+    def test_info_inside(self, x):
+        def f(a):
+            info = xp.__array_namespace_info__()
+            assert info.default_device() == x.device
+            assert x.device in info.devices()
+            assert info.dtypes(kind="bool") == {"bool": np.dtype(bool)}
+            return a
+
+        jax.jit(f)(x)
+
+    def test_grad_of_a_native_scalar(self, x):
+        """JAX wants its own scalar for what is differentiated; see the module."""
+        f = lambda a: xp.sum(xp.sin(a) ** 2)  # noqa: E731
+        same(jax.grad(lambda a: f(a).native)(x), np.sin(2 * np.arange(6)))
+        with pytest.raises(TypeError, match="scalar-output"):
+            jax.grad(f)(x)
+
+    def test_value_and_grad_with_aux(self, x):
+        f = lambda a: (xp.sum(a * a).native, 2 * a)  # noqa: E731
+        (value, aux), gradient = jax.jit(jax.value_and_grad(f, has_aux=True))(x)
+        assert value == 55
+        same(aux, 2 * np.arange(6))
+        same(gradient, 2 * np.arange(6))
+
+    def test_products_with_jacobians(self, x):
+        f = lambda a: a * a  # noqa: E731
+        same(jax.jvp(f, (x,), (xp.ones_like(x),))[1], 2 * np.arange(6))
+        same(jax.vjp(f, x)[1](xp.ones_like(x))[0], 2 * np.arange(6))
+        same(jax.linearize(f, x)[1](xp.ones_like(x)), 2 * np.arange(6))
+
+    def test_jacobians_are_plain_arrays(self, x):
+        f = lambda a: a * a  # noqa: E731
+        for jacobian in (jax.jacfwd, jax.jacrev):
+            same(jacobian(f)(x), np.diag(2.0 * np.arange(6)))
+        same(jax.hessian(lambda a: xp.sum(a**3).native)(x), np.diag(6.0 * np.arange(6)))
+
+    def test_vmap(self, m):
+        same(jax.vmap(lambda a: a * xp.sum(a))(m), [[0, 3, 6], [36, 48, 60]])
+        same(jax.vmap(lambda a: a, in_axes=1, out_axes=0)(m), np.arange(6).reshape(2, 3).T)
+
+    def test_loops(self, x, m):
+        total, rows = jax.lax.scan(lambda c, row: (c + xp.sum(row), c + row), xp.asarray(0.0), m)
+        same(total, 15)
+        same(rows, [[0, 1, 2], [6, 7, 8]])
+        same(jax.lax.while_loop(lambda c: (c < 100).native, lambda c: 2 * c, xp.asarray(3)), 192)
+        same(jax.lax.fori_loop(0, 3, lambda i, a: a + xp.asarray(i), xp.asarray(0)), 3)
+        same(jax.lax.cond(x[1].native > 0, lambda a: a, lambda a: -a, x), np.arange(6))
+
+    def test_checkpoint(self, x):
+        f = jax.checkpoint(lambda a: xp.sum(xp.exp(a)))
+        same(jax.grad(lambda a: f(a).native)(x), np.exp(np.arange(6)))
+
+
+class TestPytree:
+    @pytest.mark.parametrize("leaf", [None, object(), "leaf", 1, 1.0])
+    def test_holds_any_leaf(self, x, leaf):
+        structure = jax.tree.structure(x)
+        held = jax.tree.unflatten(structure, [leaf])
+        assert held.native is leaf
+        assert held.device is None
+        assert repr(held)
+
+    def test_leaves(self, x):
+        assert jax.tree.leaves({"a": x})[0] is x.native
+        ((path, leaf),) = jax.tree_util.tree_leaves_with_path([x])
+        assert leaf is x.native
+        assert jax.tree_util.keystr(path) == "[0].native"
+
+    def test_shapes_alone(self, m):
+        shapes = jax.eval_shape(xp.exp, m)
+        assert (shapes.shape, shapes.ndim, shapes.dtype) == ((2, 3), 2, m.dtype)
+        assert "ShapeDtypeStruct" in repr(shapes)
+
+    def test_to_the_host_and_back(self, x):
+        held = jax.device_get(x)
+        assert type(held.native) is np.ndarray
+        same(jax.device_put(held), np.arange(6))
+        same(held + x, 2 * np.arange(6))
+
+
+class TestWriting:
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            (0, 9.0),
+            (-1, 9),
+            (np.int64(1), True),
+            (slice(None, None, -2), 9.0),
+            ((..., 2), 9.0),
+            ((None, slice(1, 3)), 9.0),
+            (True, 9.0),
+            ((), 9.0),
+            (slice(0, 2), [7.0, 8]),
+        ],
+        ids=str,
+    )
+    def test_as_numpy(self, x, key, value):
+        expected = np.arange(6.0)
+        expected[key] = value
+        x[key] = value
+        same(x, expected)
+
+    def test_by_arrays(self, x, m):
+        x[xp.asarray([0, -1])] = xp.asarray([7, 8])
+        same(x, [7, 1, 2, 3, 4, 8])
+        m[0, xp.asarray([0, 1])] = 9.0
+        same(m, [[9, 9, 2], [3, 4, 5]])
+
+    def test_by_masks_also_under_jit(self, m):
+        def rows(a, mask, row):
+            a[mask] = row
+            return a
+
+        mask, row = xp.asarray([False, True]), xp.asarray([7.0, 8.0, 9.0])
+        for run in (rows, jax.jit(rows)):
+            same(run(xp.asarray(m, copy=True), mask, row), [[0, 1, 2], [7, 8, 9]])
+
+        def scalar(a):
+            a[a > 2] = -1
+            return a
+
+        for run in (scalar, jax.jit(scalar)):
+            same(run(xp.asarray(m, copy=True)), [[0, 1, 2], [-1, -1, -1]])
+        m[m > 2] = xp.asarray([7.0, 8.0, 9.0])  # as many as are chosen: known values only
+        same(m, [[0, 1, 2], [7, 8, 9]])
+
+    @pytest.mark.parametrize("key", [6, -7, np.int32(6)])
+    def test_out_of_bounds(self, x, key):
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[key]
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[key] = 1.0
+        same(x, np.arange(6))
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            (0, 3),
+            (..., 3),
+            (..., 2, slice(None)),
+            (None, 2, 0),
+            (slice(None), -4),
+            (np.asarray([True, False]), 3),
+            (np.asarray([0]), ..., 3),
+        ],
+        ids=str,
+    )
+    def test_out_of_bounds_of_some_axis(self, m, key):
+        for action in (lambda a: a[key], lambda a: a.__setitem__(key, 0)):
+            with pytest.raises(IndexError, match="out of bounds"):
+                action(m)
+            with pytest.raises(IndexError, match="out of bounds"):
+                jax.jit(action)(m)
+
+    def test_too_many_indices(self, m):
+        for action in (lambda a: a[0, 0, 0], lambda a: a.__setitem__((0, 0, 0), 0)):
+            with pytest.raises(IndexError):
+                action(m)
+        with pytest.raises(IndexError):
+            m[xp.asarray([True, False, True])] = 0.0
+
+    def test_shape_and_dtype_stay(self, x):
+        before = (x.shape, x.dtype)
+        x[0] = 7
+        x += 1
+        x *= xp.asarray(2, dtype=xp.int32)
+        assert (x.shape, x.dtype) == before
+        with pytest.raises(ValueError, match="broadcast"):
+            x += xp.zeros((2, 6))
+        with pytest.raises(ValueError):  # noqa: PT011 (JAX's words)
+            x[0] = xp.zeros(3)
+        with pytest.raises(TypeError, match="complex"):
+            x += 1j
+        with pytest.raises(TypeError, match="astype"):
+            x[0] = 1j
+
+    def test_values_of_other_kinds(self):
+        n = xp.asarray([1, 2], dtype=xp.int8)
+        for value in (1.5, xp.asarray(1.5), [1.5, 2.5]):
+            with pytest.raises(TypeError, match="astype"):
+                n[...] = value
+        with pytest.raises(OverflowError):
+            n[0] = 300
+        n[0] = xp.asarray(3, dtype=xp.int32)
+        n[1] = True
+        assert n.dtype == xp.int8
+        same(n, np.asarray([3, 1], np.int8))
+        mask = xp.asarray([True, False])
+        mask[1] = True
+        same(mask, [True, True])
+        with pytest.raises(TypeError, match="astype"):
+            mask[0] = 1
+
+    def test_no_other_array_changes(self, x):
+        others = [
+            ab.from_dlpack(x.native),
+            xp.reshape(x, (6,)),
+            x[...],
+            +x,
+            copy.copy(x),
+            xp.asarray(x, copy=True),
+        ]
+        before = x.native
+        x[0] = 9.0
+        x += 1
+        for other in others:
+            same(other, np.arange(6))
+        same(ab.from_dlpack(before), np.arange(6))
+
+    def test_an_argument_of_a_traced_function_stays(self, x):
+        def f(a):
+            a[0] = 7.0
+            a += 1
+            return a
+
+        same(jax.jit(f)(x), [8, 2, 3, 4, 5, 6])
+        same(x, np.arange(6))
+
+    def test_is_differentiable(self, x):
+        def f(a):
+            a[0] = 7.0
+            a[1:3] = a[1:3] ** 2
+            a[a > 4] = 0.0
+            return xp.sum(a)
+
+        same(jax.grad(lambda a: f(a).native)(x), [0, 2, 4, 1, 1, 0])
+
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        "dtype", ["bool", "int8", "uint16", "float32", "bfloat16", "complex64"]
+    )
+    def test_pickled(self, dtype):
+        x = ab.from_dlpack(jnp.ones((2, 3)).astype(dtype))
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            found = pickle.loads(pickle.dumps(x, protocol))
+            assert type(found) is type(x)
+            assert found.dtype == x.dtype
+            assert bool(xp.all(found == x))
+
+    def test_copied_under_jit(self, x):
+        same(jax.jit(lambda a: copy.copy(a) + copy.deepcopy(a))(x), 2 * np.arange(6))
+
+    def test_dlpack(self, x):
+        assert x.__dlpack_device__() == (1, 0)
+        np.testing.assert_array_equal(np.from_dlpack(x), np.arange(6))
+        same(xp.from_dlpack(np.arange(6, dtype=np.float32)), np.arange(6))
+
+    def test_devices(self, x):
+        assert x.to_device(x.device) is x
+        assert x.to_device("cpu") is x
+        assert x.to_device(jax.devices("cpu")[0]) is x
+        same(x.to_device(jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])), np.arange(6))
+        with pytest.raises(BufferError):
+            x.to_device("cuda:7")
+        with pytest.raises(ValueError, match="stream"):
+            x.to_device("cpu", stream=1)
+
+
+class TestDtypes:
+    def test_no_weak_types(self, x64):
+        """An array of a Python scalar has the dtype that it says, when dtypes are promoted."""
+        half = ab.from_dlpack(jnp.ones(2, jnp.float16))
+        for scalar in (
+            xp.asarray(1.0),
+            xp.full((), 1.0),
+            xp.where(xp.asarray(True), 1.0, 2.0),
+            jax.jit(lambda: xp.asarray(1.0))(),
+        ):
+            assert not scalar.native.weak_type
+            assert (half + scalar).dtype == scalar.dtype == xp.result_type(half, scalar)
+        assert (half + 1.0).dtype == half.dtype
+
+    def test_x64(self, x64):
+        info = xp.__array_namespace_info__()
+        wide = {"int64", "uint64", "float64", "complex128"}
+        assert wide & set(info.dtypes()) == (wide if x64 else set())
+        defaults = info.default_dtypes()
+        assert xp.asarray([1.0]).dtype == defaults["real floating"] == xp.zeros(1).dtype
+        assert xp.asarray([1.0]).dtype == (np.float64 if x64 else np.float32)
+        assert xp.arange(3).dtype == defaults["integral"] == (np.int64 if x64 else np.int32)
+        assert xp.asarray([1j]).dtype == defaults["complex floating"]
+        indices = defaults["indexing"]
+        x = xp.asarray([3.0, 1.0])
+        assert xp.searchsorted(x, x).dtype == xp.argsort(x).dtype == indices
+        assert xp.nonzero(x)[0].dtype == xp.argmax(x).dtype == xp.unique_all(x).indices.dtype
+
+    @pytest.mark.parametrize("function", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
+    def test_accumulators(self, function, x64):
+        size = 64 if x64 else 32
+        for dtype, kind in (("int8", "int"), ("uint8", "uint"), ("int16", "int")):
+            found = getattr(xp, function)(xp.ones(2, dtype=getattr(xp, dtype))).dtype
+            assert found == f"{kind}{size}"
+
+    def test_narrowing_is_not_silent(self, x64):
+        """A dtype that there is not: JAX narrows what is made in it, and says so."""
+        if x64:
+            assert xp.zeros(1, dtype=xp.float64).dtype == np.float64
+            return
+        for make in (
+            lambda: xp.zeros(1, dtype=xp.float64),
+            lambda: xp.astype(xp.ones(1), xp.float64),
+            lambda: xp.asarray([1.0], dtype=xp.float64),
+        ):
+            with pytest.warns(UserWarning, match="truncated"):
+                assert make().dtype == np.float32
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            xp.from_dlpack(np.ones(1))
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            xp.asarray(ab.from_dlpack(np.ones(1)))
+        with pytest.raises(OverflowError):
+            xp.asarray(2**40)
+
+    def test_no_warning_in_ordinary_use(self, x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            xp.linalg.svd(xp.reshape(x, (2, 3)))
+            xp.fft.fft(xp.astype(x, xp.complex64))
+            xp.fft.fftfreq(4)
+            xp.cumulative_prod(xp.ones(2, dtype=xp.uint8))
+            xp.searchsorted(x, 2)
+            xp.var(x)
+            xp.floor_divide(x, 2)
+            x[0] = xp.asarray(1, dtype=xp.int8)
+
+
+def ordinary():
+    parts = [0.3, -0.7, 1.5, -2.5]
+    return jnp.asarray([complex(a, b) for a in parts for b in parts])
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+class TestComplexFunctions:
+    def test_ordinary_values_and_derivatives_are_jaxs(self, name):
+        own, mended, z = getattr(jnp, name), getattr(native, name), ordinary()
+        np.testing.assert_allclose(mended(z), own(z), rtol=1e-5)
+        for differentiate in (
+            lambda f: jax.grad(f, holomorphic=True),
+            lambda f: jax.grad(lambda z: jnp.real(f(z))),
+            lambda f: jax.jacfwd(lambda z: f(z) * 1.0, holomorphic=True),
+        ):
+            np.testing.assert_allclose(
+                jax.vmap(differentiate(mended))(z), jax.vmap(differentiate(own))(z), rtol=1e-4
+            )
+
+    def test_compiled_and_mapped(self, name):
+        parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
+        z = jnp.asarray(np.asarray([complex(a, b) for a in parts for b in parts], np.complex64))
+        function = getattr(native, name)
+        expected = function(z)
+        for run in (jax.jit(function), jax.vmap(function), jax.jit(jax.vmap(function))):
+            np.testing.assert_allclose(run(z), expected, rtol=1e-5)
+
+    def test_real_ones_are_jaxs_own(self, name):
+        x = jnp.asarray([0.5, 1.5], jnp.float32)
+        np.testing.assert_array_equal(getattr(native, name)(x), getattr(jnp, name)(x))
+        assert getattr(native, name)(0.5).weak_type
+
+
+class TestRealFunctions:
+    def test_derivatives_are_jaxs(self):
+        for name, a, b in (
+            ("remainder", 4.0, 2.0),
+            ("remainder", 5.0, -3.0),
+            ("floor_divide", 5.0, 2.0),
+        ):
+            own, mended = getattr(jnp, name), getattr(native, name)
+            for argnum in (0, 1):
+                assert jax.grad(mended, argnum)(a, b) == jax.grad(own, argnum)(a, b)
+                assert jax.jit(jax.grad(mended, argnum))(a, b) == jax.grad(own, argnum)(a, b)
+        assert jax.hessian(lambda x: native.remainder(x, 2.0) ** 2)(3.0) == 2.0
+
+    def test_promotion_is_jaxs(self):
+        for name in ("remainder", "floor_divide"):
+            own, mended = getattr(jnp, name), getattr(native, name)
+            for a, b in (
+                (jnp.ones(2, "float16"), 2.0),
+                (jnp.ones(2, "float32"), jnp.ones(2, "int32")),
+                (jnp.ones(2, "int8"), 2.5),
+                (7, 2),
+                (7.0, jnp.asarray(2)),
+                (np.ones(2, "float32"), jnp.ones((), "bfloat16")),
+            ):
+                assert mended(a, b).dtype == own(a, b).dtype
+                assert mended(a, b).weak_type == own(a, b).weak_type
+                np.testing.assert_array_equal(mended(a, b), own(a, b))
+
+    def test_objects_that_stand_for_arrays(self):
+        class Variable:
+            def __jax_array__(self):
+                return jnp.asarray([5.0, -5.0])
+
+            dtype = jnp.zeros(1).dtype
+
+        np.testing.assert_array_equal(native.remainder(Variable(), 3.0), [2, 1])
+        np.testing.assert_array_equal(native.sign(Variable()), [1, -1])
+
+    def test_lists_are_refused_as_ever(self):
+        for call in (
+            lambda: native.floor_divide([1.0], 2.0),
+            lambda: native.sign([1.0]),
+            lambda: native.exp([1j]),
+        ):
+            with pytest.raises(TypeError):
+                call()
+
+
+class TestNativeFace:
+    def test_axes(self):
+        x = jnp.zeros((1, 2, 3))
+        assert native.permute_dims(x, (-1, 0, -2)).shape == (3, 1, 2)
+        assert native.expand_dims(x, -4).shape == (1, 1, 2, 3)
+        assert native.expand_dims(x, (0, -1)).shape == (1, 1, 2, 3, 1)
+        for axis in (4, -5, (0, 5)):
+            with pytest.raises(IndexError):
+                native.expand_dims(x, axis)
+
+    def test_magnitude(self):
+        z = jax.lax.complex(
+            jnp.asarray([jnp.inf, jnp.nan, 3.0]), jnp.asarray([jnp.nan, -jnp.inf, 4.0])
+        )
+        np.testing.assert_array_equal(native.abs(z), [np.inf, np.inf, 5])
+        np.testing.assert_array_equal(abs(ab.from_dlpack(z)).native, [np.inf, np.inf, 5])
+        assert jax.grad(native.abs)(3.0 + 4.0j) == jax.grad(jnp.abs)(3.0 + 4.0j)
+
+    def test_namespace_of_tracers(self, x):
+        def f(a):
+            assert ab.namespace(a) is native
+            return ab.namespace(a).sum(a)
+
+        assert jax.jit(f)(x.native) == 15
+        assert jax.grad(f)(x.native).shape == (6,)
