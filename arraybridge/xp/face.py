@@ -113,6 +113,8 @@ class _Results:
 
     def _array(self, result: Any) -> Any:
         cls = self.cls
+        if result.__class__ is tuple:  # where(condition), which is not in the standard: nonzero
+            return self._arrays(result)
         return cls._of(cls._normal(result))
 
     def _arrays(self, results: Any) -> tuple[Any, ...]:
