@@ -96,7 +96,9 @@ def _of_native(x):
         ) from error
 
 
-def unify(*xs: Any, like: Any = None, device: object = None, copy: bool | None = None) -> Any:
+def unify(
+    *xs: Any, like: Any = None, device: object = None, copy: bool | None = None
+) -> tuple[Any, ...]:
     """``(xp, x1, x2, ...)``: every array in one library and on one device.
 
     Parameters
