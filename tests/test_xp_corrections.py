@@ -210,6 +210,34 @@ def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
         _ = info.no_such_limit
 
 
+def test_remainder_of_a_naive_library(xp: Any) -> None:
+    """From ``x1 - floor(x1 / x2) * x2``, as CuPy has it, to NumPy's, signs of zeros included."""
+    table = import_module("arraybridge.xp.corrections.numpy")
+
+    def naive(x1, x2):
+        return np.asarray(x1 - np.floor(x1 / x2) * x2)
+
+    function = special_cases.remainder(table.MEANS, naive, infinities=True)
+    x = np.asarray([0.0, -0.0, 1.5, -1.5, 4.0, -4.0, np.inf, -np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        for x1, x2 in ((x[:, None], x), (x, -2.0), (x, np.inf), (3.0, x), (-0.0, x)):
+            found, expected = function(x1, x2), np.remainder(x1, x2)
+            known = ~np.isnan(expected)
+            agree(found[known], expected[known])
+            assert np.isnan(found[~known]).all()
+    integers = np.asarray([7, -7])
+    agree(function(integers, 2), [1, 1])
+
+
+def test_floor_divide_of_a_naive_library(xp: Any) -> None:
+    """Zeros that lose their sign on the way get it back."""
+    table = import_module("arraybridge.xp.corrections.numpy")
+    unsigned = special_cases.floor_divide(
+        table.MEANS, lambda x1, x2: np.floor_divide(x1, x2) + 0.0, zeros=True
+    )
+    agree(unsigned(np.asarray([-0.0, 0.0, 0.0]), np.asarray([2.0, -2.0, 2.0])), [-0.0, -0.0, 0.0])
+
+
 @pytest.mark.parametrize("name", sorted(special_cases.CASES))
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_complex_functions_keep_their_symmetries(name: str, dtype: str) -> None:

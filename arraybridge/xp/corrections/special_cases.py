@@ -60,7 +60,7 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
     def floor_divide(x1, x2, /, **kwargs):
         if not (_may_be_floating(means, x1) or _may_be_floating(means, x2)):
             return plain(x1, x2, **kwargs)
-        special = _test(xp.isinf, x1) | _test(xp.isinf, x2)
+        special = _test(xp, "isinf", x1) | _test(xp, "isinf", x2)
         if zeros:
             special = special | (x1 == 0)
         if means.eager and not xp.any(special):
@@ -73,8 +73,12 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
     return floor_divide
 
 
-def remainder(means: Means, plain: Function | None = None) -> Function:
-    """``remainder`` whose zeros have the sign of the divisor."""
+def remainder(means: Means, plain: Function | None = None, *, infinities: bool = False) -> Function:
+    """``remainder`` whose zeros have the sign of the divisor.
+
+    With ``infinities`` also for a library that says NaN where the divisor is infinite: the dividend
+    if it has the divisor's sign, else the divisor.
+    """
     xp = means.xp
     plain = plain or xp.remainder
 
@@ -82,8 +86,17 @@ def remainder(means: Means, plain: Function | None = None) -> Function:
         result = plain(x1, x2, **kwargs)
         if not means.floating(result.dtype):
             return result
-        wrong = (result == 0) & (xp.signbit(result) != _test(xp.signbit, x2))
-        return xp.where(wrong, -result, result)
+        below = _test(xp, "signbit", x2)
+        right = result
+        if infinities:
+            one = xp.ones_like(result)
+            kept = (_test(xp, "signbit", x1) == below) | (x1 == 0)
+            endless = _test(xp, "isinf", x2) & _test(xp, "isfinite", x1)
+            right = xp.where(endless, xp.where(kept, x1 * one, x2 * one), right)
+        right = xp.where((right == 0) & (xp.signbit(right) != below), -right, right)
+        if not kwargs:
+            return right
+        return _replaced(xp, ~xp.isnan(right), right, result, **kwargs)
 
     return remainder
 
@@ -249,11 +262,18 @@ def _may_be_floating(means: Means, x: Any) -> bool:
     return dtype is None or means.floating(dtype)
 
 
-def _test(function: Function, x: Any) -> Any:
-    """``isinf`` or ``signbit`` of an array or a Python scalar."""
+def _test(xp: Any, name: str, x: Any) -> Any:
+    """``isinf``, ``isfinite`` or ``signbit`` of an array or a Python scalar."""
     if not isinstance(x, int | float):
-        return function(x)
-    return math.isinf(x) if function.__name__ == "isinf" else math.copysign(1, x) < 0
+        return getattr(xp, name)(x)
+    return _OF_SCALARS[name](x)
+
+
+_OF_SCALARS: dict[str, Callable[[float], bool]] = {
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
+    "signbit": lambda x: math.copysign(1, x) < 0,
+}
 
 
 def _replaced(
