@@ -54,6 +54,28 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return type(self)._of(jax.device_put(self._native, place))
 
 
+def _dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
+    """A DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
+
+    A consumer of legacy capsules, which cannot say read-only, gets a copy. One that insists on the
+    memory itself, ``copy=False``, gets from an Array what JAX's own arrays give it: that memory,
+    which it must not write.
+    """
+    legacy = max_version is None or max_version[0] < 1
+    if copy is False and legacy and not isinstance(self._native, jax.core.Tracer):
+        return self._native.__dlpack__(stream=stream, dl_device=dl_device, copy=False)
+    return NativeArray.__dlpack__(
+        self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    )
+
+
 def _repr(self: Any) -> str:
     native = self._native
     if isinstance(native, jax.core.Tracer):
@@ -72,6 +94,7 @@ MEMBERS = {
     "_probe": staticmethod(_probe),
     "device": property(_device),
     "to_device": _to_device,
+    "__dlpack__": _dlpack,
     "__repr__": _repr,
 }
 
