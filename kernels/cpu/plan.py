@@ -36,7 +36,7 @@ COLS = 128
 TILES = {1: (128, 192), 2: (256, 96), 4: (256, 48), 8: (384, 32), 16: (512, 64)}
 
 #: And for what moves items one by one: bytes of an item from which on, then as above.
-ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32))
+ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32), (512, 256, 1))
 
 
 @lru_cache(1024)
