@@ -173,6 +173,18 @@ def test_an_array_given_twice_is_seen_once():
     assert total == 2 * X.sum()
 
 
+def test_a_producer_is_asked_once():
+    asked = []
+
+    class Asked(Speaker):
+        def __dlpack__(self, **options):
+            asked.append(options)
+            return super().__dlpack__(**options)
+
+    assert ab.adapt(np.negative)(Asked(np.ones(2))).tolist() == [-1, -1]
+    assert len(asked) == 1
+
+
 class Point(typing.NamedTuple):
     x: object
     label: str
@@ -325,6 +337,14 @@ class TestPolicies:
         assert jax.jit(lambda a: total(a, np.ones(3, "f4")))(jax.numpy.ones(3)) == 6
         assert jax.grad(lambda a: total(a, 1.0))(jax.numpy.ones(3)).tolist() == [1, 1, 1]
 
+    def test_inside_torch_compile(self):
+        """Once it has run outside, when what it needs is loaded."""
+        function = ab.adapt("torch")(lambda x, y: [x * 2 + y])
+        x = torch.ones(3)
+        assert function(x, x)[0].tolist() == [3, 3, 3]
+        compiled = torch.compile(function, fullgraph=True, backend="eager")
+        assert compiled(x, 1.0)[0].tolist() == [3, 3, 3]
+
     def test_a_dtype_that_the_caller_lacks(self):
         before = jax.config.jax_enable_x64
         jax.config.update("jax_enable_x64", False)
@@ -354,11 +374,34 @@ class TestPolicies:
         assert type(ab.adapt("numpy", device="cpu", result="function")(np.exp)(there)) is np.ndarray
         assert type(ab.adapt("numpy", device="cpu", result="torch")(np.exp)(there)) is torch.Tensor
 
+    def test_memory_elsewhere_that_no_library_serves(self):
+        there = ab.from_pointer(0x1000, (3,), "float64", device="vulkan")
+        with pytest.raises(BufferError, match=r"no library .* computes on vulkan:0"):
+            ab.adapt("numpy", device="cpu")(np.exp)(there)
+
     def test_an_array_elsewhere(self, far):
         there = ab.from_dlpack(far(np.arange(3.0)))
         result = ab.adapt("numpy", device="cpu")(np.exp)(there)
         assert type(result) is type(there) is ab.Array
         assert (result.library, result.device) == ("far", THERE)
+
+
+@pytest.mark.heavy
+def test_on_a_real_device():
+    dpnp = pytest.importorskip("dpnp", exc_type=ImportError)
+    if not pytest.importorskip("dpctl").get_num_devices():
+        pytest.skip("no SYCL device")
+    x = dpnp.arange(6, dtype="f4").reshape(2, 3)
+    with pytest.raises(ab.ConversionError, match="pass device='cpu'"):
+        ab.adapt("numpy")(scipy.ndimage.sobel)(x)
+    for given in (x, ab.from_dlpack(x)):
+        result = ab.adapt("numpy", device="cpu")(scipy.ndimage.sobel)(given)
+        assert type(result) is type(given)
+        assert ab.inspect(result).device == ab.inspect(x).device
+        expected = scipy.ndimage.sobel(np.arange(6, dtype="f4").reshape(2, 3))
+        np.testing.assert_array_equal(values_far(result), expected)
+    xp, a, b = ab.unify(x, np.ones(3, "f4"), device=ab.inspect(x).device)
+    assert values_far(xp.sum(a * b)) == 15
 
 
 def values_far(x) -> np.ndarray:

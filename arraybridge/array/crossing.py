@@ -8,6 +8,7 @@ from ..containers import items, mapped
 from ..dispatch.library import library_named
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
+from ..libraries.protocol import adopt
 from .kinds import KINDS, Kind, is_array, kind_of, place_of, unwrapped
 
 
@@ -102,10 +103,10 @@ class Crossing:
             if given is x:
                 return seen
         terms = self.terms
-        if not self.pairs:
-            self._aim(x)
-        native = unwrapped(x) if kind is None or kind.face else x
         try:
+            native = x if kind is not None and not kind.face else adopt(x)[0]
+            if not self.pairs:
+                self._aim(x, native)
             home = terms.home or terms.find_home()
             if not terms.asks and home == (kind if native is x else KINDS[type(native)]):
                 seen = native  # as it is, gradients and tracers too
@@ -117,13 +118,13 @@ class Crossing:
         self.pairs.append((x, seen))
         return seen
 
-    def _aim(self, first: Any) -> None:
-        """Decide, by the first array, what becomes of the result's."""
+    def _aim(self, first: Any, native: Any) -> None:
+        """Decide, by the first array and what stands for it, what becomes of the result's."""
         terms = self.terms
         if terms.result == "caller":
-            self.goal = KINDS[type(first)] or kind_of(first)
+            self.goal = kind_of(first, native)
             if terms.sends:
-                self.place = place_of(first)
+                self.place = place_of(native)
         elif terms.result != "function":
             self.goal = Kind(library_named(terms.result).name, False)
 

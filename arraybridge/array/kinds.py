@@ -93,8 +93,14 @@ def unwrapped(x: Any) -> Any:
     return x.__arraybridge__()[0] if isinstance(x, Array) else x
 
 
-def kind_of(x: Any) -> Kind:
+def kind_of(x: Any, adopted: Any = None) -> Kind:
     """The kind of an array; what has no library counts with the one that serves its device.
+
+    Parameters
+    ----------
+    x : array
+    adopted : array or tensor, optional
+        What stands for ``x``, if it was adopted before: a producer is not asked twice.
 
     Raises
     ------
@@ -107,7 +113,9 @@ def kind_of(x: Any) -> Kind:
     face = isinstance(x, Array)
     if face and x.library != "dlpack":
         return Kind(x.library, True)
-    return Kind(adopter(inspect(x).device), face)
+    if adopted is not None:
+        x, known = adopted, KINDS[type(adopted)]
+    return known or Kind(adopter(inspect(x).device), face)
 
 
 def place_of(x: Any) -> Device | None:
