@@ -218,6 +218,7 @@ def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
     assert repr(info) == repr(np.finfo(np.float32))
     with pytest.raises(AttributeError):
         _ = info.no_such_limit
+    assert xp.finfo(np.longdouble).max == np.finfo(np.longdouble).max
 
 
 def test_remainder_of_a_naive_library(xp: Any) -> None:

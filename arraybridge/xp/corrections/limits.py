@@ -33,11 +33,13 @@ class Limits:
         return hash(self._own)
 
 
-def floats_in_finfo(plain: Callable[[Any], Any]) -> Callable[[Any], Limits]:
+def floats_in_finfo(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``finfo`` with Python floats, where the library's own has numbers of that very dtype."""
 
     def finfo(type, /):
         own = plain(type)
+        if own.bits > 64:  # longdouble: no dtype of the standard, and too large for a float
+            return own
         return Limits(own, **{name: float(getattr(own, name)) for name in _FLOATS})
 
     return finfo
