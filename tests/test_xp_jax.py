@@ -21,10 +21,14 @@ from arraybridge.xp.corrections.special_cases import CASES
 native = xp.native
 
 
-@pytest.fixture(autouse=True, params=[True, False], ids=["x64", "x32"])
+@pytest.fixture(autouse=True)
 def x64(request):
-    with jax.enable_x64(request.param):
-        yield request.param
+    on = getattr(request, "param", True)
+    with jax.enable_x64(on):
+        yield on
+
+
+on_and_off = pytest.mark.parametrize("x64", [True, False], ids=["x64", "x32"], indirect=True)
 
 
 @pytest.fixture
@@ -183,6 +187,7 @@ class TestPytree:
         same(held + x, 2 * np.arange(6))
 
 
+@on_and_off
 class TestWriting:
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -366,6 +371,7 @@ class TestCopies:
             x.to_device("cpu", stream=1)
 
 
+@on_and_off
 class TestDtypes:
     def test_no_weak_types(self, x64):
         """An array of a Python scalar has the dtype that it says, when dtypes are promoted."""

@@ -72,11 +72,6 @@ def set_in_place(native: Any, key: Any, value: Any) -> Any:
     return native
 
 
-def set_anew(native: Any, key: Any, value: Any) -> Any:
-    """A new array with other elements, for arrays that cannot be written (JAX)."""
-    return native.at[key].set(value)
-
-
 class Steps(NamedTuple):
     """An index with negative steps, for libraries that have only positive ones, in two parts.
 
