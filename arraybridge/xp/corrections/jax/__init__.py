@@ -102,9 +102,10 @@ def _magnitude(z, /):
     return jnp.where(infinite, jnp.asarray(jnp.inf, result.dtype), result)
 
 
-def searchsorted(*args, **kwargs):
+def searchsorted(a, v, side="left", sorter=None, **kwargs):
     """Find where to insert elements, as indices of the default dtype for indices."""
-    return jnp.searchsorted(*args, **kwargs).astype(_default_integer())
+    found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
+    return found.astype(_default_integer())
 
 
 def _default_integer():
