@@ -27,7 +27,7 @@ MEANS = Means(
     complex_floating=lambda dtype: xp.isdtype(dtype, "complex floating"),
     complex=_joined,
     eager=True,
-    count=lambda x: numpy.count_nonzero(x._array),
+    tally=lambda x: numpy.count_nonzero(x._array),
     quiet=lambda: numpy.errstate(invalid="ignore"),
 )
 

@@ -26,7 +26,7 @@ MEANS = Means(
     complex_floating=lambda dtype: dtype.kind == "c",
     complex=joined,
     eager=True,
-    count=numpy.count_nonzero,
+    tally=numpy.count_nonzero,
     quiet=lambda: numpy.errstate(invalid="ignore"),
 )
 

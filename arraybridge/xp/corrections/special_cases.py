@@ -35,7 +35,7 @@ class Means(NamedTuple):
         The array as a constant to differentiation.
     eager : bool
         Whether values may decide what is done: the ordinary case then pays for a check only.
-    count : callable, optional
+    tally : callable, optional
         How many elements of a boolean array are true, where that is quicker than ``any``.
     quiet : callable
         A context in which the library does not warn of invalid values, which come out right here.
@@ -47,7 +47,7 @@ class Means(NamedTuple):
     complex: Callable[[Any, Any], Any]
     detach: Callable[[Any], Any] = _same
     eager: bool = False
-    count: Callable[[Any], Any] | None = None
+    tally: Callable[[Any], Any] | None = None
     quiet: Callable[[], Any] = nullcontext
 
 
@@ -243,7 +243,7 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
 
 
 def _any(means: Means, mask: Any) -> bool:
-    return bool(means.xp.any(mask) if means.count is None else means.count(mask))
+    return bool(means.xp.any(mask) if means.tally is None else means.tally(mask))
 
 
 def _negative(xp: Any, x: Any) -> Any:
