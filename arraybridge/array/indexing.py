@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-# Parts of an index that are what they are.
-_PLAIN = frozenset({int, slice, type(None), type(...), bool})
+# Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
+_PLAIN = (int, slice, type(None), type(...), bool)
 
 
 def methods(
@@ -39,7 +39,7 @@ def methods(
         result = get(self._native, key)
         if result.__class__ is not native_type:
             result = normal(result)
-        array = cls()
+        array = self.__class__()
         array._native = result
         return array
 

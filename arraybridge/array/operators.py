@@ -72,7 +72,8 @@ OPERATORS = (
 )
 
 # The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
-SCALARS = frozenset({bool, int, float, complex})
+# A tuple: torch.compile mistakes what is in a set of types.
+SCALARS = (int, float, bool, complex)
 
 
 def methods(
@@ -114,7 +115,7 @@ def methods(
         if op.forms == "unary":
             table[f"__{op.name}__"] = _unary(plain, *common)
             continue
-        if mixed is None or op.function in replaced:
+        if mixed is None:
             table[f"__{op.name}__"] = _binary(plain, *common)
         else:
             table[f"__{op.name}__"] = _binary_of_one_dtype(
@@ -136,7 +137,8 @@ def methods(
 
 
 # What follows is on the path of every operation: each step is spelled out rather than called, and
-# cls() is object's own, which takes 40 ns where object.__new__(cls) takes 70.
+# cls() is object's own, which takes 40 ns where object.__new__(cls) takes 70. (torch.compile knows
+# self.__class__, but not always cls.)
 
 
 def _unary(plain, op, cls, native_type, errors):
@@ -147,7 +149,7 @@ def _unary(plain, op, cls, native_type, errors):
             return self._recovered(error, op.function, self._native)
         if result.__class__ is not native_type:
             result = self._normal(result)
-        array = cls()
+        array = self.__class__()
         array._native = result
         return array
 
@@ -196,7 +198,7 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
             return self._recovered(error, op.function, native, other)
         if result.__class__ is not native_type:
             result = self._normal(result)
-        array = cls()
+        array = self.__class__()
         array._native = result
         return array
 
@@ -215,7 +217,7 @@ def _reflected(plain, op, cls, native_type, errors):
             return self._recovered(error, op.function, other, self._native)
         if result.__class__ is not native_type:
             result = self._normal(result)
-        array = cls()
+        array = self.__class__()
         array._native = result
         return array
 

@@ -22,6 +22,13 @@ MEANS = Means(
 )
 
 
+def _floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
+    """``floor_divide`` that has a derivative (zero), as torch's own has not."""
+    if isinstance(x1, torch.Tensor):
+        return torch.div(x1, x2, rounding_mode="floor", **kwargs)
+    return xp.floor_divide(x1, x2, **kwargs)
+
+
 def _complex_function(name: str) -> Function:
     """A function of complex numbers whose values decide what is done, unless it is traced."""
     plain = getattr(xp, name)
@@ -64,7 +71,7 @@ def _double(number: complex) -> torch.Tensor:
 CORRECTIONS = (
     Correction(
         "floor_divide",
-        floor_divide(MEANS, promoting(xp.floor_divide)),
+        floor_divide(MEANS, promoting(_floor_divide)),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
         "https://github.com/pytorch/pytorch/issues/170178",
         lambda xp: not bool(xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))),

@@ -37,14 +37,26 @@ def asarray(
 ) -> torch.Tensor:
     """An array of anything; nested sequences may hold arrays, whose gradients go on."""
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
-        leaves = [asarray(each, device=device) for each in obj]
+        leaves = [
+            asarray(each, device=device) if isinstance(each, list | tuple | torch.Tensor) else each
+            for each in obj
+        ]
         common = result_type(*leaves)
+        place = next(leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor))
         # stack takes every dtype, unlike torch's own reading of numbers
-        stacked = torch.stack([leaf.to(common) for leaf in leaves])
-        return xp.asarray(stacked, dtype=dtype, device=device, **kwargs)
+        obj, copy = torch.stack([_leaf(leaf, common, place) for leaf in leaves]), None
     if isinstance(obj, numpy.ndarray) and copy is not False and not _viewable(obj):
         obj, copy = obj.copy(), None
+    elif isinstance(obj, torch.Tensor):
+        # torch's own warns of gradients, which go on, too
+        kwargs.setdefault("requires_grad", obj.requires_grad)
     return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+
+
+def _leaf(x: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    if isinstance(x, torch.Tensor):
+        return x.to(device, dtype)
+    return torch.as_tensor(x, dtype=dtype, device=device)
 
 
 def _viewable(x: numpy.ndarray) -> bool:
