@@ -48,7 +48,9 @@ def cases():
 
 @pytest.mark.parametrize(("library", "name", "slow"), list(cases()))
 def test_program(library, name, slow):
-    options = {"jax": ("--only-slow",) if slow else ("--without-slow",)}.get(library, ())
+    options = ["--without-slow"] if library == "jax" else []
+    if slow:  # a process for each client, each within the limit of a test
+        options = ["--only-slow", "--client", name.partition(".")[0]]
     wrong = report(library, *options)[name]
     failure = PROGRAMS[name].fails.get(library)
     if failure is None:

@@ -1,6 +1,7 @@
 """Run the table of programs on one library, in a process of its own; print JSON.
 
-    python -m tests.support.programs.run {numpy,torch,jax} [--without-slow | --only-slow] [--native]
+    python -m tests.support.programs.run {numpy,torch,jax} [--without-slow | --only-slow]
+        [--client {array_api_compat,array_api_extra,scipy,sklearn}] [--native]
 
 ``SCIPY_ARRAY_API`` must be set before SciPy is imported, hence the process. The JSON says for each
 program, in the table's order, what is wrong; ``""`` if it runs and gives what the client gives on
@@ -123,6 +124,7 @@ def main() -> None:
     slow = parser.add_mutually_exclusive_group()
     slow.add_argument("--without-slow", dest="slow", action="store_const", const=False)
     slow.add_argument("--only-slow", dest="slow", action="store_const", const=True)
+    parser.add_argument("--client", default="")
     parser.add_argument("--native", action="store_true")
     asked = parser.parse_args()
     missing = [name for name, value in ENVIRONMENT.items() if os.environ.get(name) != value]
@@ -135,6 +137,8 @@ def main() -> None:
     sklearn.set_config(array_api_dispatch=True)
     report = {}
     for module, programs in TABLE.items():
+        if asked.client not in ("", module.partition(".")[0]):
+            continue
         names = names_of(module)
         for program in programs:
             if asked.slow in (None, program.slow):
