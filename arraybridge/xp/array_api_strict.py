@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import array_api_strict
 
@@ -12,6 +12,24 @@ from .namespace import open_namespace
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
 
+
+def _probe(native: Any, device: Any) -> Any:
+    """An array on a device, if that has every dtype.
+
+    ``devices()`` promises that any array can be brought to what it lists; the devices "no_float64"
+    and "no_x64", which array-api-strict lists as well, refuse some. Named, they are taken.
+    """
+    try:
+        for dtype in (native.uint64, native.complex128):
+            array = native.empty((1,), dtype=dtype, device=device)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
+    return array
+
+
 open_namespace(
-    sys.modules[__name__], "array_api_strict", native_type=type(array_api_strict.zeros(()))
+    sys.modules[__name__],
+    "array_api_strict",
+    native_type=type(array_api_strict.zeros(())),
+    members={"_probe": staticmethod(_probe)},
 )
