@@ -14,12 +14,13 @@ VIEW = Failure(
 )
 FLAT = Failure(
     "has no attribute 'flat'",
-    "scikit-learn's: it writes through NumPy's attribute `x.flat`.",
+    "scikit-learn's: it writes through NumPy's attribute `x.flat`; PyTorch's and JAX's own arrays "
+    "fail alike.",
 )
 ZEROS_LIKE = Failure(
     r"takes arraybridge Arrays, got numpy\.ndarray",
-    "SciPy's: it takes `numpy.zeros_like(y)` for an array of the caller's library; PyTorch's and "
-    "JAX's own arrays fail alike.",
+    "SciPy's: it takes `numpy.zeros_like(y)` for an array of the caller's library; PyTorch's own "
+    "tensors fail alike.",
 )
 HSTACK = Failure(
     "Multiple namespaces",
@@ -29,8 +30,8 @@ HSTACK = Failure(
 HSTACK_TORCH = HSTACK._replace(match=r"'dtype' must be torch\.dtype")
 NUMPYS_CODE = Failure(
     "native ndarray in one operation",
-    "scikit-learn's: written for NumPy alone (not in its list of estimators for the array API); "
-    "PyTorch's and JAX's own arrays fail alike.",
+    "scikit-learn's: written for NumPy alone (not in its list of estimators for the array API), it "
+    "takes medians with `numpy` and mixes them in; PyTorch's own tensors fail alike.",
 )
 NUMPYS_CODE_TORCH = NUMPYS_CODE._replace(match=r"'dtype' must be torch\.dtype")
 DIFF = Failure(
@@ -46,7 +47,7 @@ COMPLEX_ROOTS = Failure(
 THROUGH_A_VIEW = Failure(
     "other values",
     "The client's: it writes through a slice of an array (`y = x[1:]; y += 1`) and expects `x` to "
-    "change, which the standard leaves open; JAX has no such views, its own arrays fail alike.",
+    "change, which the standard leaves open; JAX has no such views, its own arrays do no better.",
 )
 WRITABLE = Failure(
     "buffer source array is read-only",

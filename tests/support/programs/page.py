@@ -32,6 +32,10 @@ This page is printed by `python -m tests.support.programs.page` from
 [the table](../tests/support/programs/table.py) that `tests/test_programs.py` runs. What fails is in
 the table too, and a test holds that it still fails in that way, so both lists stay true. (What JAX
 compiles for longer than half a second, {slow} calls, runs in `make test-all`.)
+
+For comparison, the libraries' own arrays in place of Arrays (`tests.support.programs.run --native`,
+PyTorch 2.13.0 and JAX 0.10.2, measured once): 286 of 296 on PyTorch; 237 on JAX, 52 of whose
+failures are writes to an immutable array, which an Array over JAX takes.
 """
 
 
