@@ -26,6 +26,7 @@ MAKERS = {
     "PyTorch": lambda n: torch.linspace(-1, 1, n, dtype=torch.float64),
     "JAX": lambda n: jax.numpy.linspace(-1, 1, n, dtype="float32"),
 }
+OWN = {"NumPy": np, "PyTorch": torch, "JAX": jax.numpy}
 LIBRARIES = "numpy", "torch", "jax", "array-api-compat", "array-api-strict"
 
 
@@ -77,7 +78,6 @@ def operations() -> list[str]:
         for size in (1_000, 1_000_000):
             native = make(size)
             array = ab.from_dlpack(native)
-            xp, own = {"NumPy": np, "PyTorch": torch, "JAX": jax.numpy}[library], native
             faces = [
                 (array_api_compat.array_namespace(native), native),
                 (ab.namespace(native), native),
@@ -88,7 +88,7 @@ def operations() -> list[str]:
                 for face, x in faces:
                     pair = paired(
                         lambda f=operation, face=face, x=x: f(face, x),
-                        lambda f=operation: f(xp, own),
+                        lambda f=operation, xp=OWN[library], x=native: f(xp, x),
                         rounds=9,
                     )
                     ratios.append(pair.ratio)
@@ -123,7 +123,7 @@ def memory() -> list[str]:
     for library, make in MAKERS.items():
         native = make(size)
         array = ab.from_dlpack(native)
-        xp = {"NumPy": np, "PyTorch": torch, "JAX": jax.numpy}[library]
+        xp = OWN[library]
         for name, operation in OPERATIONS.items():
             added = [
                 peak(lambda f=operation, face=face, x=x: f(face, x))
