@@ -292,6 +292,8 @@ def keys(draw: Any, shape: tuple[int, ...]) -> Any:
             if part is not None:
                 places.append((place, axis))
                 axis += 1
+        # beside an array NumPy takes an integer for one, torch does not: the standard has neither
+        key = [slice(None) if isinstance(part, int) else part for part in key]
         if places:
             place, axis = draw(st.sampled_from(places))
             n = shape[axis]

@@ -10,7 +10,7 @@ import torch
 from array_api_compat import torch as xp
 
 from .. import Correction
-from ..special_cases import Function, Means, complex_function, floor_divide, remainder
+from ..special_cases import Function, Means, complex_function, floor_divide, remainder, turned
 from .promotion import promoting
 
 MEANS = Means(
@@ -32,8 +32,7 @@ def _floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
 def _complex_function(name: str) -> Function:
     """A function of complex numbers whose values decide what is done, unless it is traced."""
     plain = getattr(xp, name)
-    traced = complex_function(MEANS, name)
-    eager = complex_function(MEANS._replace(eager=True), name)
+    traced, eager = (_special(means, name) for means in (MEANS, MEANS._replace(eager=True)))
 
     def function(x, /, **kwargs):
         if not x.is_complex():
@@ -43,6 +42,12 @@ def _complex_function(name: str) -> Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = plain.__doc__
     return function
+
+
+def _special(means: Means, name: str) -> Function:
+    if name == "tan":
+        return turned(means, name, complex_function(means, "tanh"))
+    return complex_function(means, name)
 
 
 def _transformed() -> bool:
@@ -55,6 +60,7 @@ _WRONG = {
     "acos": (0j, complex(math.pi / 2, -0.0)),
     "expm1": (complex(math.inf, 0.0), complex(math.inf, 0.0)),
     "log1p": (complex(math.inf, math.nan), complex(math.inf, math.nan)),
+    "tan": (complex(2.0, math.inf), 1j),
     "tanh": (complex(math.inf, 2.0), 1 + 0j),
 }
 

@@ -22,8 +22,13 @@ _SIGNED = {
 def get(native: torch.Tensor, key: Any) -> torch.Tensor:
     """Elements by index: a view where torch gives one; a copy where a step is negative."""
     parts = key if key.__class__ is tuple else (key,)
+    ellipses = 0
     for part in parts:
-        if part.__class__ is slice:
+        if part is ...:
+            ellipses += 1
+            if ellipses > 1:
+                raise IndexError("an index can have one ellipsis only")
+        elif part.__class__ is slice:
             if part.step is not None and part.step < 0:
                 break
         elif isinstance(part, torch.Tensor):

@@ -6,7 +6,9 @@ int8), and refuses uint16, uint32 and uint64 beside any other integer type.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -53,6 +55,16 @@ def brought_together(x1: Any, x2: Any) -> tuple[Any, Any]:
     return x1, x2
 
 
+def described(function: Any, plain: Function) -> Function:
+    """A function in the place of another: its name, documentation and signature."""
+    function.__name__ = function.__qualname__ = plain.__name__
+    function.__doc__ = plain.__doc__
+    with suppress(ValueError):  # torch's built-in functions tell none
+        function.__signature__ = inspect.signature(plain)
+    made: Function = function
+    return made
+
+
 def promoting(plain: Function) -> Function:
     """A function of two arrays that brings them to their common dtype first."""
 
@@ -60,9 +72,7 @@ def promoting(plain: Function) -> Function:
         x1, x2 = brought_together(x1, x2)
         return plain(x1, x2, **kwargs)
 
-    function.__name__ = function.__qualname__ = plain.__name__
-    function.__doc__ = plain.__doc__
-    return function
+    return described(function, plain)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
@@ -109,8 +119,12 @@ def _sequence(plain: Function) -> Function:
             arrays = [x.to(common) for x in arrays]
         return plain(arrays, **kwargs)
 
-    function.__name__ = function.__qualname__ = plain.__name__
-    return function
+    return described(function, plain)
+
+
+def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
+    """``torch.stack``, which takes ``axis`` too, with a signature that says so."""
+    return torch.stack(arrays, axis, **kwargs)
 
 
 # Of two arrays; floor_divide and remainder are in `elementwise`.
@@ -144,7 +158,7 @@ CORRECTIONS = (
         for name in _BINARY
     ),
     *(
-        Correction(name, _sequence(_own(name)), _CLAUSE, _ISSUES, _promotes_otherwise)
-        for name in ("concat", "stack")
+        Correction(plain.__name__, _sequence(plain), _CLAUSE, _ISSUES, _promotes_otherwise)
+        for plain in (xp.concat, stack)
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import torch
 from array_api_compat import torch as xp
 
 from .. import Correction
+from ..special_cases import deviation
+from .promotion import described
 
 Function = Callable[..., Any]
 
@@ -26,9 +29,7 @@ def _accumulating(plain: Function) -> Function:
             return plain(x, *args, dtype=torch.int64, **kwargs).to(torch.uint64)
         return plain(x, *args, dtype=dtype, **kwargs)
 
-    function.__name__ = function.__qualname__ = plain.__name__
-    function.__doc__ = plain.__doc__
-    return function
+    return described(function, plain)
 
 
 sum_ = _accumulating(xp.sum)
@@ -50,7 +51,23 @@ def _deviating(plain: Function) -> Function:
         return plain(x, axis, correction=correction, keepdim=keepdims, **kwargs)
 
     function.__name__ = function.__qualname__ = plain.__name__
-    return function
+    return deviation(function)
+
+
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2, **kwargs: Any
+) -> Any:
+    """Norms of vectors; along no axis they are the magnitudes, which are real."""
+    if axis == () and x.is_complex():
+        x = torch.abs(x)
+    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
+    """Shift elements; one number goes for all axes."""
+    if isinstance(axis, tuple) and not isinstance(shift, tuple):
+        shift = (shift,) * len(axis)
+    return xp.roll(x, shift, axis=axis, **kwargs)
 
 
 def unique_all(x: Any, /) -> xp.UniqueAllResult:
@@ -65,6 +82,13 @@ def unique_all(x: Any, /) -> xp.UniqueAllResult:
     end = torch.full((1,), flat.shape[0], device=x.device)
     counts = torch.diff(starts, append=end)
     return xp.UniqueAllResult(ordered[starts], order[starts], inverse.reshape(x.shape), counts)
+
+
+def _warns_of_magnitudes(xp: Any) -> bool:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xp.linalg.vector_norm(xp.ones((2,), dtype=xp.complex64), axis=())
+    return bool(caught)
 
 
 CORRECTIONS = (
@@ -98,6 +122,20 @@ CORRECTIONS = (
         "var: NaN of fewer elements than the correction, along no axis too",
         "https://github.com/pytorch/pytorch/issues/29137",
         lambda xp: not xp.isnan(xp.var(xp.asarray(1.0), axis=(), correction=1)),
+    ),
+    Correction(
+        "linalg.vector_norm",
+        vector_norm,
+        "linalg.vector_norm: complex magnitudes along no axis are real, without a warning",
+        "no issue known",
+        _warns_of_magnitudes,
+    ),
+    Correction(
+        "roll",
+        roll,
+        "roll: one shift goes for all axes",
+        "no issue known",
+        lambda xp: xp.roll(xp.ones((2, 2)), 1, axis=(0, 1)).shape != (2, 2),
     ),
     Correction(
         "unique_all",

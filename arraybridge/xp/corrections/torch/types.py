@@ -10,7 +10,7 @@ from array_api_compat import torch as xp
 
 from .. import Correction
 from ..limits import Limits
-from .promotion import result_type
+from .promotion import PROMOTED, result_type
 
 
 def _described(plain: Any) -> Any:
@@ -22,6 +22,13 @@ def _described(plain: Any) -> Any:
 
     function.__name__ = function.__qualname__ = plain.__name__
     return function
+
+
+def can_cast(from_: Any, to: torch.dtype, /) -> bool:
+    """Whether promotion leads from one dtype to another; torch's own narrows, too."""
+    if isinstance(from_, torch.Tensor):
+        from_ = from_.dtype
+    return from_ == to or PROMOTED.get((from_, to)) == to
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -91,6 +98,13 @@ CORRECTIONS = (
             xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype != xp.uint64
             or not xp.asarray([torch.ones((), requires_grad=True)]).requires_grad
         ),
+    ),
+    Correction(
+        "can_cast",
+        can_cast,
+        "can_cast: by type promotion",
+        "no issue known",
+        lambda xp: xp.can_cast(xp.int16, xp.int8),
     ),
     Correction(
         "finfo",
