@@ -123,7 +123,7 @@ def methods(
             )
         if op.forms == "compare":
             continue
-        table[f"__r{op.name}__"] = _reflected(plain, *common)
+        table[f"__r{op.name}__"] = _reflected(plain, *common, table[f"__{op.name}__"])
         if not mutable:
             table[f"__i{op.name}__"] = _rebinding(plain, *common)
         elif op.function in replaced or op.name == "matmul":
@@ -205,12 +205,14 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
     return method
 
 
-def _reflected(plain, op, cls, native_type, errors):
+def _reflected(plain, op, cls, native_type, errors, binary):
     def method(self, other):
         if other.__class__ not in SCALARS:
             other = self._operand(other)
             if other is NotImplemented:
                 return other
+            if other.__class__ is native_type:
+                return binary(cls._of(other), self)
         try:
             result = plain(other, self._native)
         except errors as error:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import array_api_strict
 
+from .corrections.array_api_strict import get as _get
+from .corrections.array_api_strict import set as _set
 from .namespace import open_namespace
 
 if TYPE_CHECKING:
@@ -31,5 +33,7 @@ open_namespace(
     sys.modules[__name__],
     "array_api_strict",
     native_type=type(array_api_strict.zeros(())),
+    get=_get,
+    set=_set,
     members={"_probe": staticmethod(_probe)},
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import array_api_strict as xp
 import numpy
 
+from ...array.indexing import axes_of
 from . import Correction
-from .special_cases import Means, complex_function, floor_divide, sign
+from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned
 
 _Array = type(xp.zeros(()))
 
@@ -46,6 +49,21 @@ def _sign_of_zero(xp: Any) -> bool:
     return bool(xp.signbit(xp.real(xp.sign(xp.asarray(complex(-0.0, -0.0))))))
 
 
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+    """Whether elements are in another array, or whether they are not."""
+    found = xp.isin(x1, x2)
+    return xp.logical_not(found) if invert else found
+
+
+def _inf_of_none_left(name: str) -> Callable[[Any], bool]:
+    def needed(xp: Any) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
+
+    return needed
+
+
 def _tanh_of_infinity(xp: Any) -> bool:
     return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
 
@@ -74,6 +92,30 @@ CORRECTIONS: tuple[Correction, ...] = (
         _tanh_of_infinity,
     ),
     Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+    ),
+    *(
+        Correction(
+            name,
+            deviation(getattr(xp, name)),
+            f"{name}: NaN of fewer elements than the correction",
+            "no issue known",
+            _inf_of_none_left(name),
+        )
+        for name in ("std", "var")
+    ),
+    Correction(
+        "isin",
+        isin,
+        "isin: invert",
+        "no issue known",
+        lambda xp: bool(xp.isin(xp.asarray([1]), xp.asarray([1]), invert=True)[0]),
+    ),
+    Correction(
         "sign",
         sign(MEANS),
         "sign: of every complex zero it is 0 + 0j, of -0 too",
@@ -81,3 +123,33 @@ CORRECTIONS: tuple[Correction, ...] = (
         _sign_of_zero,
     ),
 )
+
+
+def _key(native: Any, key: Any) -> tuple[Any, ...]:
+    """An index that array-api-strict takes: not a new axis by itself, nor a stop before the start.
+
+    A slice with a negative step may stop at ``-n - 1``: it takes the first element, too.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(part, slice) and part.stop is not None for part in parts):
+        return parts
+    left = native.ndim - sum(axes_of(part) for part in parts)
+    taken = []
+    axis = 0
+    for part in parts:
+        if isinstance(part, slice) and axis < native.ndim and part.stop == -native.shape[axis] - 1:
+            part = slice(part.start, None, part.step)
+        taken.append(part)
+        axis += left if part is ... else axes_of(part)
+    return tuple(taken)
+
+
+def get(native: Any, key: Any) -> Any:
+    """Elements by index."""
+    return native[_key(native, key)]
+
+
+def set(native: Any, key: Any, value: Any) -> Any:
+    """Write elements by index; gives the array."""
+    native[_key(native, key)] = value
+    return native

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -9,7 +11,7 @@ from array_api_compat import numpy as xp
 
 from . import Correction
 from .limits import floats_in_finfo
-from .special_cases import Means, complex_function, floor_divide
+from .special_cases import Means, complex_function, deviation, floor_divide, turned
 
 
 def joined(re: Any, im: Any) -> Any:
@@ -41,6 +43,15 @@ def _expm1_of_minus_infinity(xp: Any) -> bool:
         return xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1
 
 
+def _inf_of_none_left(name: str) -> Callable[[Any], bool]:
+    def needed(xp: Any) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return not numpy.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
+
+    return needed
+
+
 def _tanh_of_infinity(xp: Any) -> bool:
     return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
 
@@ -67,6 +78,23 @@ CORRECTIONS: tuple[Correction, ...] = (
         "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
         "https://github.com/data-apis/array-api/issues/1006",
         _tanh_of_infinity,
+    ),
+    Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+    ),
+    *(
+        Correction(
+            name,
+            deviation(getattr(xp, name)),
+            f"{name}: NaN of fewer elements than the correction",
+            "no issue known",
+            _inf_of_none_left(name),
+        )
+        for name in ("std", "var")
     ),
     Correction(
         "finfo",

@@ -185,6 +185,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "sqrt": (
         Case("-inf", "nan", complex(_NAN, _INF)),
         Case("inf", "nan", complex(_INF, _NAN)),
+        Case("nan", "inf", complex(_INF, _INF)),
     ),
     "tanh": (
         Case("zero", "inf|nan", complex(0.0, _NAN)),
@@ -239,6 +240,56 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
         return _replaced(xp, concerned, means.complex(real, imaginary), result, **kwargs)
 
     function.__name__ = function.__qualname__ = name
+    return function
+
+
+# What the special cases of these are made of: g(1j * x), times -1j but for cos.
+TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan": "tanh"}
+
+
+def turned(means: Means, name: str, hyperbolic: Function) -> Function:
+    """A function of ``TURNED`` with the special cases of complex numbers.
+
+    Parameters
+    ----------
+    hyperbolic : callable
+        The function that it is made of, which has its own special cases right.
+    """
+    xp = means.xp
+    plain = getattr(xp, name)
+
+    def function(x, /, **kwargs):
+        dtype = getattr(x, "dtype", None)
+        if dtype is None or not means.complex_floating(dtype):
+            return plain(x, **kwargs)
+        re, im = xp.real(x), xp.imag(x)
+        special = ~xp.isfinite(x) | (re == 0) | (im == 0)
+        if means.eager and not _any(means, special):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+            right = hyperbolic(means.complex(-im, re))
+        if name != "cos":
+            right = means.complex(xp.imag(right), -xp.real(right))
+        return _replaced(xp, special, right, result, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def deviation(plain: Function) -> Function:
+    """``std`` or ``var`` that is NaN where the correction takes all degrees of freedom."""
+
+    def function(x, /, *, axis=None, correction=0.0, keepdims=False, **kwargs):
+        result = plain(x, axis=axis, correction=correction, keepdims=keepdims, **kwargs)
+        shape = getattr(x, "shape", None)
+        if not correction or shape is None:
+            return result
+        axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        none_left = math.prod([shape[each] for each in axes]) <= correction
+        return result * math.nan if none_left else result
+
+    function.__name__ = function.__qualname__ = plain.__name__
     return function
 
 

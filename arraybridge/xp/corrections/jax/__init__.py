@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from typing import Any
 
 import jax
@@ -18,12 +19,14 @@ from .. import Correction
 from ..limits import floats_in_finfo
 from ..special_cases import (
     CASES,
+    TURNED,
     Function,
     Means,
     complex_function,
     floor_divide,
     remainder,
     sign,
+    turned,
 )
 
 
@@ -93,6 +96,33 @@ def _symmetric(name: str) -> Function:
 def _complex_function(name: str) -> Function:
     base = _symmetric(name)
     return _mended(name, complex_function(MEANS, name, base), _complex_floating, base=base)
+
+
+def _turned(name: str) -> Function:
+    """A function of ``TURNED`` by the one that it is made of, whose special cases are right."""
+    source = TURNED[name]
+    hyperbolic = complex_function(MEANS, source, _symmetric(source))
+    return _mended(name, turned(MEANS, name, hyperbolic), _complex_floating)
+
+
+# A number for which each has its special case wrong, and by what that shows.
+_TURNED_WRONG: dict[str, tuple[float, float, Function]] = {
+    "asin": (0.0, jnp.nan, lambda z: jnp.isnan(z.real)),
+    "atan": (jnp.nan, 1.0, lambda z: ~jnp.isnan(z.real)),
+    "cos": (jnp.nan, 0.0, lambda z: jnp.isnan(z.imag)),
+    "sin": (jnp.nan, 0.0, lambda z: jnp.isnan(z.imag)),
+    "tan": (2.0, jnp.inf, lambda z: jnp.signbit(z.real)),
+}
+
+
+def _turned_wrong(name: str) -> Function:
+    re, im, shows = _TURNED_WRONG[name]
+    return lambda xp: bool(shows(getattr(xp, name)(_of(re, im)))[0])
+
+
+def can_cast(from_, to, /):
+    """Whether promotion leads from the dtype of an array, or a dtype, to another."""
+    return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
 def _magnitude(z, /):
@@ -182,6 +212,17 @@ _COMPLEX = "https://github.com/jax-ml/jax/issues/18353 (closed; its CI skips the
 _UPSTREAM = {"sqrt": "https://github.com/jax-ml/jax/issues/39110"}
 _SIGN_OF_ZERO = "https://github.com/jax-ml/jax/issues/40028"
 
+
+def _deprecated_for_arrays(xp: Any) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            xp.can_cast(jnp.ones(1), jnp.float32)
+        except (TypeError, DeprecationWarning):
+            return True
+    return False
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         "floor_divide",
@@ -224,6 +265,23 @@ CORRECTIONS: tuple[Correction, ...] = (
             _wrong(name),
         )
         for name in CASES
+    ),
+    *(
+        Correction(
+            name,
+            _turned(name),
+            f"{name}: special cases of complex numbers are those of {source} of 1j * x",
+            _COMPLEX,
+            _turned_wrong(name),
+        )
+        for name, source in TURNED.items()
+    ),
+    Correction(
+        "can_cast",
+        can_cast,
+        "can_cast: of an array",
+        "no issue known",
+        _deprecated_for_arrays,
     ),
     Correction(
         "searchsorted",

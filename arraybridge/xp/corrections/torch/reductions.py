@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -54,15 +53,6 @@ def _deviating(plain: Function) -> Function:
     return deviation(function)
 
 
-def vector_norm(
-    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2, **kwargs: Any
-) -> Any:
-    """Norms of vectors; along no axis they are the magnitudes, which are real."""
-    if axis == () and x.is_complex():
-        x = torch.abs(x)
-    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)
-
-
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
     """Shift elements; one number goes for all axes."""
     if isinstance(axis, tuple) and not isinstance(shift, tuple):
@@ -82,13 +72,6 @@ def unique_all(x: Any, /) -> xp.UniqueAllResult:
     end = torch.full((1,), flat.shape[0], device=x.device)
     counts = torch.diff(starts, append=end)
     return xp.UniqueAllResult(ordered[starts], order[starts], inverse.reshape(x.shape), counts)
-
-
-def _warns_of_magnitudes(xp: Any) -> bool:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        xp.linalg.vector_norm(xp.ones((2,), dtype=xp.complex64), axis=())
-    return bool(caught)
 
 
 CORRECTIONS = (
@@ -122,13 +105,6 @@ CORRECTIONS = (
         "var: NaN of fewer elements than the correction, along no axis too",
         "https://github.com/pytorch/pytorch/issues/29137",
         lambda xp: not xp.isnan(xp.var(xp.asarray(1.0), axis=(), correction=1)),
-    ),
-    Correction(
-        "linalg.vector_norm",
-        vector_norm,
-        "linalg.vector_norm: complex magnitudes along no axis are real, without a warning",
-        "no issue known",
-        _warns_of_magnitudes,
     ),
     Correction(
         "roll",
