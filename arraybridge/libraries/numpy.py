@@ -22,6 +22,9 @@ _EXTENDED = (
     "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
+# Of an array of numpy.broadcast_arrays, `flags.writeable` warns that it is to be read-only one day.
+_WRITEABLE, _WARNS = 0x400, -1 << 31
+_WRITING = _WRITEABLE | _WARNS
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
 _CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of _NATIVE, in either byte order
@@ -162,7 +165,7 @@ class NumPy(Library):
             steps,
             kind,
             CPU,
-            readonly=not x.flags.writeable,
+            readonly=x.flags.num & _WRITING != _WRITEABLE,
             padded=kind.subbyte,
             pending=pending,
             refused=refused,
