@@ -1,0 +1,111 @@
+"""The namespaces under test: each library's two faces, and values in and out of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.cli import coexist
+from arraybridge.xp.native import BASES, base_of
+from arraybridge.xp.standard.data_types import DATA_TYPES
+
+HEAVY = {"dpnp"}
+
+
+@functools.cache
+def installed() -> tuple[str, ...]:
+    """The libraries that load and can make an array here."""
+    coexist.prepare()
+    found = []
+    for library in BASES:
+        try:
+            base_of(library).zeros((1,))
+        except Exception:  # not installed; CuPy or dpnp without a device
+            continue
+        found.append(library)
+    return tuple(found)
+
+
+each_library = pytest.mark.parametrize(
+    "library",
+    [
+        pytest.param(name, id=name, marks=[pytest.mark.heavy] * (name in HEAVY))
+        for name in installed()
+    ],
+)
+
+
+class Face(NamedTuple):
+    """A namespace, and how NumPy's arrays enter and leave it."""
+
+    library: str
+    xp: Any
+    enter: Callable[[np.ndarray], Any]
+    owns: Callable[[Any], bool]
+
+    def function(self, path: str) -> Any:
+        """A function by its name, such as ``linalg.qr``."""
+        return functools.reduce(getattr, path.split("."), self.xp)
+
+    def taken(self, x: Any) -> Any:
+        """Arguments as the namespace takes them, NumPy's arrays and dtypes replaced."""
+        if isinstance(x, np.ndarray):
+            return self.enter(x)
+        if isinstance(x, np.dtype):
+            return getattr(self.xp, x.name)
+        if isinstance(x, list | tuple):
+            parts = [self.taken(each) for each in x]
+            return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+        if isinstance(x, dict):
+            return {key: self.taken(each) for key, each in x.items()}
+        return x
+
+    def left(self, x: Any) -> Any:
+        """Results, which must be arrays of this face, as NumPy's."""
+        if isinstance(x, tuple | list):  # lists are NumPy's and JAX's own
+            parts = [self.left(each) for each in x]
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        assert self.owns(x), f"{type(x)} is no array of {self.library}"
+        return np.asarray(x if isinstance(x, np.generic) else ab.convert(x, "numpy", device="cpu"))
+
+    def arrays_of(self, x: Any) -> list[Any]:
+        """This face's arrays among arguments or results."""
+        if isinstance(x, dict):
+            x = list(x.values())
+        if isinstance(x, list | tuple):
+            return [array for each in x for array in self.arrays_of(each)]
+        return [x] if self.owns(x) else []
+
+    def dtype_name(self, x: Any) -> str:
+        """The standard's name of an array's data type."""
+        return next(name for name in DATA_TYPES if getattr(self.xp, name) == x.dtype)
+
+
+@functools.cache
+def faces(library: str) -> tuple[Face, Face]:
+    """The face over Arrays, and that over native arrays."""
+    xp = import_module(f"arraybridge.xp.{library}")
+    native = xp.native
+    library_arrays = type(xp.zeros((1,)))
+
+    def enter(x: np.ndarray) -> Any:
+        return native.asarray(x.copy())
+
+    def enter_wrapped(x: np.ndarray) -> Any:
+        return ab.from_dlpack(enter(x))
+
+    def is_native(x: Any) -> bool:  # NumPy's own functions give scalars instead of 0-d arrays
+        return library_arrays._home.owns(type(x)) or (
+            library == "numpy" and isinstance(x, np.generic)
+        )
+
+    return (
+        Face(library, xp, enter_wrapped, lambda x: type(x) is library_arrays),
+        Face(library, native, enter, is_native),
+    )

@@ -1,0 +1,66 @@
+"""Every function of every namespace against NumPy, by one table: `support.functions`."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .support import checks
+from .support.faces import each_library, faces
+from .support.functions import TABLE, Row
+from .support.recipes import Call, Pick
+from .test_xp_standard import TEMPLATES
+
+# JAX compiles every function anew for every shape and data type, which takes 20 ms or more.
+EXAMPLES = {"numpy": 8, "array_api_strict": 6, "torch": 8, "jax": 2}
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def test_every_function_has_a_row():
+    assert set(TABLE) == set(TEMPLATES)
+
+
+# PyTorch says so of every count of complex numbers, ord=0.
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+@each_library
+@pytest.mark.parametrize("name", TABLE)
+def test_agrees(name, library):
+    """Values, data types and types of the results, on both faces; the arguments stay."""
+    row = TABLE[name]
+
+    @settings(max_examples=EXAMPLES.get(library, 5), deadline=None)
+    @given(st.data())
+    def agrees(data):
+        call = row.recipe(Pick(data.draw, row.kinds, few=library == "jax"))
+        hold(row, call, library)
+
+    agrees()
+
+
+def hold(row: Row, call: Call, library: str) -> None:
+    """Hold what both faces of a library give against the reference."""
+    expected = row.expected(call)
+    wrapped, native = faces(library)
+    info = wrapped.xp.__array_namespace_info__()
+    defaults = {k: str(v).rpartition(".")[2] for k, v in info.default_dtypes().items()}
+    for face in (wrapped, native):
+        args, kwargs = face.taken(call)
+        result = face.function(row.name)(*args, **kwargs)
+        row.equal(face.left(result) if row.gives else result, expected, call)
+        if row.gives:
+            arrays, theirs = face.arrays_of([result]), checks.arrays_of([expected])
+            rules = row.gives if isinstance(row.gives, tuple) else (row.gives,) * len(arrays)
+            wanted = [
+                checks.dtype_of(rule, like, call, defaults)
+                for rule, like in zip(rules, theirs, strict=True)
+            ]
+            assert [face.dtype_name(x) for x in arrays] == wanted
+        after = [face.left(x) for x in face.arrays_of([args, kwargs])]
+        checks.exact(tuple(after), tuple(checks.arrays_of(call)), call)  # none has changed
