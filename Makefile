@@ -104,9 +104,9 @@ gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 
 conformance: $(VENV)/.conformance
 	@test -n "$(SUITE)" || { echo "make conformance SUITE=<checkout of data-apis/array-api-tests, with" \
-		"its submodule array-api> [EXAMPLES=200] [FACES='numpy torch-native'] [WRITE=1]" >&2; exit 2; }
+		"its submodule array-api> [EXAMPLES=200] [FACES='numpy torch-native'] [JOBS=2] [WRITE=1]" >&2; exit 2; }
 	$(PY) -m tests.conformance "$(SUITE)" --examples $(EXAMPLES) \
-		$(if $(FACES),--faces $(FACES)) $(if $(WRITE),--write)
+		$(if $(FACES),--faces $(FACES)) $(if $(WRITE),--write) $(if $(JOBS),--jobs $(JOBS))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
-BEGIN, END = "<!-- counts: begin -->", "<!-- counts: end -->"
+BEGIN, END = "<!-- {} examples: begin -->", "<!-- {} examples: end -->"
 
 # face -> (what it is in the table, the module that the suite imports, the library it stands on)
 _NATIVE = "exec('import arraybridge.xp.{0} as m; xp = m.native')"
@@ -134,6 +135,7 @@ def main() -> None:
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests")
     parser.add_argument("--examples", type=int, default=20, help="Hypothesis examples a test")
     parser.add_argument("--write", action="store_true", help="keep the counts in the page")
+    parser.add_argument("--jobs", type=int, default=1, help="namespaces at a time")
     parser.add_argument("--faces", nargs="+", default=DEFAULT, choices=FACES, metavar="FACE")
     parser.add_argument("arguments", nargs="*", help="more for pytest, after --")
     chosen = parser.parse_args()
@@ -143,21 +145,28 @@ def main() -> None:
             f"{chosen.suite} is no checkout of data-apis/array-api-tests with its submodule: "
             "git clone --recurse-submodules it, and pass its folder"
         )
-    outcomes = []
-    for face in chosen.faces:
-        library = FACES[face][2]
-        if find_spec(library) is None:
-            print(f"{face}: {library} is not installed", flush=True)
-            continue
-        outcomes.append(outcome(face, suite, chosen.examples, chosen.arguments))
-        o = outcomes[-1]
-        print(f"{face}: {o.passed} passed, {len(o.failed)} failed, {o.skipped} skipped", flush=True)
+    faces = [face for face in chosen.faces if find_spec(FACES[face][2]) is not None]
+    for face in sorted(set(chosen.faces) - set(faces)):
+        print(f"{face}: {FACES[face][2]} is not installed", flush=True)
+
+    def run(face: str) -> Outcome:
+        o = outcome(face, suite, chosen.examples, chosen.arguments)
+        counts = f"{o.passed} passed, {len(o.failed)} failed, {o.skipped} skipped"
+        print(f"{face}: {counts}, {o.minutes:.1f} minutes", flush=True)
+        return o
+
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        outcomes = list(pool.map(run, faces))
     text = "\n".join(lines(outcomes, suite, chosen.examples))
     print(f"\n{text}")
     if chosen.write:
-        head, _, rest = PAGE.read_text().partition(BEGIN)
-        tail = rest.partition(END)[2]
-        PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+        begin, end = BEGIN.format(chosen.examples), END.format(chosen.examples)
+        head, found, rest = PAGE.read_text().partition(begin)
+        tail = rest.partition(end)[2]
+        if not found:
+            head += "\n"
+            tail = "\n"
+        PAGE.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
     sys.exit(any(o.failed for o in outcomes))
 
 
