@@ -190,6 +190,17 @@ class TestNumPy:
 
 
 class TestJax:
+    def test_waits_for_what_is_still_computed(self):
+        @jax.jit
+        def slowly(x):
+            return jax.lax.fori_loop(0, 300, lambda _, y: jax.numpy.sin(y) + 1, x)
+
+        x = jax.numpy.ones(100_000)
+        slowly(x).block_until_ready()  # compiled
+        y = slowly(x)
+        found = ab.convert(y, "numpy").copy()
+        np.testing.assert_array_equal(found, np.asarray(y))
+
     def test_64_bits_are_refused_while_x64_is_off(self):
         x = np.array([2**40, 1])
         with jax.enable_x64(False), pytest.raises(ab.ConversionError, match="jax_enable_x64"):
@@ -337,3 +348,34 @@ def test_nothing_is_something_too(source, target):
     y = ab.convert(x, target)
     assert tuple(y.shape) == (3, 0, 2)
     assert isinstance(y, PAIR[target])
+
+
+@pytest.mark.parametrize(
+    "arrive",
+    [
+        lambda x: ab.convert(x, "numpy"),
+        lambda x: ab.convert(x, "numpy", device="cpu"),
+        lambda x: ab.convert(x, "numpy", copy=False),
+        lambda x: ab.convert(x, "torch"),
+        lambda x: ab.convert(x, "torch", alias_readonly=True),
+        lambda x: ab.convert(ab.from_dlpack(x), "array_api_strict"),
+        lambda x: np.from_dlpack(ab.convert(x, "tvm_ffi", alias_readonly=True)),
+        lambda x: ab.copyto(out := np.zeros(2048, np.float32), x) or out,
+        lambda x: np.asarray(ab.from_dlpack(x)),
+        lambda x: np.from_dlpack(ab.from_dlpack(x)),
+    ],
+)
+def test_what_jax_still_computes_is_waited_for(arrive):
+    """JAX dispatches asynchronously, on the CPU too: the address is there before the values are."""
+
+    @jax.jit
+    def slow(x):
+        for _ in range(3):
+            x = x @ x / 1024
+        return x[0] + 1
+
+    x = jax.numpy.ones((2048, 2048), "float32")
+    expected = np.asarray(slow(x))
+    result = slow(x)
+    assert not result.is_ready()  # else this test cannot fail
+    np.testing.assert_array_equal(np.asarray(arrive(result)), expected)

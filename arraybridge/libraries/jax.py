@@ -93,6 +93,13 @@ class Jax(Library):
         tensor.readonly = True  # the legacy capsule cannot say so
         return tensor
 
+    def export_described(
+        self, x: jax.Array, info: TensorInfo, stream: int | None = None
+    ) -> ManagedTensor:
+        if info.device == CPU:
+            x.block_until_ready()  # the address is known before what is computed is there
+        return super().export_described(x, info, stream)
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
         if _import is not None and tensor.device == CPU:
             return _import(to_capsule(tensor, versioned=False, move=move), _cpu(), None, None, 1)
