@@ -190,17 +190,6 @@ class TestNumPy:
 
 
 class TestJax:
-    def test_waits_for_what_is_still_computed(self):
-        @jax.jit
-        def slowly(x):
-            return jax.lax.fori_loop(0, 300, lambda _, y: jax.numpy.sin(y) + 1, x)
-
-        x = jax.numpy.ones(100_000)
-        slowly(x).block_until_ready()  # compiled
-        y = slowly(x)
-        found = ab.convert(y, "numpy").copy()
-        np.testing.assert_array_equal(found, np.asarray(y))
-
     def test_64_bits_are_refused_while_x64_is_off(self):
         x = np.array([2**40, 1])
         with jax.enable_x64(False), pytest.raises(ab.ConversionError, match="jax_enable_x64"):
