@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import arguments, checks, recipes
+from . import arguments, checks, matrix_arguments, recipes
 from .arguments import several
 from .checks import close, exact
 from .recipes import (
@@ -137,14 +137,14 @@ LINEAR_ALGEBRA = [
         row
         for room in ("", "linalg.")
         for row in (
-            *rows("matmul", "numeric", arguments.matmul, room=room),
+            *rows("matmul", "numeric", matrix_arguments.matmul, room=room),
             *rows("matrix_transpose", "all", matrices(), exact, room=room),
-            *rows("tensordot", "numeric", arguments.tensordot, room=room),
-            *rows("vecdot", "numeric", arguments.vecdot, room=room),
+            *rows("tensordot", "numeric", matrix_arguments.tensordot, room=room),
+            *rows("vecdot", "numeric", matrix_arguments.vecdot, room=room),
         )
     ),
     *linalg("cholesky", "floating", symmetric(positive=True, upper=flag)),
-    *linalg("cross", "numeric", arguments.cross),
+    *linalg("cross", "numeric", matrix_arguments.cross),
     *linalg("det inv pinv", "floating", squares()),
     *linalg("diagonal", "all", matrices(offset=choice(-1, 1)), exact),
     *linalg("trace", "numeric", matrices(offset=choice(-1, 1), dtype=wider), close, "summed"),
@@ -152,29 +152,38 @@ LINEAR_ALGEBRA = [
     *linalg("eigh", "floating", symmetric(), checks.eigh, ("real", "same")),
     *linalg("eigvals", "floating", squares(), checks.eigenvalues, "complex"),
     *linalg("eigvalsh", "floating", symmetric(), checks.eigenvalues, "real"),
-    *linalg("matrix_norm", "floating", arguments.matrix_norm, close, "real"),
-    *linalg("matrix_power", "floating", arguments.matrix_power),
-    *linalg("matrix_rank", "floating", arguments.deficient, exact, "integral"),
-    *linalg("outer", "numeric", arguments.vectors),
+    *linalg("matrix_norm", "floating", matrix_arguments.matrix_norm, close, "real"),
+    *linalg("matrix_power", "floating", matrix_arguments.matrix_power),
+    *linalg("matrix_rank", "floating", matrix_arguments.deficient, exact, "integral"),
+    *linalg("outer", "numeric", matrix_arguments.vectors),
     *linalg("qr", "floating", matrices(mode=choice("reduced", "complete")), checks.qr),
     *linalg("slogdet", "floating", squares(), close, ("same", "real")),
-    *linalg("solve", "floating", arguments.solve),
+    *linalg("solve", "floating", matrix_arguments.solve),
     *linalg("svd", "floating", matrices(full_matrices=flag), checks.svd, ("same", "real", "same")),
     *linalg("svdvals", "floating", matrices(), close, "real"),
-    *linalg("vector_norm", "floating", arguments.vector_norm, close, "real"),
+    *linalg("vector_norm", "floating", matrix_arguments.vector_norm, close, "real"),
 ]
 
 FOURIER = [
-    *fft("fft ifft", "complex floating", arguments.along_one),
-    *fft("fftn ifftn", "complex floating", arguments.along_several),
-    *fft("rfft ihfft", "real floating", arguments.along_one, close, "complex"),
-    *fft("rfftn", "real floating", arguments.along_several, close, "complex"),
-    *fft("irfft", "complex floating", arguments.hermitian("rfft"), close, "real"),
-    *fft("hfft", "complex floating", arguments.hermitian("ihfft"), close, "real"),
-    *fft("irfftn", "complex floating", arguments.hermitian_of_several, close, "real"),
+    *fft("fft ifft", "complex floating", matrix_arguments.along_one),
+    *fft("fftn ifftn", "complex floating", matrix_arguments.along_several),
+    *fft("rfft ihfft", "real floating", matrix_arguments.along_one, close, "complex"),
+    *fft("rfftn", "real floating", matrix_arguments.along_several, close, "complex"),
+    *fft("irfft", "complex floating", matrix_arguments.hermitian("rfft"), close, "real"),
+    *fft("hfft", "complex floating", matrix_arguments.hermitian("ihfft"), close, "real"),
+    *fft("irfftn", "complex floating", matrix_arguments.hermitian_of_several, close, "real"),
     *fft("fftshift ifftshift", "floating", one("full", least=1, axes=axes), exact),
-    *fft("fftfreq", "real floating", arguments.frequencies, close, "floating", checks.fftfreq),
-    *fft("rfftfreq", "real floating", arguments.frequencies, close, "floating", checks.rfftfreq),
+    *fft(
+        "fftfreq", "real floating", matrix_arguments.frequencies, close, "floating", checks.fftfreq
+    ),
+    *fft(
+        "rfftfreq",
+        "real floating",
+        matrix_arguments.frequencies,
+        close,
+        "floating",
+        checks.rfftfreq,
+    ),
 ]
 
 MANIPULATION = [
