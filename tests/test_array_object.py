@@ -178,6 +178,19 @@ class TestAdoption:
 
 
 class TestCopies:
+    def test_asarray_shares_what_is_written(self, x):
+        xp = x.__array_namespace__()
+        for same in (
+            xp.asarray(x),
+            xp.asarray(x, copy=False),
+            xp.asarray(x, dtype=x.dtype, device=x.device, copy=False),
+        ):
+            x[0, 0] += 1
+            assert float(same[0, 0]) == float(x[0, 0])
+        other = xp.asarray(x, copy=True)
+        x[0, 0] = 9
+        assert float(other[0, 0]) != 9
+
     @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
     def test_pickled(self, x, library, protocol):
         again = pickle.loads(pickle.dumps(x, protocol))

@@ -15,16 +15,16 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     """``asarray`` of the library of ``cls``, which also takes every other library's arrays."""
 
     def function(obj, /, *, dtype=None, device=None, copy=None):
-        device = native_device(cls, device)
         if isinstance(obj, Array):
             own = obj.__class__ is cls
-            if own and dtype is None and device is None and not copy:
+            # The very Array: one of JAX's shares what is written to it with no other.
+            if own and not copy and dtype in (None, obj.dtype) and device in (None, obj.device):
                 return obj
             obj = obj._native if own else convert(obj, cls._home.name)
         elif isinstance(obj, list | tuple):
             obj = _natives(obj)
-        result = native.asarray(obj, dtype=dtype, device=device, copy=copy)
-        return cls._of(cls._normal(result))
+        place = native_device(cls, device)
+        return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
 
     return function
 
@@ -40,6 +40,8 @@ def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     """``from_dlpack`` into the library of ``cls``, by arraybridge's own way."""
 
     def function(x, /, *, device=None, copy=None):
+        if x.__class__ is cls and not copy and device in (None, x.device):
+            return x
         return cls._of(convert(x, cls._home.name, device=device, copy=copy))
 
     return function
