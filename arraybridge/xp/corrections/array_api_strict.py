@@ -103,7 +103,7 @@ CORRECTIONS: tuple[Correction, ...] = (
             name,
             deviation(getattr(xp, name)),
             f"{name}: NaN of fewer elements than the correction",
-            "no issue known",
+            "https://github.com/numpy/numpy/issues/26522, which it stands on",
             _inf_of_none_left(name),
         )
         for name in ("std", "var")

@@ -125,6 +125,14 @@ def can_cast(from_, to, /):
     return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
+def matrix_rank(M, rtol=None, **kwargs):
+    """How many singular values are more than ``rtol`` times the largest one."""
+    if rtol is None:
+        return jnp.linalg.matrix_rank(M, **kwargs)
+    largest = jnp.linalg.norm(M, ord=2, axis=(-2, -1))
+    return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
+
+
 def _magnitude(z, /):
     """``abs`` of complex numbers: infinite where either part is."""
     infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
@@ -275,6 +283,13 @@ CORRECTIONS: tuple[Correction, ...] = (
             _turned_wrong(name),
         )
         for name, source in TURNED.items()
+    ),
+    Correction(
+        "linalg.matrix_rank",
+        matrix_rank,
+        "linalg.matrix_rank: rtol is relative to the largest singular value",
+        "no issue known",
+        lambda xp: xp.linalg.matrix_rank(jnp.asarray([[8.0, 0.0], [0.0, 2.0]]), rtol=0.5) != 1,
     ),
     Correction(
         "can_cast",

@@ -103,7 +103,7 @@ CORRECTIONS = (
         "can_cast",
         can_cast,
         "can_cast: by type promotion",
-        "no issue known",
+        "https://github.com/pytorch/pytorch/issues/126014",
         lambda xp: xp.can_cast(xp.int16, xp.int8),
     ),
     Correction(
