@@ -12,7 +12,7 @@ from array_api_compat import cupy as xp
 
 from . import Correction
 from .limits import floats_in_finfo
-from .special_cases import Means, complex_function, remainder
+from .special_cases import Means, complex_function, remainder, turned
 
 
 def _joined(re: Any, im: Any) -> Any:
@@ -77,6 +77,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "https://github.com/cupy/cupy/issues/8807",
         lambda xp: bool(xp.isnan(xp.remainder(xp.asarray(1.0), xp.asarray(xp.inf)))),
         operators=True,
+    ),
+    Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
     ),
     Correction(
         "tanh",

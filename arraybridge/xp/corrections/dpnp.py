@@ -7,7 +7,7 @@ from typing import Any
 import dpnp as xp
 
 from . import Correction
-from .special_cases import Means, complex_function
+from .special_cases import Means, complex_function, turned
 
 
 def _joined(re: Any, im: Any) -> Any:
@@ -58,6 +58,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "expm1: of -0 + 0j it is 0 + 0j",
         "https://github.com/IntelPython/dpctl/pull/1332, which mended the other special cases",
         lambda xp: bool(xp.signbit(xp.real(xp.expm1(xp.asarray(complex(-0.0, 0.0)))))),
+    ),
+    Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
     ),
     Correction(
         "tanh",
