@@ -236,7 +236,7 @@ STATISTICAL = [
     *rows("cumulative_sum", "numeric", arguments.cumulative("any"), close, "summed"),
     *rows("cumulative_prod", "numeric", arguments.cumulative("few"), close, "summed"),
     *rows("all any", "all", one("few", axis=axes, keepdims=flag), exact, "bool"),
-    *rows("diff", "numeric", arguments.diff),
+    *rows("diff", "numeric", arguments.diff, reference=checks.diff),
 ]
 
 TABLE = {

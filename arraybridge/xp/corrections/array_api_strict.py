@@ -11,6 +11,7 @@ import numpy
 
 from ...array.indexing import axes_of
 from . import Correction
+from .differences import differences
 from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned
 
 _Array = type(xp.zeros(()))
@@ -69,6 +70,7 @@ def _tanh_of_infinity(xp: Any) -> bool:
 
 
 CORRECTIONS: tuple[Correction, ...] = (
+    differences(xp),
     Correction(
         "floor_divide",
         floor_divide(MEANS),

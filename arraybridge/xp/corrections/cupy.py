@@ -11,6 +11,7 @@ from typing import Any
 from array_api_compat import cupy as xp
 
 from . import Correction
+from .differences import differences
 from .limits import floats_in_finfo
 from .special_cases import Means, complex_function, remainder, turned
 
@@ -49,6 +50,7 @@ def _full_like(x, /, fill_value, *, dtype=None, device=None, **kwargs):
 
 
 CORRECTIONS: tuple[Correction, ...] = (
+    differences(xp),
     Correction(
         "finfo",
         floats_in_finfo(xp.finfo),

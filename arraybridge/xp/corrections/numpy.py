@@ -10,6 +10,7 @@ import numpy
 from array_api_compat import numpy as xp
 
 from . import Correction
+from .differences import differences
 from .limits import floats_in_finfo
 from .special_cases import Means, complex_function, deviation, floor_divide, turned
 
@@ -57,6 +58,7 @@ def _tanh_of_infinity(xp: Any) -> bool:
 
 
 CORRECTIONS: tuple[Correction, ...] = (
+    differences(xp),
     Correction(
         "floor_divide",
         floor_divide(MEANS),

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from numpy.exceptions import AxisError
 
 from .. import Correction
+from ..differences import differences
 from ..limits import floats_in_finfo
 from ..special_cases import (
     CASES,
@@ -232,6 +233,7 @@ def _deprecated_for_arrays(xp: Any) -> bool:
 
 
 CORRECTIONS: tuple[Correction, ...] = (
+    differences(jnp),
     Correction(
         "floor_divide",
         _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),

@@ -9,6 +9,7 @@ import torch
 from array_api_compat import torch as xp
 
 from .. import Correction
+from ..differences import differences
 from ..special_cases import deviation
 from .promotion import described
 
@@ -75,6 +76,7 @@ def unique_all(x: Any, /) -> xp.UniqueAllResult:
 
 
 CORRECTIONS = (
+    differences(xp),
     *(
         Correction(
             name,
