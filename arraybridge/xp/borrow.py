@@ -9,16 +9,14 @@ tracks gradients or is traced is never borrowed: the graph would be cut.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..array.adoption import adopter
 from ..dispatch.library import library_named
 from ..dispatch.records import ConversionError
 from ..exchange import convert
-from . import standard
+from .standard import functions_of
 from .standard.data_types import DATA_TYPES
 
 
@@ -58,23 +56,11 @@ def lend(face: Any, table: Borrowing) -> None:
         The library's native face, its corrections applied; changed in place.
     table : Borrowing
     """
-    for room, path, name, template in _functions(face):
+    for room, path, name, template in functions_of(face):
         if name in table.apart or path in table.apart:
             continue
         if any(str(a).find("Array") >= 0 for a in template.__annotations__.values()):
             setattr(room, name, _borrowing(getattr(room, name, None), face, path, table))
-
-
-def _functions(face: Any) -> Iterator[tuple[Any, str, str, Any]]:
-    """(where it is in the face, "linalg.qr", "qr", its template) for each function."""
-    for chapter in (*standard.CHAPTERS, *standard.EXTENSIONS):
-        templates: Any = import_module(f"{standard.__name__}.{chapter}")
-        extension = chapter in standard.EXTENSIONS
-        room = getattr(face, chapter) if extension else face
-        for name in templates.__all__:
-            template = getattr(templates, name)
-            if inspect.isfunction(template) and template.__module__ == templates.__name__:
-                yield room, f"{chapter}.{name}" if extension else name, name, template
 
 
 def _borrowing(own: Any, face: Any, path: str, table: Borrowing) -> Any:

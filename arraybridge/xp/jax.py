@@ -42,6 +42,7 @@ arrays.register(
         get=indexing.get,
         set=indexing.set,
         mutable=False,
+        errors=(OverflowError,),
         members=arrays.MEMBERS,
     )
 )

@@ -10,7 +10,8 @@ from ..dispatch.library import library_named
 from .entrance import ENTRANCES
 from .face import build
 from .inspection import Info
-from .native import corrections_of, native_face
+from .integers import writing_wide_integers
+from .native import corrections_of, native_face, table_of
 
 
 def open_namespace(
@@ -52,6 +53,8 @@ def open_namespace(
         Whatever else its class is to have.
     """
     native = native_face(library)
+    if as_scalar := getattr(table_of(library), "as_scalar", None):
+        set = writing_wide_integers(set, as_scalar)
     cls = type(
         CLASSES[library],
         (NativeArray,),

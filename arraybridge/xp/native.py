@@ -12,6 +12,7 @@ from typing import Any
 
 from .borrow import lend
 from .corrections import Correction
+from .integers import accept_wide_integers
 from .standard import EXTENSIONS
 
 # library -> the namespace underneath
@@ -32,9 +33,14 @@ def base_of(library: str) -> Any:
     return import_module(BASES[library])
 
 
+def table_of(library: str) -> Any:
+    """The module that says what a library does otherwise."""
+    return import_module(f"arraybridge.xp.corrections.{library}")
+
+
 def corrections_of(library: str) -> tuple[Correction, ...]:
     """The table of a library's corrections."""
-    return import_module(f"arraybridge.xp.corrections.{library}").CORRECTIONS
+    return table_of(library).CORRECTIONS
 
 
 def native_face(library: str) -> Any:
@@ -52,7 +58,9 @@ def native_face(library: str) -> Any:
     """
     if library not in _faces:
         face = _corrected(library, base_of(library), corrections_of(library))
-        table = import_module(f"arraybridge.xp.corrections.{library}")
+        table = table_of(library)
+        if hasattr(table, "as_scalar"):
+            accept_wide_integers(face, table.as_scalar)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
         _aliased(face)

@@ -35,7 +35,7 @@ arrays.register(
         native_type=torch.Tensor,
         get=indexing.get,
         set=indexing.set,
-        errors=(RuntimeError,),
+        errors=(RuntimeError, OverflowError),
         mixes=False,
         members=arrays.MEMBERS,
     )

@@ -127,6 +127,13 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
+def as_scalar(value: int, dtype: Any) -> float:
+    """An integer beyond int64, beside floating-point numbers."""
+    if xp.isdtype(dtype, "integral"):
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return float(value)
+
+
 def _key(native: Any, key: Any) -> tuple[Any, ...]:
     """An index that array-api-strict takes: not a new axis by itself, nor a stop before the start.
 

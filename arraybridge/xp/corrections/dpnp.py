@@ -88,3 +88,10 @@ CORRECTIONS: tuple[Correction, ...] = (
         _real_eigenvalues,
     ),
 )
+
+
+def as_scalar(value: int, dtype: Any) -> float:
+    """An integer beyond int64, beside floating-point numbers."""
+    if xp.isdtype(dtype, ("bool", "integral")):
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return float(value)

@@ -9,6 +9,11 @@ annotation that begins with ``Array`` marks an argument to unwrap; ``Sequence[Ar
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
 # The chapters whose ``__all__`` together make the main namespace. (The data types of
 # `data_types` are attributes of it as well, but each library's own objects.)
 CHAPTERS = (
@@ -28,3 +33,15 @@ CHAPTERS = (
 )
 
 EXTENSIONS = ("linalg", "fft")
+
+
+def functions_of(face: Any) -> Iterator[tuple[Any, str, str, Any]]:
+    """(where it is in a namespace, "linalg.qr", "qr", its template) for each function."""
+    for chapter in (*CHAPTERS, *EXTENSIONS):
+        templates: Any = import_module(f"{__name__}.{chapter}")
+        extension = chapter in EXTENSIONS
+        room = getattr(face, chapter) if extension else face
+        for name in templates.__all__:
+            template = getattr(templates, name)
+            if inspect.isfunction(template) and template.__module__ == templates.__name__:
+                yield room, f"{chapter}.{name}" if extension else name, name, template

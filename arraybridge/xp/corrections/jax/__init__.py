@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpy.exceptions import AxisError
 
 from .. import Correction
@@ -340,6 +341,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         lambda xp: type(xp.finfo(jnp.float32).eps) is not float,
     ),
 )
+
+
+def as_scalar(value: int, dtype: Any) -> jax.Array:
+    """An integer beyond int64, which is what JAX takes all of them for."""
+    if dtype == np.bool:  # of which NumPy would make True
+        raise OverflowError(f"Python integer {value} out of bounds for bool")
+    return jnp.asarray(np.asarray(value, dtype))
 
 
 def _raises(kind: type[Exception], function: Function, *args: Any) -> bool:

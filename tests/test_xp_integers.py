@@ -1,0 +1,90 @@
+"""Python integers beyond int64 beside arrays whose data type holds them, on every library."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from .support.faces import each_library, faces
+
+WIDE = {
+    "uint64": st.integers(2**63, 2**64 - 1),
+    **{
+        name: st.integers(2**63, 2**100) | st.integers(-(2**100), -(2**63) - 1)
+        for name in ("float32", "float64", "complex64", "complex128")
+    },
+}
+FUNCTIONS = {
+    "add": ((), "same"),
+    "multiply": ((), "same"),
+    "subtract": ((), "same"),
+    "equal": ((), "bool"),
+    "less_equal": (("complex64", "complex128"), "bool"),
+    "maximum": (("complex64", "complex128"), "same"),
+    "where": ((), "same"),
+}
+OPERATORS = (operator.add, operator.mul, operator.sub, operator.eq, operator.iadd)
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+@each_library
+@pytest.mark.parametrize("dtype", WIDE)
+def test_are_of_the_array_s_data_type(dtype: str, library: str) -> None:
+    """Functions on both faces, operators and writing on Arrays; as NumPy."""
+    x = np.asarray([3, 0, 1], dtype)
+    mask = np.asarray([True, False, True])
+
+    def hold(face: Any, found: Any, expected: Any, kind: str) -> None:
+        np.testing.assert_array_equal(face.left(found), expected)
+        assert face.dtype_name(found) == (dtype if kind == "same" else kind)
+
+    @settings(max_examples=3 if library == "jax" else 10, deadline=None)
+    @given(value=WIDE[dtype])
+    @example(value=2**63)
+    def agrees(value: int) -> None:
+        for face in faces(library):
+            array = face.enter(x)
+            for name, (never, kind) in FUNCTIONS.items():
+                if dtype in never:
+                    continue
+                before = (face.enter(mask),) if name == "where" else ()
+                plain = (mask,) if name == "where" else ()
+                for order in (1, -1):
+                    args, native = (x, value)[::order], (array, value)[::order]
+                    expected = getattr(np, name)(*plain, *args)
+                    hold(face, face.function(name)(*before, *native), expected, kind)
+            made = face.xp.full((2,), value, dtype=getattr(face.xp, dtype))
+            hold(face, made, np.full((2,), value, dtype), "same")
+            hold(face, face.xp.full_like(array, value), np.full_like(x, value), "same")
+        wrapped = faces(library)[0]
+        for op in OPERATORS:
+            kind = "bool" if op is operator.eq else "same"
+            hold(wrapped, op(wrapped.enter(x), value), op(x.copy(), value), kind)
+            if op is not operator.iadd:
+                hold(wrapped, op(value, wrapped.enter(x)), op(value, x), kind)
+        array, expected = wrapped.enter(x), x.copy()
+        array[1] = expected[1] = value
+        hold(wrapped, array, expected, "same")
+
+    with np.errstate(over="ignore"):
+        agrees()
+
+
+@each_library
+def test_too_wide_is_an_error(library: str) -> None:
+    for face in faces(library):
+        x = face.enter(np.ones(2, "uint64"))
+        for value in (2**64, -(2**63) - 1):
+            with pytest.raises(OverflowError):
+                face.function("add")(x, value)
