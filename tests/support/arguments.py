@@ -100,7 +100,9 @@ def full_like(pick: Pick) -> Call:
 def full(pick: Pick) -> Call:
     name = pick.dtype()
     kwargs = pick.one_of({}, {"dtype": np.dtype(name)})
-    return Call((some_shape(pick), values(pick.rng, name, (), "any").item()), kwargs)
+    narrow = {"float64": "float32", "complex128": "complex64"}  # the default dtype holds those
+    value = values(pick.rng, name if kwargs else narrow.get(name, name), (), "any").item()
+    return Call((some_shape(pick), value), kwargs)
 
 
 def arange(pick: Pick) -> Call:
