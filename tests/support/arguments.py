@@ -100,9 +100,13 @@ def full_like(pick: Pick) -> Call:
 def full(pick: Pick) -> Call:
     name = pick.dtype()
     kwargs = pick.one_of({}, {"dtype": np.dtype(name)})
-    narrow = {"float64": "float32", "complex128": "complex64"}  # the default dtype holds those
-    value = values(pick.rng, name if kwargs else narrow.get(name, name), (), "any").item()
+    value = values(pick.rng, name if kwargs else narrow(name), (), "any").item()
     return Call((some_shape(pick), value), kwargs)
+
+
+def narrow(name: str) -> str:
+    """The data type of values that the default one of its kind holds, in every library."""
+    return {"float64": "float32", "complex128": "complex64"}.get(name, name)
 
 
 def arange(pick: Pick) -> Call:
@@ -133,7 +137,7 @@ def asarray(pick: Pick) -> Call:
     if form == "array":
         return Call((x,), pick.options(x, {"dtype": castable, "copy": choice(None, True)}))
     if form == "nested":
-        return Call(([list(row) for row in pick.array((2, 3), "any", name).tolist()],), {})
+        return Call((pick.array((2, 3), "any", narrow(name)).tolist(),), {})
     if form == "scalar":
         return Call((pick.array((), "any", name).item(),), {"dtype": np.dtype(name)})
     return Call((x.tolist(),), {"dtype": x.dtype})

@@ -100,7 +100,8 @@ def values(rng: np.random.Generator, name: str, shape: tuple[int, ...], domain: 
     floats = np.asarray(_DOMAINS["any" if domain == "full" else domain][0])
     if dtype.kind == "f":
         return rng.choice(floats, shape).astype(dtype)
-    floats = floats[floats != 0]
+    if domain != "few":
+        floats = floats[floats != 0]
     parts = rng.choice(floats, shape), rng.choice(floats, shape)
     return np.asarray(parts[0] + 1j * parts[1], dtype)  # NumPy's own arithmetic may give scalars
 

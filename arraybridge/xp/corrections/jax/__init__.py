@@ -165,6 +165,19 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
+def _truth(name: str) -> Function:
+    """``all`` or ``any`` that looks at the imaginary parts, too."""
+    plain = getattr(jnp, name)
+
+    @functools.wraps(plain)
+    def function(a, axis=None, *args, **kwargs):
+        if _complex_floating(getattr(a, "dtype", None)):
+            a = jnp.astype(a, bool)
+        return plain(a, axis, *args, **kwargs)
+
+    return function
+
+
 def expand_dims(a, axis):
     """Insert axes; one that cannot be is an IndexError."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
@@ -286,6 +299,16 @@ CORRECTIONS: tuple[Correction, ...] = (
             _turned_wrong(name),
         )
         for name, source in TURNED.items()
+    ),
+    *(
+        Correction(
+            name,
+            _truth(name),
+            f"{name}: a complex number with a nonzero part, imaginary or not, is true",
+            "https://github.com/jax-ml/jax/pull/6290, since which imaginary parts are dropped",
+            lambda xp, name=name: not getattr(xp, name)(_of(0.0, 1.0)),  # type: ignore[misc]
+        )
+        for name in ("all", "any")
     ),
     Correction(
         "linalg.matrix_rank",
