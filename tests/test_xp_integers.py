@@ -1,4 +1,4 @@
-"""Python integers beyond int64 beside arrays whose data type holds them, on every library."""
+"""Large Python integers beside arrays whose data type holds them, on every library."""
 
 from __future__ import annotations
 
@@ -79,6 +79,26 @@ def test_are_of_the_array_s_data_type(dtype: str, library: str) -> None:
 
     with np.errstate(over="ignore"):
         agrees()
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "float32", "complex64"])
+def test_beyond_int32_with_x64_off(dtype: str) -> None:
+    """JAX takes integers for int32 then."""
+    x = np.ones(2, dtype)
+    with jax.enable_x64(False):
+        for face in faces("jax"):
+            array = face.enter(x)
+            for value in (2**31, 0x9E3779B9, 2**32 - 1):
+                for name in ("multiply", "maximum" if dtype != "complex64" else "add", "equal"):
+                    found = face.left(face.function(name)(array, value))
+                    np.testing.assert_array_equal(found, getattr(np, name)(x, value))
+        wrapped = faces("jax")[0]
+        array = wrapped.enter(x)
+        np.testing.assert_array_equal(wrapped.left(array * 0x9E3779B9), x * 0x9E3779B9)
+        array[0] = 2**31
+        assert wrapped.left(array)[0] == 2**31
+        with pytest.raises(OverflowError):
+            wrapped.enter(np.ones(2, "int32")) + 2**40
 
 
 @each_library

@@ -1,23 +1,43 @@
-"""Python integers beyond int64 beside arrays that hold them: uint64, floating-point numbers.
+"""Large Python integers beside arrays that hold them: uint64, floating-point numbers.
 
-Some libraries take every Python integer for an int64 and raise OverflowError. In the standard a
-scalar is of the array's dtype, whatever its size ("Mixing arrays with Python scalars").
+Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32) and raise
+OverflowError. In the standard a scalar is of the array's dtype, whatever its size ("Mixing arrays
+with Python scalars").
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .standard import functions_of
 
-_INT64 = range(-(2**63), 2**63)
 _REFUSALS = (OverflowError, TypeError, ValueError)  # the others: of NumPy's arrays of objects
 
 
-def accept_wide_integers(face: Any, as_scalar: Callable[[int, Any], Any]) -> None:
-    """Have the functions of a native face take integers beyond int64.
+class Wide(NamedTuple):
+    """How a library is given integers that it does not take.
+
+    Attributes
+    ----------
+    as_scalar : callable
+        ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
+        OverflowError if the dtype does not hold it.
+    taken : range
+        The integers that it takes in any case.
+    """
+
+    as_scalar: Callable[[int, Any], Any]
+    taken: range = range(-(2**63), 2**63)
+
+    def holds(self, x: Any) -> bool:
+        """Whether ``x`` is an integer that the library may have refused for its size."""
+        return x.__class__ is int and x not in self.taken
+
+
+def accept_wide_integers(face: Any, wide: Wide) -> None:
+    """Have the functions of a native face take large integers.
 
     Nothing is asked beforehand: integers that the library takes cost no more than a ``try``.
 
@@ -25,13 +45,11 @@ def accept_wide_integers(face: Any, as_scalar: Callable[[int, Any], Any]) -> Non
     ----------
     face : module
         The library's native face, its corrections applied; changed in place.
-    as_scalar : callable
-        ``as_scalar(value, dtype)``: what the library takes in an integer's place, beside arrays of
-        a numeric dtype. OverflowError if the dtype does not hold it.
+    wide : Wide
     """
     for room, _, name, template in functions_of(face):
         if any(_is_of_scalars(str(kind)) for kind in template.__annotations__.values()):
-            setattr(room, name, _accepting(getattr(room, name), as_scalar))
+            setattr(room, name, _accepting(getattr(room, name), wide))
 
 
 def _is_of_scalars(annotation: str) -> bool:
@@ -40,18 +58,18 @@ def _is_of_scalars(annotation: str) -> bool:
     return beside_array or kinds == ["complex"]
 
 
-def _accepting(own: Any, as_scalar: Callable[[int, Any], Any]) -> Any:
+def _accepting(own: Any, wide: Wide) -> Any:
     @functools.wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
             return own(*args, **kwargs)
         except _REFUSALS:
             dtype = next(_dtypes(args, kwargs), None)
-            if dtype is None or not any(_is_wide(x) for x in (*args, *kwargs.values())):
+            if dtype is None or not any(wide.holds(x) for x in (*args, *kwargs.values())):
                 raise
 
         def fitting(x: Any) -> Any:
-            return as_scalar(x, dtype) if _is_wide(x) else x
+            return wide.as_scalar(x, dtype) if wide.holds(x) else x
 
         return own(*map(fitting, args), **{name: fitting(x) for name, x in kwargs.items()})
 
@@ -60,22 +78,18 @@ def _accepting(own: Any, as_scalar: Callable[[int, Any], Any]) -> Any:
     return function
 
 
-def writing_wide_integers(write: Any, as_scalar: Callable[[int, Any], Any]) -> Any:
-    """``write(native, key, value)`` that takes integers beyond int64, too."""
+def writing_wide_integers(write: Any, wide: Wide) -> Any:
+    """``write(native, key, value)`` that takes large integers, too."""
 
     def function(native: Any, key: Any, value: Any) -> Any:
         try:
             return write(native, key, value)
         except _REFUSALS:
-            if not _is_wide(value):
+            if not wide.holds(value):
                 raise
-        return write(native, key, as_scalar(value, native.dtype))
+        return write(native, key, wide.as_scalar(value, native.dtype))
 
     return function
-
-
-def _is_wide(x: Any) -> bool:
-    return x.__class__ is int and x not in _INT64
 
 
 def _dtypes(args: Any, kwargs: Any) -> Iterator[Any]:

@@ -53,8 +53,8 @@ def open_namespace(
         Whatever else its class is to have.
     """
     native = native_face(library)
-    if as_scalar := getattr(table_of(library), "as_scalar", None):
-        set = writing_wide_integers(set, as_scalar)
+    if wide := getattr(table_of(library), "WIDE", None):
+        set = writing_wide_integers(set, wide)
     cls = type(
         CLASSES[library],
         (NativeArray,),

@@ -59,8 +59,8 @@ def native_face(library: str) -> Any:
     if library not in _faces:
         face = _corrected(library, base_of(library), corrections_of(library))
         table = table_of(library)
-        if hasattr(table, "as_scalar"):
-            accept_wide_integers(face, table.as_scalar)
+        if hasattr(table, "WIDE"):
+            accept_wide_integers(face, table.WIDE)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
         _aliased(face)

@@ -10,6 +10,7 @@ import array_api_strict as xp
 import numpy
 
 from ...array.indexing import axes_of
+from ..integers import Wide
 from . import Correction
 from .differences import differences
 from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned
@@ -127,11 +128,14 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
-def as_scalar(value: int, dtype: Any) -> float:
+def _as_scalar(value: int, dtype: Any) -> float:
     """An integer beyond int64, beside floating-point numbers."""
     if xp.isdtype(dtype, "integral"):
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return float(value)
+
+
+WIDE = Wide(_as_scalar)
 
 
 def _key(native: Any, key: Any) -> tuple[Any, ...]:

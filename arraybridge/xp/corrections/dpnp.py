@@ -6,6 +6,7 @@ from typing import Any
 
 import dpnp as xp
 
+from ..integers import Wide
 from . import Correction
 from .special_cases import Means, complex_function, turned
 
@@ -90,8 +91,11 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
-def as_scalar(value: int, dtype: Any) -> float:
+def _as_scalar(value: int, dtype: Any) -> float:
     """An integer beyond int64, beside floating-point numbers."""
     if xp.isdtype(dtype, ("bool", "integral")):
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return float(value)
+
+
+WIDE = Wide(_as_scalar)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.exceptions import AxisError
 
+from ...integers import Wide
 from .. import Correction
 from ..differences import differences
 from ..limits import floats_in_finfo
@@ -366,11 +367,14 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
-def as_scalar(value: int, dtype: Any) -> jax.Array:
-    """An integer beyond int64, which is what JAX takes all of them for."""
+def _as_scalar(value: int, dtype: Any) -> jax.Array:
+    """An integer that JAX takes for an int64 which overflows."""
     if dtype == np.bool:  # of which NumPy would make True
         raise OverflowError(f"Python integer {value} out of bounds for bool")
     return jnp.asarray(np.asarray(value, dtype))
+
+
+WIDE = Wide(_as_scalar, range(-(2**31), 2**31))  # what it takes with x64 off
 
 
 def _raises(kind: type[Exception], function: Function, *args: Any) -> bool:

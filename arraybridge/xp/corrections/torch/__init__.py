@@ -7,6 +7,7 @@ import re
 import torch
 
 from ...borrow import Borrowing
+from ...integers import Wide
 from .. import Correction
 from . import elementwise, promotion, reductions, types
 
@@ -18,11 +19,14 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
-def as_scalar(value: int, dtype: torch.dtype) -> float:
+def _as_scalar(value: int, dtype: torch.dtype) -> float:
     """An integer beyond int64, beside floating-point numbers; the lender takes the others."""
     if not (dtype.is_floating_point or dtype.is_complex):
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return float(value)
+
+
+WIDE = Wide(_as_scalar)
 
 
 _SAYS_SO = re.compile(r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported")
