@@ -42,7 +42,8 @@ def cumulative_prod(
     axis
         May be None only if ``x`` has one axis.
     dtype
-        Of the result; ``x`` is cast first. None: see the chapter.
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     include_initial
         Whether a 1 comes first, which makes the axis one longer.
     """
@@ -64,7 +65,8 @@ def cumulative_sum(
     axis
         May be None only if ``x`` has one axis.
     dtype
-        Of the result; ``x`` is cast first. None: see the chapter.
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     include_initial
         Whether a 0 comes first, which makes the axis one longer.
     """
@@ -99,7 +101,8 @@ def prod(
     Parameters
     ----------
     dtype
-        Of the result; ``x`` is cast first. None: see the chapter.
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     """
     ...
 
@@ -136,7 +139,8 @@ def sum(
     Parameters
     ----------
     dtype
-        Of the result; ``x`` is cast first. None: see the chapter.
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     """
     ...
 
