@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import c_void_p
 from typing import Any
 
 from .dispatch.execute import execute, route_between
@@ -115,16 +116,21 @@ def inspect(x: Any) -> TensorInfo:
 
     Parameters
     ----------
-    x : array, capsule or int
-        Anything :func:`convert` takes; a capsule stays unconsumed; an int is the address of a raw
-        ``DLTensor``.
+    x : array, capsule, int or ctypes.c_void_p
+        Anything :func:`convert` takes; a capsule stays unconsumed; a number is the address of a raw
+        ``DLTensor``, which is read: one that is wrong, though it could be right, ends the process.
 
     Returns
     -------
     TensorInfo
         Strides in elements.
+
+    Raises
+    ------
+    MalformedTensorError
+        A BufferError: for a number that can be no address, and fields that contradict ``dlpack.h``.
     """
-    if type(x) is int:
+    if type(x) is int or type(x) is c_void_p:
         return TensorInfo.of_tensor(Tensor(x))
     if is_capsule(x):
         return TensorInfo.of_tensor(peek(x))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import DLPackError, MalformedTensorError, Tensor, UnsupportedVersionError
 
@@ -141,8 +142,32 @@ def test_null_addresses():
     with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
         Tensor(0)
     for versioned in (True, False):
-        with pytest.raises(MalformedTensorError, match="NULL pointer"):
+        with pytest.raises(MalformedTensorError, match="the DLManagedTensor pointer is NULL"):
             dlpack.ManagedTensor.from_struct(0, versioned)
+
+
+@pytest.mark.parametrize("number", [5, -1, -8, 8, 4095, 4096 + 4, 2**64, 2**70])
+def test_numbers_that_are_no_addresses(number):
+    """Reading any of them would end the process."""
+    what = f"pointer is {number}; expected an address: a multiple of 8, from 4096"
+    for read in (ab.inspect, Tensor, lambda at: dlpack.ManagedTensor.from_struct(at, True)):
+        with pytest.raises(MalformedTensorError, match=what):
+            read(number)
+    if 0 < number < 2**64:
+        with pytest.raises(MalformedTensorError, match=what):
+            ab.inspect(ctypes.c_void_p(number))
+
+
+def test_addresses_of_ctypes():
+    extents = (ctypes.c_int64 * 2)(2, 3)
+    raw = dlpack.DLTensor(4096, (1, 0), 2, (2, 32, 1), ctypes.addressof(extents), None, 0)
+    for address in (ctypes.addressof(raw), ctypes.c_void_p(ctypes.addressof(raw))):
+        assert ab.inspect(address).shape == Tensor(address).shape == (2, 3)
+    with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
+        ab.inspect(ctypes.c_void_p())
+    for wrong in (4096.0, "4096", True):
+        with pytest.raises(TypeError, match="is an address"):
+            Tensor(wrong)
 
 
 @pytest.mark.parametrize("fields", [{"ndim": 0}, {"shape": (0, 5)}, {"shape": (5, 0), "ndim": 2}])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import pickle
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arraybridge import dlpack
@@ -138,8 +141,34 @@ def test_every_code_has_a_name():
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="no data type named 'float33'; it has bfloat16"):
-        DataType.named("float33")
+    for name in ("float33", "complexx4", "float32x0", "float32x1", "float32x65536", "x4"):
+        with pytest.raises(ValueError, match=f"no data type named '{name}'; it has bfloat16"):
+            DataType(name)
+    with pytest.raises(TypeError, match=r"DataType takes \(code, bits, lanes=1\) or a name, got 2"):
+        DataType(2)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [*BY_NAME.values(), DataType(2, 32, 4), DataType(40, 8), DataType(0, 7), DataType(5, 64, 3)]
+    + [Device(code, index) for code in (*DeviceType, 99) for index in (0, 3)],
+)
+def test_what_is_printed_can_be_evaluated_and_pickled(value):
+    for again in (eval(repr(value)), pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+        assert again == value
+        assert type(again) is type(value)
+
+
+def test_names_make_them():
+    assert DataType("float32") == (2, 32, 1)
+    assert DataType("float32x4") == DataType.named("float32x4") == (2, 32, 4)
+    assert Device("cuda:1") == Device("cuda", 1) == Device("gpu", id=1) == (2, 1)
+    assert type(Device("cpu").type) is DeviceType
+    for wrong in ("nowhere", "cuda:x", "device", "device1x", "device99:", "device99:x", "device0"):
+        with pytest.raises(ValueError, match="unknown device"):
+            Device(wrong)
+    with pytest.raises(ValueError, match="unknown device 'cuda:1:2'"):
+        Device("cuda:1", 2)
 
 
 # Devices
@@ -377,7 +406,8 @@ def test_a_block_moves_out_whole_once_nobody_else_has_it():
         ({"shape": (-1,)}, "negative extent"),
         ({"shape": (2**62,)}, "overflows"),
         ({"shape": (2,) * 65}, "ndim is 65"),
-        ({"shape": (2, 2), "strides": (1,)}, "1 strides for 2 axes"),
+        ({"shape": (2, 2), "strides": (1,)}, "got 1 strides for 2 axes; expected one stride per"),
+        ({"shape": (2,), "strides": (1, 1)}, "got 2 strides for 1 axis; expected one stride per"),
         ({"shape": (2,), "strides": (2**63,)}, "overflow"),
         ({"shape": (2,), "dtype": DataType(1, 1), "strides": (2**64,)}, "overflow"),
         ({"data": 0}, "data is NULL"),
@@ -398,3 +428,46 @@ def test_adopted_memory_is_checked(arguments, text):
     given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None} | arguments
     with pytest.raises(dlpack.MalformedTensorError, match=text):
         ManagedTensor.adopt(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"data": 4096.0}, "ptr is an address .int or ctypes.c_void_p., got float"),
+        ({"data": "4096"}, "got str"),
+        ({"data": None}, "got NoneType"),
+        ({"data": np.ones(3)}, "got ndarray: for an array call from_dlpack"),
+        ({"shape": (3.5,)}, r"shape is a tuple of ints, got 3.5 in \(3.5,\)"),
+        ({"shape": (4.0,)}, r"shape is a tuple of ints, got 4.0 in \(4.0,\)"),
+        ({"shape": (True,)}, "got True"),
+        ({"shape": "4"}, "got '4' in '4'"),
+        ({"shape": None}, "shape is a tuple of ints, got None"),
+        ({"strides": (1.0,)}, r"strides is a tuple of ints, got 1.0 in \(1.0,\)"),
+        ({"byte_offset": 1.0}, "byte_offset is an int, got 1.0"),
+    ],
+)
+def test_numbers_of_adopted_memory_are_integers(arguments, text):
+    """A cache of layouts must not let 4.0 pass because 4 has."""
+    given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None}
+    ManagedTensor.adopt(**given)
+    with pytest.raises(TypeError, match=text):
+        ManagedTensor.adopt(**given | arguments)
+
+
+def test_integers_of_other_kinds_become_ints():
+    pointer = ctypes.c_void_p(4096)
+    shapes = ([np.int64(2), 3], np.array([2, 3]), (2, 3))
+    for shape in shapes:
+        tensor = ManagedTensor.adopt(
+            pointer,
+            shape,
+            DataType(2, 32),
+            owner=None,
+            strides=np.array([3, 1]),
+            byte_offset=np.int8(4),
+        )
+        assert (tensor.pointer, tensor.shape, tensor.strides) == (4100, (2, 3), (3, 1))
+        assert {int} == {
+            *map(type, (tensor.data, tensor.byte_offset, *tensor.shape, *tensor.strides))
+        }
+    assert ManagedTensor.adopt(np.int64(4096), 3, DataType(2, 32), owner=None).shape == (3,)

@@ -56,13 +56,23 @@ _NAMES = {code: code.name.lower() for code in DeviceType}
 _CODES = {name: code for code, name in _NAMES.items()} | {"gpu": DeviceType.CUDA}
 
 
+def _unnamed(name: str) -> int | None:
+    """The code in ``device99``, as codes are spelt that ``dlpack.h`` 1.3 does not name."""
+    digits = name.removeprefix("device")
+    if digits == name or not (digits.isascii() and digits.isdecimal()):
+        return None
+    code = int(digits)
+    return KNOWN_DEVICE_CODES.get(code, code) if 0 < code < 2**31 else None
+
+
 class Device(namedtuple("Device", ["type", "id"])):
     """A DLPack device: equal to, and usable as, the pair ``(device_type, device_id)``.
 
     Parameters
     ----------
-    type : DeviceType or int
+    type : DeviceType, int or str
         A code of ``DLDeviceType``; codes that a later minor version of DLPack adds stay plain ints.
+        A name is read as :meth:`parse` reads it.
     id : int, default 0
         The index of the device; 0 for host memory.
 
@@ -70,14 +80,17 @@ class Device(namedtuple("Device", ["type", "id"])):
     --------
     >>> Device.parse("cuda:1") == (2, 1)
     True
-    >>> str(Device(1))
-    'cpu'
+    >>> Device("cuda:1"), str(Device(1))
+    (Device('cuda:1'), 'cpu')
     """
 
     __slots__ = ()
 
-    def __new__(cls, type: int, id: int = 0) -> Device:
-        return super().__new__(cls, KNOWN_DEVICE_CODES.get(type, type), id)
+    def __new__(cls, type: int | str, id: int = 0) -> Device:
+        code = KNOWN_DEVICE_CODES.get(type)  # type: ignore[arg-type]
+        if code is None and isinstance(type, str):
+            return cls.parse(f"{type}:{id}" if id else type)
+        return super().__new__(cls, type if code is None else code, id)
 
     @classmethod
     def parse(cls, spec: object) -> Device:
@@ -96,7 +109,7 @@ class Device(namedtuple("Device", ["type", "id"])):
             return cls(spec)
         if isinstance(spec, str):
             name, colon, number = spec.partition(":")
-            code = _CODES.get(name.lower())
+            code = _CODES.get(name.lower()) or _unnamed(name)
             if code is None or (colon and not (number.isascii() and number.isdecimal())):
                 raise ValueError(
                     f"unknown device {spec!r}: expected a name such as 'cpu' or 'cuda:1', one of "

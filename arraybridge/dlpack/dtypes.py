@@ -64,11 +64,11 @@ _NAMES: dict[DataType, str] = {}  # planning asks for the names of a few types a
 
 
 class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
-    """A DLPack data type, equal to the triple ``(code, bits, lanes)``.
+    """A DLPack data type, equal to the triple ``(code, bits, lanes)``; made of that or of its name.
 
     Examples
     --------
-    >>> DataType.named("bfloat16")
+    >>> DataType("bfloat16")
     DataType('bfloat16')
     >>> DataType(2, 32, 4).name, DataType(2, 32, 4).itemsize
     ('float32x4', 16)
@@ -76,12 +76,16 @@ class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
 
     __slots__ = ()
 
-    def __new__(cls, code: int, bits: int, lanes: int = 1) -> DataType:
+    def __new__(cls, code: int | str, bits: int | None = None, lanes: int = 1) -> DataType:
+        if bits is None:
+            if isinstance(code, str):
+                return cls.named(code)
+            raise TypeError(f"DataType takes (code, bits, lanes=1) or a name, got {code!r}")
         return super().__new__(cls, code, bits, lanes)
 
     @classmethod
     def named(cls, name: str) -> DataType:
-        """The data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float4_e2m1fn"``.
+        """The data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float32x4"``.
 
         Raises
         ------
@@ -89,11 +93,15 @@ class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
             For a name that DLPack 1.3 does not have.
         """
         found = BY_NAME.get(name)
-        if found is None:
-            raise ValueError(
-                f"DLPack has no data type named {name!r}; it has {', '.join(sorted(BY_NAME))}"
-            )
-        return found
+        if found is not None:
+            return found
+        base, _, lanes = name.rpartition("x")
+        found = BY_NAME.get(base)
+        if found is not None and lanes.isdecimal() and 1 < int(lanes) <= 0xFFFF:
+            return cls(found.code, found.bits, int(lanes))
+        raise ValueError(
+            f"DLPack has no data type named {name!r}; it has {', '.join(sorted(BY_NAME))}"
+        )
 
     @property
     def name(self) -> str:
@@ -129,7 +137,8 @@ class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
         return self.name
 
     def __repr__(self) -> str:
-        return f"DataType({self.name!r})"
+        known = (self.code, self.bits, 1) in KNOWN_DTYPES
+        return f"DataType({self.name!r})" if known else f"DataType{tuple(self)}"
 
 
 BY_NAME = {

@@ -6,13 +6,13 @@ Both hold plain Python values: the struct is read once, checked, and never looke
 from __future__ import annotations
 
 import sys
+from ctypes import c_void_p
 from math import prod
 from typing import Any
 
 from . import native, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
-from .errors import MalformedTensorError
 from .header import (
     DELETER,
     FLAG_IS_COPIED,
@@ -38,6 +38,10 @@ from .validate import (
     checked_device,
     checked_dtype,
     extent,
+    integer,
+    integers,
+    pointer,
+    struct_address,
 )
 
 ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
@@ -48,7 +52,7 @@ class Tensor:
 
     Parameters
     ----------
-    address : int
+    address : int or ctypes.c_void_p
         The address of a raw ``DLTensor``, as C libraries hand it to a function. It is read and
         checked here, and may go away afterwards.
 
@@ -70,7 +74,7 @@ class Tensor:
     Raises
     ------
     MalformedTensorError
-        If a field contradicts ``dlpack.h``.
+        If a field contradicts ``dlpack.h``, or the address can be none (NULL, not aligned).
     """
 
     __slots__ = (
@@ -86,10 +90,9 @@ class Tensor:
         "version",
     )
 
-    def __init__(self, address: int) -> None:
-        if not address:
-            raise MalformedTensorError("the DLTensor pointer is NULL")
-        self._read(TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(address)), None, 0)
+    def __init__(self, address: int | c_void_p) -> None:
+        place = struct_address(address, "the DLTensor pointer")
+        self._read(TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(place)), None, 0)
 
     def _read(self, fields, version, flags):
         """Take the fields of a ``DLTensor``, each checked before its use."""
@@ -218,7 +221,7 @@ class ManagedTensor(Tensor):
     @classmethod
     def adopt(
         cls,
-        data: int,
+        data: int | c_void_p,
         shape: tuple[int, ...],
         dtype: DataType,
         *,
@@ -236,8 +239,17 @@ class ManagedTensor(Tensor):
         ------
         MalformedTensorError
             If shape, strides and offset describe memory that cannot exist.
+        TypeError
+            For numbers that are no integers.
         """
         self = cls.__new__(cls)
+        if type(data) is not int:
+            data = pointer(data, "ptr")
+        if type(byte_offset) is not int:
+            byte_offset = integer(byte_offset, "byte_offset is an int")
+        shape = integers(shape, "shape")
+        if strides is not None:
+            strides = integers(strides, "strides")
         flags = (
             readonly * FLAG_READ_ONLY
             | copied * FLAG_IS_COPIED
@@ -304,10 +316,11 @@ class ManagedTensor(Tensor):
         UnsupportedVersionError
             For another major version than 1; no field behind the deleter has been read.
         MalformedTensorError
-            If a field contradicts ``dlpack.h``.
+            If a field contradicts ``dlpack.h``; or for what can be no address, where there is no
+            deleter to run.
         """
-        if not address:
-            raise MalformedTensorError("the capsule holds a NULL pointer")
+        if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
+            struct_address(address, "the DLManagedTensor pointer")
         self = cls.__new__(cls)
         if versioned:
             window = VERSIONED_BYTES.from_address(address)

@@ -6,8 +6,11 @@ address that is not NULL and still wrong cannot be told from a right one.
 
 from __future__ import annotations
 
+import ctypes
 from functools import lru_cache
 from math import prod
+from operator import index
+from typing import Any
 
 from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device
 from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
@@ -19,6 +22,7 @@ MAX_NDIM = 64  # NumPy's limit, the largest of any library
 _MAX_BYTES = 2**63 - 1
 _MAX_ADDRESS = 2**64 - 1
 _MAX_ID = 2**31 - 1
+_PAGE = 4096  # the first one is never mapped: a smaller address is a number that went astray
 
 
 def check_version(version: tuple[int, int]) -> None:
@@ -34,6 +38,78 @@ def check_version(version: tuple[int, int]) -> None:
             f"the tensor has DLPack version {version[0]}.{version[1]}; arraybridge reads version "
             f"{VERSION[0]}.x: pass max_version={VERSION} to __dlpack__"
         )
+
+
+def struct_address(address: object, what: str) -> int:
+    """The address of a struct, which is read next: what cannot be one is told before that.
+
+    Raises
+    ------
+    MalformedTensorError
+        For NULL, a number within the first page or past 64 bits, or one that is not aligned.
+    """
+    place = pointer(address, what)
+    if not place:
+        raise MalformedTensorError(f"{what} is NULL")
+    if not _PAGE <= place <= _MAX_ADDRESS or place % 8:
+        raise MalformedTensorError(
+            f"{what} is {place}; expected an address: a multiple of 8, from {_PAGE} to 2**64 - 1"
+        )
+    return place
+
+
+def pointer(address: Any, what: str) -> int:
+    """An address as an int.
+
+    Raises
+    ------
+    TypeError
+        For what is neither an integer nor a ``ctypes.c_void_p``.
+    """
+    if isinstance(address, ctypes.c_void_p):
+        return address.value or 0
+    try:
+        if not isinstance(address, bool):
+            return index(address)
+    except TypeError:
+        pass
+    raise TypeError(
+        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}"
+        + (": for an array call from_dlpack" if hasattr(address, "__dlpack__") else "")
+    )
+
+
+def integer(value: Any, wanted: str, where: str = "") -> int:
+    """An integer as an int; a float or a boolean is none, though it may equal one.
+
+    Raises
+    ------
+    TypeError
+        For anything else: ``wanted``, what came, and ``where``.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{wanted}, got {value!r}{where}")
+    return index(value)
+
+
+def integers(values: Any, what: str) -> tuple[int, ...]:
+    """A shape or strides as a tuple of ints; a single integer stands for one axis.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    wanted = f"{what} is a tuple of ints"
+    if hasattr(values, "__index__") and not hasattr(values, "__len__"):
+        values = (values,)
+    try:
+        found = tuple(values)
+    except TypeError:
+        raise TypeError(f"{wanted}, got {values!r}") from None
+    if {int}.issuperset(map(type, found)):
+        return found
+    return tuple(integer(value, wanted, f" in {values!r}") for value in found)
 
 
 def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
@@ -124,7 +200,8 @@ def extent(
         strides = c_strides(shape)
     elif len(strides) != len(shape):
         raise MalformedTensorError(
-            f"{len(strides)} strides for {len(shape)} axes; expected one an axis"
+            f"got {len(strides)} strides for {len(shape)} {'axis' if len(shape) == 1 else 'axes'}; "
+            "expected one stride per axis"
         )
     if 0 in shape:
         return strides, 0, 0
