@@ -73,6 +73,30 @@ def test_a_module_names_a_library_too():
     assert isinstance(ab.convert(image(), jax.numpy), jax.Array)
 
 
+class TestCopy:
+    FLIPPED = staticmethod(lambda: image()[::-1])  # which PyTorch cannot hold
+
+    @pytest.mark.parametrize("never", [False, 0, np.False_])
+    def test_what_is_false_forbids(self, never):
+        for ask in (ab.convert, lambda *a, **k: ab.from_dlpack(a[0]).to(*a[1:], **k)):
+            with pytest.raises(ab.ConversionError, match="copy=False"):
+                ask(self.FLIPPED(), "torch", copy=never)
+        assert ab.explain(self.FLIPPED(), "torch", copy=never).kind == "refuse"
+
+    @pytest.mark.parametrize("always", [True, 1, np.True_])
+    @pytest.mark.parametrize("target", PAIR)
+    def test_what_is_true_demands(self, always, target):
+        x = image()
+        assert ab.inspect(ab.convert(x, target, copy=always)).pointer != x.ctypes.data
+
+    @pytest.mark.parametrize("wrong", ["never", "", 2, -1, 1.0, (), np.array(True)])
+    @pytest.mark.parametrize("target", ["numpy", "torch"])
+    def test_what_is_neither_is_told(self, wrong, target):
+        for ask in (ab.convert, ab.explain):
+            with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
+                ask(image(), target, copy=wrong)
+
+
 class TestReadOnly:
     @pytest.mark.parametrize("make_one", [lambda: frozen(image()), lambda: jax.numpy.ones(3)])
     def test_is_never_made_writable_unawares(self, make_one):
@@ -252,6 +276,9 @@ class TestNames:
     def test_unknown(self):
         with pytest.raises(ValueError, match="no library 'nonsense'; arraybridge knows array_api"):
             ab.convert(image(), "nonsense")
+        for spelling, meant in [("pytorch", "torch"), ("Torch", "torch"), ("jnp", "jax")]:
+            with pytest.raises(ValueError, match=f"'{spelling}': did you mean '{meant}'. arraybr"):
+                ab.convert(image(), spelling)
         with pytest.raises(TypeError, match="name of a library"):
             ab.convert(image(), 3)
         with pytest.raises(ValueError, match="unknown device 'gpuu'"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from ..dlpack import Device, ManagedTensor
 from .kernel import compact_copy, kernel_for
 from .library import Library, library_named, library_of_type
-from .plan import plan
+from .plan import checked_copy, plan
 from .records import ConversionError, Route, TensorInfo
+
+_WRAPPED = ("view", "kernel")  # routes that end in the target's wrap()
 
 
 def route_between(
@@ -18,7 +20,15 @@ def route_between(
     copy: bool | None = None,
     alias_readonly: bool = False,
 ) -> tuple[Route, TensorInfo]:
-    """The route of ``x`` from one library to another, and what ``x`` is."""
+    """The route of ``x`` from one library to another, and what ``x`` is.
+
+    Raises
+    ------
+    ValueError
+        For a ``copy`` that is neither None nor a boolean.
+    """
+    if copy is not None:
+        copy = checked_copy(copy)
     if source is target and not copy:
         # The array itself is the view: no property of its memory matters.
         info = source.describe(x)
@@ -27,17 +37,17 @@ def route_between(
             return Route("view", why, 0, source.name, target.name, info.device), info
     else:
         info = source.describe(x)
-    return (
-        plan(
-            info,
-            target.accepts,
-            device=device,
-            copy=copy,
-            alias_readonly=alias_readonly,
-            kernel=_copier(info, source, target),
-        ),
+    route = plan(
         info,
+        target.accepts,
+        device=device,
+        copy=copy,
+        alias_readonly=alias_readonly,
+        kernel=_copier(info, source, target),
     )
+    if type(target).wrap is Library.wrap and source is not target and route.kind in _WRAPPED:
+        route = route._replace(kind="refuse", why=target.no_wrap, nbytes=0, kernel=None)
+    return route, info
 
 
 def execute(x: object, source: Library, target: Library, route: Route, info: TensorInfo) -> object:

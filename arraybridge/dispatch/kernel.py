@@ -51,7 +51,7 @@ _kernels: dict[int, Kernel] = {}
 
 
 def register_kernel(
-    device: DeviceType | str, copy: Callable[..., None], *, name: str | None = None
+    device: DeviceType | str, copy: Callable[..., None] | None, *, name: str | None = None
 ) -> None:
     """Use ``copy`` for every strided copy on a kind of device.
 
@@ -59,10 +59,10 @@ def register_kernel(
     ----------
     device : DeviceType or str
         Such as ``"cpu"`` or ``DeviceType.CUDA``.
-    copy : callable
+    copy : callable or None
         ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints,
         shape and strides as tuples, strides and item size in bytes, stream a handle or None. None
-        instead of a callable takes the registration back.
+        takes the registration back.
     name : str, optional
         What ``explain`` prints; by default the function's own name.
     """

@@ -113,9 +113,15 @@ class Library:
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
         """An array of this library on ``tensor``, whose fields ``accepts`` allows.
 
-        With ``move`` the tensor is a fresh block that may be handed over whole.
+        With ``move`` the tensor is a fresh block that may be handed over whole. A library that is
+        a source only has none.
         """
-        raise NotImplementedError
+        raise ConversionError(self.no_wrap)
+
+    @property
+    def no_wrap(self) -> str:
+        """What is said where a library that has none is a target."""
+        return f"library {self.name!r} has no wrap(): it cannot be a target"
 
     def resolve(self, x: object) -> object:
         """A copy of ``x`` without anything ``pending``."""
@@ -159,6 +165,7 @@ class Library:
         return None
 
 
+_INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
 _by_name: dict[str, Library] = {}
 _by_type: dict[type, Library] = {}
 
@@ -174,11 +181,18 @@ def register_library(library: Library) -> None:
     Raises
     ------
     TypeError
-        If it is something else, or has no name.
+        If it is something else, has no name, or lacks what every conversion asks of every library.
     """
     if not isinstance(library, Library) or not library.name:
         raise TypeError(
             f"register_library takes a named instance of arraybridge.Library, got {library!r}"
+        )
+    cls = type(library)
+    missing = [name for name in _INDISPENSABLE if getattr(cls, name) is getattr(Library, name)]
+    if missing:
+        raise TypeError(
+            f"library {library.name!r} ({cls.__name__}) lacks {', '.join(missing)}: "
+            "see docs/extending.md"
         )
     _by_name[library.name] = library
     _by_type.clear()
@@ -214,19 +228,48 @@ def library_named(to: object) -> Library:
     ImportError
         If it is not installed; the message says what to install.
     """
+    if isinstance(to, str):
+        found = _by_name.get(to)
+        if found is not None:
+            return found
+    known = known_name(to)
+    found = _by_name.get(known)
+    return _load(known) if found is None else found
+
+
+def known_name(to: object) -> str:
+    """What arraybridge calls the library of a name or a module; nothing is loaded.
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    TypeError
+        For what is neither a name nor a module.
+    """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str):
         raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
-    found = _by_name.get(name)
-    if found is not None:
-        return found
+    if name in _by_name:
+        return name
     known = name if isinstance(to, str) else _root_of(name)
     known = {"arrow": "pyarrow", "array_api_compat": "numpy"}.get(known, known)
-    if known in _by_name:
-        return _by_name[known]
-    if known not in LIBRARIES:
-        raise ValueError(f"no library {name!r}; arraybridge knows {', '.join(library_names())}")
-    return _load(known)
+    if known not in LIBRARIES and known not in _by_name:
+        raise ValueError(
+            f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
+        )
+    return known
+
+
+_OTHER_NAMES = {"np": "numpy", "jnp": "jax", "cp": "cupy", "pa": "pyarrow", "tf": "tensorflow"}
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches  # for an error's message alone
+
+    known = {other.lower(): other for other in library_names()} | _OTHER_NAMES
+    close = get_close_matches(name.lower(), known, 1, 0.7)
+    return f": did you mean {known[close[0]]!r}?" if close else ";"
 
 
 def _root_of(module: str) -> str:

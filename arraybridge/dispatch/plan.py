@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..dlpack import CPU, Device
 from ..layout import is_broadcast, is_c_contiguous, is_compact, is_non_negative
 from .records import Accepts, Route, TensorInfo
@@ -14,6 +16,21 @@ _PENDING = {
     "fraction": "its strides are not whole elements",
     "chunks": "its elements lie in several chunks",
 }
+
+
+def checked_copy(copy: object) -> bool | None:
+    """The argument ``copy``: None, True or False; 0, 1 and NumPy's booleans are taken for those.
+
+    Raises
+    ------
+    ValueError
+        For anything else, which would otherwise be a copy, or none, in silence.
+    """
+    if copy is None or copy is True or copy is False:
+        return copy
+    if isinstance(copy, np.bool_) or (isinstance(copy, int) and copy in (0, 1)):
+        return bool(copy)
+    raise ValueError(f"copy is {copy!r}; expected None, True or False")
 
 
 def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:

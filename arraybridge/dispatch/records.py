@@ -6,7 +6,7 @@ All are small and immutable; none touches memory or a device runtime.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..dlpack import DataType, Device, DeviceType, Tensor
 from ..layout import classify, is_c_contiguous, is_f_contiguous
@@ -190,7 +190,7 @@ class Route(NamedTuple):
         What makes the copy.
     """
 
-    kind: str
+    kind: Literal["view", "kernel", "transfer", "refuse"]
     why: str
     nbytes: int
     source: str
