@@ -9,6 +9,8 @@ from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .array.crossing import Crossing, Terms
+from .dispatch.library import known_name
+from .dispatch.plan import checked_copy
 from .dlpack import Device
 
 P = ParamSpec("P")
@@ -93,6 +95,8 @@ def adapt(
         When the function is called and an array cannot be converted; a note says in which call.
     TypeError
         If what is decorated cannot be called: put ``adapt`` below ``property`` and its like.
+    ValueError
+        For a library, a device or a ``copy`` that does not exist; when the decorator is made.
 
     Notes
     -----
@@ -110,14 +114,15 @@ def adapt(
     """
     if not isinstance(library, str | ModuleType):
         return _adapted(library)
-    if copy not in (None, True, False):
-        raise ValueError(f"copy is {copy!r}; expected None, True or False")
+    known_name(library)  # a misspelt one is told here, one that is not installed at the first call
+    if result not in ("caller", "function"):
+        known_name(result)
     place = None if device is None else Device.parse(device)
     return partial(
         _adapted,
         library=library,
         device=place,
-        copy=copy,
+        copy=checked_copy(copy),
         result=result,
         alias_readonly=alias_readonly,
     )

@@ -11,6 +11,7 @@ from .dispatch.library import Library, library_of_type, on_registration
 from .dispatch.records import ConversionError, Route, TensorInfo
 from .dlpack import Tensor
 from .layout import is_broadcast, span
+from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
 # Array type -> its library's own way for what needs no kernel: contiguous already, or small.
@@ -24,6 +25,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     Parameters
     ----------
     x : array
+        Of any library, an :class:`arraybridge.Array`, or anything else that
+        :func:`arraybridge.convert` takes.
     out : array, optional
         Where to write: of any library, same shape, dtype and device, writable, in any layout.
 
@@ -32,12 +35,16 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     array
         ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given. What
         a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can take it as
-        a view; small arrays are copied by their own library, as it does.
+        a view; small arrays are copied by their own library, as it does. An Array gives an Array
+        of the same library; what only speaks DLPack (a capsule, too, which is consumed) gives one
+        of the library that serves its device: NumPy on the CPU.
 
     Raises
     ------
     ConversionError
         If ``out`` does not fit or cannot be written.
+    BufferError, ImportError
+        If no library that is installed serves the device of what only speaks DLPack.
     """
     if out is not None:
         _write(out, x, "out")
@@ -50,6 +57,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     if result is not None:
         return result
     x, library = adopt(x)
+    if library is PROTOCOL:
+        return _of_bare_memory(x)
     info = library.describe(x)
     if info.c_contiguous and not info.pending:
         return x
@@ -68,8 +77,34 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
 
 
 def _way_of(array_type: type) -> Callable[[Any], Any]:
+    if hasattr(array_type, "__arraybridge__"):
+        return _of_array
     library = library_of_type(array_type)
     return Library().compact if library is None or not own_copies_serve() else library.compact
+
+
+def _of_array(x: Any) -> Any:
+    """The contiguous Array: ``x`` itself, or another of the same library."""
+    from .array import Array, from_dlpack  # here, as native arrays need none of it
+
+    native, library = x.__arraybridge__()
+    if library is not PROTOCOL:
+        compact = contiguous(native)
+        return x if compact is native else from_dlpack(compact)
+    info = library.describe(native)
+    if info.c_contiguous:
+        return x
+    if info.device.host:
+        return Array(compact_copy(native), library)
+    return _of_bare_memory(native)
+
+
+def _of_bare_memory(tensor: Any) -> Any:
+    """The contiguous Array of the library that serves the device of memory without a library."""
+    from .array import Array
+    from .array.adoption import adopted
+
+    return _of_array(adopted(Array(tensor, PROTOCOL)))
 
 
 def copyto(dst: Any, src: Any, /) -> None:
@@ -111,12 +146,19 @@ def _write(out: Any, x: Any, name: str) -> None:
     copy_into(written, read)
 
 
+_FIT = {
+    "shape": "nothing is broadcast, reshape it first",
+    "dtype": "no dtype is changed, cast it first",
+    "device": "nothing leaves its device, arraybridge.convert(..., device=...) goes across",
+}
+
+
 def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
-    for what in ("shape", "dtype", "device"):
-        if getattr(wanted, what) != getattr(info, what):
-            raise ConversionError(
-                f"{name} has {what} {getattr(wanted, what)}, expected {getattr(info, what)}"
-            )
+    for what, rule in _FIT.items():
+        ours, theirs = getattr(wanted, what), getattr(info, what)
+        if ours != theirs:
+            source = "src" if name == "dst" else "x"
+            raise ConversionError(f"{name} has {what} {ours}, {source} {theirs}: {rule}")
     if wanted.readonly or wanted.pending or wanted.refused:
         raise ConversionError(
             f"{name} cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"

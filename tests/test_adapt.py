@@ -624,8 +624,21 @@ def test_errors():
         ab.adapt("numpy", copy="never")
     with pytest.raises(ValueError, match="unknown device"):
         ab.adapt("numpy", device="gpuu")
-    with pytest.raises(ValueError, match="no library 'nunpy'"):
-        ab.adapt("nunpy")(np.exp)(torch.ones(1))
+    with pytest.raises(ValueError, match="no library 'nunpy': did you mean 'numpy'"):
+        ab.adapt("nunpy")
+    with pytest.raises(ValueError, match="no library 'callers'"):
+        ab.adapt(result="callers")
+
+
+def test_copy_is_a_boolean():
+    def pointer(x):
+        return x.ctypes.data
+
+    x = np.ones(3)
+    assert ab.adapt("numpy", copy=np.True_)(pointer)(x) != pointer(x)
+    assert ab.adapt("numpy", copy=0)(pointer)(x) == pointer(x)
+    with pytest.raises(ab.ConversionError, match="copy=False"):
+        ab.adapt("torch", copy=np.False_)(torch.sum)(x[::-1])
 
 
 def test_the_module_does_not_hide_the_function():

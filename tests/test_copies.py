@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.dispatch.kernel import SMALL
+from tests.support.places import Speaker
 from tests.support.strategies import strided_arrays
 
 LARGE = (300, SMALL // 200)
@@ -125,6 +126,65 @@ assert not {{"numba", "llvmlite"}} & set(sys.modules)
         assert len(calls) == 2
 
 
+class TestContiguousWithoutALibrary:
+    """Arrays, and what only speaks DLPack."""
+
+    X = np.arange(6.0).reshape(2, 3)
+
+    def bare(self, **how):
+        return ab.from_pointer(self.X.ctypes.data, (2, 3), "float64", device="cpu", **how)
+
+    @pytest.mark.parametrize("make", [np.asarray, torch.from_numpy, jax.numpy.asarray])
+    def test_an_array_gives_an_array(self, make) -> None:
+        x = ab.from_dlpack(make(self.X))
+        assert ab.contiguous(x) is x
+        if x.library != "jax":  # whose arrays are always contiguous
+            x = ab.from_dlpack(make(self.X).T)
+            y = ab.contiguous(x)
+            assert (type(y), y.library, y.shape) == (type(x), x.library, (3, 2))
+            assert y.info.c_contiguous
+            np.testing.assert_array_equal(np.asarray(y), self.X.T)
+
+    def test_bits_and_gradients_of_an_array(self) -> None:
+        z = ab.from_dlpack(torch.tensor([1 + 2j]).conj())
+        y = ab.contiguous(z)
+        assert isinstance(y, ab.Array)
+        assert not y.native.is_conj()
+        leaf = torch.ones(2, 3, requires_grad=True)
+        ab.contiguous(ab.from_dlpack(leaf.T)).native.sum().backward()
+        assert (leaf.grad == 1).all()
+
+    def test_an_array_of_bare_memory(self) -> None:
+        x = self.bare()
+        assert ab.contiguous(x) is x
+        y = ab.contiguous(self.bare(strides=(1, 2)))
+        assert isinstance(y, ab.Array)
+        assert (y.library, y.strides) == ("dlpack", (3, 1))
+        np.testing.assert_array_equal(np.asarray(y), [[0, 2, 4], [1, 3, 5]])
+
+    def test_an_array_of_a_library_without_a_namespace(self) -> None:
+        x = ab.from_dlpack(ab.convert(self.X.T, "tvm_ffi"))
+        y = ab.contiguous(x)
+        assert (type(y), y.library, y.info.c_contiguous) == (ab.Array, "tvm_ffi", True)
+        np.testing.assert_array_equal(y.to("numpy"), self.X.T)
+
+    @pytest.mark.parametrize("make", [Speaker, lambda x: x.__dlpack__(), ab.dlpack.acquire])
+    def test_what_only_speaks_dlpack(self, make) -> None:
+        y = ab.contiguous(make(self.X))
+        assert isinstance(y, ab.Array)
+        assert (y.library, y.info.pointer) == ("numpy", self.X.ctypes.data)
+        y = ab.contiguous(make(self.X.T))
+        assert (y.library, y.info.c_contiguous) == ("numpy", True)
+        np.testing.assert_array_equal(y.native, self.X.T)
+
+    def test_memory_that_nothing_serves(self) -> None:
+        there = ab.from_pointer(4096, (2, 3), "float64", device="vulkan")
+        assert ab.contiguous(there) is there
+        there = ab.from_pointer(4096, (2, 3), "float64", device="vulkan", strides=(1, 2))
+        with pytest.raises(BufferError, match=r"no library .* computes on vulkan:0"):
+            ab.contiguous(there)
+
+
 class TestCopyTo:
     @settings(max_examples=150, deadline=None)
     @given(strided_arrays(), st.data())
@@ -184,8 +244,8 @@ class TestCopyTo:
         frozen = np.zeros(shape, np.float32)
         frozen.flags.writeable = False
         for dst, what in [
-            (np.zeros((*shape, 1), "f4"), "dst has shape"),
-            (np.zeros(shape), "dst has dtype"),
+            (np.zeros((*shape, 1), "f4"), r"dst has shape .*, src \(.*: nothing is broadcast"),
+            (np.zeros(shape), "dst has dtype float64, src float32: no dtype is changed"),
             (frozen, "read-only"),
             (jax.numpy.zeros(shape), "read-only"),
             (torch.zeros(shape, requires_grad=True), "gradients"),
