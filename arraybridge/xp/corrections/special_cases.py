@@ -9,6 +9,7 @@ Array API standard 2025.12, "Special cases" of each function.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ class Means(NamedTuple):
         A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
     detach : callable
         The array as a constant to differentiation.
+    turned_zero : callable
+        ``-x``, taken where a zero is to have the other sign; its derivative is to be that of ``x``.
     eager : bool
         Whether values may decide what is done: the ordinary case then pays for a check only.
     tally : callable, optional
@@ -46,6 +49,7 @@ class Means(NamedTuple):
     complex_floating: Callable[[Any], bool]
     complex: Callable[[Any, Any], Any]
     detach: Callable[[Any], Any] = _same
+    turned_zero: Callable[[Any], Any] = operator.neg
     eager: bool = False
     tally: Callable[[Any], Any] | None = None
     quiet: Callable[[], Any] = nullcontext
@@ -84,6 +88,7 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
     """
     xp = means.xp
     plain = plain or xp.remainder
+    turned = means.turned_zero
 
     def remainder(x1, x2, /, **kwargs):
         result = plain(x1, x2, **kwargs)
@@ -96,7 +101,7 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
             kept = (_test(xp, "signbit", x1) == below) | (x1 == 0)
             endless = _test(xp, "isinf", x2) & _test(xp, "isfinite", x1)
             right = xp.where(endless, xp.where(kept, x1 * one, x2 * one), right)
-        right = xp.where((right == 0) & (xp.signbit(right) != below), -right, right)
+        right = xp.where((right == 0) & (xp.signbit(right) != below), turned(right), right)
         if not kwargs:
             return right
         return _replaced(xp, ~xp.isnan(right), right, result, **kwargs)

@@ -9,13 +9,14 @@ import torch
 from ...borrow import Borrowing
 from ...integers import Wide
 from .. import Correction
-from . import elementwise, promotion, reductions, types
+from . import axes, elementwise, places, promotion, reductions, types
 
-CORRECTIONS: tuple[Correction, ...] = (
+CORRECTIONS: tuple[Correction, ...] = axes.accepted(
     *types.CORRECTIONS,
     *promotion.CORRECTIONS,
     *elementwise.CORRECTIONS,
     *reductions.CORRECTIONS,
+    *places.CORRECTIONS,
 )
 
 

@@ -12,6 +12,16 @@ from array_api_compat import torch as xp
 from .. import Correction
 from ..special_cases import Function, Means, complex_function, floor_divide, remainder, turned
 from .promotion import promoting
+from .tracing import differentiated, transformed
+
+
+def _turned_zero(x: torch.Tensor) -> torch.Tensor:
+    """``-x`` with the derivative of ``x``."""
+    if not differentiated(x):
+        return -x
+    value = x.detach()
+    return -value - (value - x)  # less +0, which leaves -0 and +0 what they are
+
 
 MEANS = Means(
     xp,
@@ -19,6 +29,7 @@ MEANS = Means(
     complex_floating=lambda dtype: dtype.is_complex,
     complex=torch.complex,
     detach=torch.Tensor.detach,
+    turned_zero=_turned_zero,
 )
 
 
@@ -37,7 +48,7 @@ def _complex_function(name: str) -> Function:
     def function(x, /, **kwargs):
         if not x.is_complex():
             return plain(x, **kwargs)
-        return (traced if _transformed() else eager)(x, **kwargs)
+        return (traced if transformed() else eager)(x, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = plain.__doc__
@@ -48,11 +59,6 @@ def _special(means: Means, name: str) -> Function:
     if name == "tan":
         return turned(means, name, complex_function(means, "tanh"))
     return complex_function(means, name)
-
-
-def _transformed() -> bool:
-    """Whether values may not be looked at: inside torch.compile, or torch.func's transforms."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 # Numbers for which each has a special case wrong.

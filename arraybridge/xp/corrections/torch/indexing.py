@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ....array.indexing import axes_of, steps_of
+from .tracing import differentiated, transformed
 
 _SIGNED = {
     torch.uint16: torch.int16,
@@ -50,14 +51,19 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     """Write elements by index, into the memory of the array; gives the array."""
+    tensor = isinstance(value, torch.Tensor)
+    if tensor and _share(native, value):
+        if _is_there(native, key, value):
+            return native
+        value = value.clone()
     signed = _SIGNED.get(native.dtype)
     target = native
     if signed is not None:
         target = native.view(signed)
         value = torch.as_tensor(value, dtype=native.dtype, device=native.device).view(signed)
-    elif isinstance(value, torch.Tensor) and value.dtype != native.dtype:
+    elif tensor and value.dtype != native.dtype:
         value = value.to(native.dtype)
-    parts = _parts(native, key if key.__class__ is tuple else (key,))
+    parts = _parts(native, key if key.__class__ is tuple else (key,), writing=True)
     steps = steps_of(parts, tuple(native.shape))
     if steps is None:
         target[parts] = value
@@ -73,14 +79,40 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     return native
 
 
-def _parts(native: torch.Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
+def _share(native: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether ``x`` may change while the array is written: they have memory in common.
+
+    torch refuses that if it notices, and else reads what has just been written. What is transformed
+    shows no memory; a compiler drops the copies that it does not need.
+    """
+    return transformed() or torch._C._is_alias_of(native, x)
+
+
+def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
+    """Whether a value has been written where it belongs, as the one of ``x[1:] += y`` has."""
+    if differentiated(native) or differentiated(value) or value.dtype != native.dtype:
+        return False
+    parts = key if key.__class__ is tuple else (key,)
+    if any(isinstance(part, torch.Tensor) for part in parts):
+        return False
+    place = get(native, key)
+    return (place.data_ptr(), place.shape, place.stride()) == (
+        value.data_ptr(),
+        value.shape,
+        value.stride(),
+    )
+
+
+def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...]:
     """An index whose arrays are as torch reads them rightly."""
     parts = []
     axis = 0
     left = native.ndim - sum(axes_of(part) for part in key)
     for part in key:
-        if isinstance(part, torch.Tensor):
+        if part.__class__ is not slice and isinstance(part, torch.Tensor):
             part = _array(part, tuple(native.shape[axis : axis + axes_of(part)]))
+            if writing and _share(native, part):
+                part = part.clone()
         parts.append(part)
         axis += left if part is ... else axes_of(part)
     return tuple(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from .promotion import described
 
 Function = Callable[..., Any]
 
-_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 
 
 def _accumulating(plain: Function) -> Function:
@@ -24,10 +25,10 @@ def _accumulating(plain: Function) -> Function:
     It is computed as int64, which has the same bits, as few functions take uint64.
     """
 
-    def function(x, /, *args, dtype=None, **kwargs):
+    def function(x, /, *, axis=None, dtype=None, **kwargs):
         if dtype is None and x.dtype in _UNSIGNED:
-            return plain(x, *args, dtype=torch.int64, **kwargs).to(torch.uint64)
-        return plain(x, *args, dtype=dtype, **kwargs)
+            return plain(x, axis=axis, dtype=torch.int64, **kwargs).to(torch.uint64)
+        return plain(x, axis=axis, dtype=dtype, **kwargs)
 
     return described(function, plain)
 
@@ -52,6 +53,15 @@ def _deviating(plain: Function) -> Function:
 
     function.__name__ = function.__qualname__ = plain.__name__
     return deviation(function)
+
+
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Numbers of elements that are not zero, along no axis too."""
+    if not isinstance(axis, int | tuple | None):
+        axis = operator.index(axis)  # of NumPy, which compat mistakes where it keeps dimensions
+    if axis == ():  # torch's own would take all axes
+        return (x != 0).long()
+    return xp.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
@@ -107,6 +117,13 @@ CORRECTIONS = (
         "var: NaN of fewer elements than the correction, along no axis too",
         "https://github.com/pytorch/pytorch/issues/29137",
         lambda xp: not xp.isnan(xp.var(xp.asarray(1.0), axis=(), correction=1)),
+    ),
+    Correction(
+        "count_nonzero",
+        count_nonzero,
+        "count_nonzero: along no axis each element counts for itself",
+        "https://github.com/pytorch/pytorch/issues/29137",
+        lambda xp: xp.count_nonzero(xp.ones(2), axis=()).shape != (2,),
     ),
     Correction(
         "roll",

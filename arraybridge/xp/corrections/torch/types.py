@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy
@@ -42,7 +43,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
 ) -> torch.Tensor:
-    """An array of anything; nested sequences may hold arrays, whose gradients go on."""
+    """An array of anything; nested sequences may hold arrays, whose gradients go on.
+
+    Buffers are what they hold (torch's own takes each for the bytes of float32 numbers).
+    """
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
         leaves = [
             asarray(each, device=device) if isinstance(each, list | tuple | torch.Tensor) else each
@@ -52,8 +56,15 @@ def asarray(
         place = next(leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor))
         # stack takes every dtype, unlike torch's own reading of numbers
         obj, copy = torch.stack([_leaf(leaf, common, place) for leaf in leaves]), None
-    if isinstance(obj, numpy.ndarray) and copy is not False and not _viewable(obj):
-        obj, copy = obj.copy(), None
+    elif not isinstance(obj, _NO_BUFFERS):
+        obj = _of_buffer(obj)
+    if isinstance(obj, numpy.ndarray) and not _viewable(obj):
+        if copy is False:
+            raise ValueError(
+                "torch cannot view what is read-only, of another byte order or has negative "
+                "strides: asarray(..., copy=False) would have to copy it"
+            )
+        obj, copy = obj.astype(obj.dtype.newbyteorder("=")), None
     elif isinstance(obj, torch.Tensor):
         # torch's own warns of gradients, which go on, too
         kwargs.setdefault("requires_grad", obj.requires_grad)
@@ -66,9 +77,24 @@ def _leaf(x: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.as_tensor(x, dtype=dtype, device=device)
 
 
+# What asarray knows without asking for a buffer; NumPy's scalars have one, too.
+_NO_BUFFERS = (torch.Tensor, numpy.ndarray, list, tuple, int, float, complex, numpy.generic)
+
+
+def _of_buffer(obj: Any) -> Any:
+    """A NumPy view of what speaks the buffer protocol and nothing better; else the object."""
+    if hasattr(type(obj), "__dlpack__"):
+        return obj
+    try:
+        buffer = memoryview(obj)
+    except TypeError:
+        return obj
+    return numpy.asarray(buffer)
+
+
 def _viewable(x: numpy.ndarray) -> bool:
-    """Whether torch can share a NumPy array's memory: no negative strides, nothing read-only."""
-    return x.flags.writeable and all(step >= 0 for step in x.strides)
+    """Whether torch can share a NumPy array's memory as it is."""
+    return x.flags.writeable and x.dtype.isnative and all(step >= 0 for step in x.strides)
 
 
 def _holds_arrays(nested: Any) -> bool:
@@ -92,10 +118,12 @@ CORRECTIONS = (
     Correction(
         "asarray",
         asarray,
-        "asarray: nested sequences of arrays, of any data type",
+        "asarray: nested sequences of arrays, of any data type; buffers as what they hold",
         "no issue known",
         lambda xp: (
-            xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype != xp.uint64
+            xp.asarray(array("d", [1.0])).dtype != xp.float64
+            or xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype
+            != xp.uint64
             or not xp.asarray([torch.ones((), requires_grad=True)]).requires_grad
         ),
     ),
