@@ -133,6 +133,8 @@ def axes_of(part: Any) -> int:
     """How many axes of an array one part of an index takes up."""
     if part is None or part is ... or isinstance(part, bool):
         return 0
+    if isinstance(part, slice):  # of which torch.compile asks no attribute
+        return 1
     if hasattr(part, "ndim") and "bool" in str(part.dtype):
         return int(part.ndim)
     return 1

@@ -125,9 +125,9 @@ def methods(
             continue
         table[f"__r{op.name}__"] = _reflected(plain, *common, table[f"__{op.name}__"])
         if not mutable:
-            table[f"__i{op.name}__"] = _rebinding(plain, *common)
+            table[f"__i{op.name}__"] = _rebinding(op, table[f"__{op.name}__"])
         elif op.function in replaced or op.name == "matmul":
-            table[f"__i{op.name}__"] = _assigning(plain, *common)
+            table[f"__i{op.name}__"] = _assigning(op, table[f"__{op.name}__"])
         else:
             table[f"__i{op.name}__"] = _in_place(op.in_place, *common)
     for name, method in table.items():
@@ -182,19 +182,22 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
 
     def method(self, other):
         native = self._native
+        function = plain
         if other.__class__ is cls:
             other = other._native
             if other.dtype is not native.dtype:
-                return cls._of(self._normal(mixed(native, other)))
+                function = mixed
         elif other.__class__ not in SCALARS:
             other = self._operand(other)
             if other is NotImplemented:
                 return other
             if getattr(other, "dtype", native.dtype) is not native.dtype:
-                return cls._of(self._normal(mixed(native, other)))
+                function = mixed
         try:
-            result = plain(native, other)
+            result = function(native, other)
         except errors as error:
+            if function is mixed:  # which is all that could be tried
+                raise
             return self._recovered(error, op.function, native, other)
         if result.__class__ is not native_type:
             result = self._normal(result)
@@ -245,9 +248,8 @@ def _in_place(in_place, op, cls, native_type, errors):
     return method
 
 
-def _assigning(plain, op, cls, native_type, errors):
+def _assigning(op, binary):
     """In place by way of a result of its own, where the library has no right in-place operator."""
-    binary = _binary(plain, op, cls, native_type, errors)
 
     def method(self, other):
         result = binary(self, other)
@@ -260,9 +262,8 @@ def _assigning(plain, op, cls, native_type, errors):
     return method
 
 
-def _rebinding(plain, op, cls, native_type, errors):
+def _rebinding(op, binary):
     """In place for arrays that cannot be written: the Array stands for the result from now on."""
-    binary = _binary(plain, op, cls, native_type, errors)
 
     def method(self, other):
         result = binary(self, other)

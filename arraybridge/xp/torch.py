@@ -7,7 +7,8 @@ Autograd goes through Arrays as through tensors: of ``y = xp.sum(x * x)`` take
 
     torch.func.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
 
-``torch.compile`` traces both faces in one graph.
+``torch.compile`` traces both faces in one graph, all operators of Arrays but ``@``, which it
+refuses for whatever is no tensor: write ``xp.matmul(x, y)`` there.
 
 uint16, uint32 and uint64, and whatever else PyTorch has no kernel for, run in NumPy (in CuPy on
 CUDA) on the same memory. A tensor that tracks gradients, or that a transformation traces, cannot:
