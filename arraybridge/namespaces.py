@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .array.adoption import adopter
 from .array.carrier import Array
 from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of
@@ -14,8 +16,8 @@ from .dispatch.records import ConversionError
 from .dlpack import Device
 from .xp.native import BASES, native_face
 
-_SCALARS = (bool, int, float, complex, type(None))
-_namespaces: dict[type, Any] = {}
+_SCALARS = (bool, int, float, complex, type(None), numpy.generic)
+_namespaces: dict[type, Any] = {}  # of arrays, and of NumPy scalars where they are alone
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
@@ -24,7 +26,8 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     Parameters
     ----------
     *xs : array or scalar
-        Arrays of one library; Python scalars and None are ignored.
+        Arrays of one library; Python and NumPy scalars and None are ignored, though NumPy scalars
+        alone, which NumPy's functions give for arrays of zero dimensions, stand for NumPy.
     api_version : str, optional
         A version of the standard that the namespace must serve, such as ``"2024.12"``.
 
@@ -50,11 +53,11 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
 
 def _namespace_of(xs, api_version):
     found: dict[int, tuple[Any, type]] = {}
-    for x in xs:
-        if not isinstance(x, _SCALARS):
-            xp = _namespaces.get(type(x)) if api_version is None else None
-            xp = xp or _look_up(x, api_version)
-            found.setdefault(id(xp), (xp, type(x)))
+    arrays = [x for x in xs if not isinstance(x, _SCALARS)]
+    for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
+        xp = _namespaces.get(type(x)) if api_version is None else None
+        xp = xp or _look_up(x, api_version)
+        found.setdefault(id(xp), (xp, type(x)))
     if len(found) == 1:
         return next(iter(found.values()))[0]
     if not found:
@@ -82,6 +85,8 @@ def _look_up(x, api_version):
 
 def _of_native(x):
     library = library_of_type(type(x))
+    if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
+        library = library_named("numpy")
     if library is not None and library.name in BASES:
         return native_face(library.name)
     import array_api_compat

@@ -65,6 +65,29 @@ def test_is_found_by_type():
     assert list(namespaces._namespaces) == [np.ndarray]
 
 
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_numpys_scalars_beside_arrays_are_scalars(kind):
+    x = ARRAYS[kind]()
+    for scalar in (np.float32(1), np.float64(1), np.int8(1), np.True_):
+        for array in (x, ab.from_dlpack(x)):
+            assert ab.namespace(array, scalar) is ab.namespace(scalar, array)
+            assert ab.namespace(array, scalar) is ab.namespace(array)
+
+
+def test_numpys_scalars_alone_are_numpys():
+    """Its native face gives them, where the standard has arrays of zero dimensions."""
+    x = np.ones(3, np.float32)
+    xp = ab.namespace(x)
+    brain = np.ones(3, jax.numpy.bfloat16)
+    for scalar in (xp.sum(x), np.float64(1), np.complex128(1), np.int8(1), np.True_, brain[0]):
+        for _ in range(2):
+            assert ab.namespace(scalar) is ab.namespace(scalar, 1.0, None, scalar) is xp
+        assert ab.namespace(scalar, api_version="2024.12") is xp
+    assert ab.namespace(torch.ones(1), np.float64(1)) is ab.namespace(torch.ones(1))
+    with pytest.raises(ValueError, match=r"2019\.01"):
+        ab.namespace(np.float64(1), api_version="2019.01")
+
+
 def test_a_version_may_be_asked_for():
     x = np.ones(3)
     served = ab.namespace(x).__array_api_version__
@@ -103,6 +126,10 @@ def test_inside_torch_compile():
     x = torch.arange(6.0).reshape(2, 3)
     compiled = torch.compile(softmax, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(x), softmax(x))
+    doubled = torch.compile(
+        lambda x: ab.namespace(x, 2.0).add(x, x), fullgraph=True, backend="eager"
+    )
+    torch.testing.assert_close(doubled(x), 2 * x)
 
 
 def test_inside_jit_and_grad():
