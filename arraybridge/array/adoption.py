@@ -9,18 +9,21 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from ..dispatch.library import LIBRARIES
+from ..dispatch.library import LIBRARIES, library_named
 from ..dlpack import Device, DeviceType
 from ..exchange import convert
 from .carrier import Array
 from .native import NativeArray, array_class
 from .operators import OPERATORS
 
-_GPU = ("cupy", "torch")
-ADOPTERS: dict[int, tuple[str, ...]] = {
-    DeviceType.CUDA: _GPU,
-    DeviceType.ROCM: _GPU,
-    DeviceType.ONEAPI: ("dpnp",),
+# The libraries that compute on a device, the first choice first, and what to install.
+ADOPTERS: dict[int, dict[str, str]] = {
+    DeviceType.CUDA: {
+        "cupy": f"CuPy ({LIBRARIES['cupy'][1]})",
+        "torch": "a CUDA build of PyTorch",
+    },
+    DeviceType.ROCM: {"cupy": "a ROCm build of CuPy", "torch": "a ROCm build of PyTorch"},
+    DeviceType.ONEAPI: {"dpnp": "dpnp"},
 }
 
 
@@ -30,7 +33,7 @@ def adopted(x: Array) -> NativeArray:
     Raises
     ------
     ImportError
-        If no such library is installed; the message says which would do.
+        If no such library is installed, built for the device; the message says which would do.
     BufferError
         If no library computes on the device, or none takes the array as a view.
     """
@@ -45,10 +48,12 @@ def adopted(x: Array) -> NativeArray:
 
 def adopter(device: Device, but: str | None = None) -> str:
     """The name of the library, another than ``but``, that computes on a device."""
-    names = ("numpy",) if device.host else ADOPTERS.get(device.type, ())
-    names = tuple(name for name in names if name != but)
+    if device.host and but != "numpy":
+        return "numpy"
+    remedies = ADOPTERS.get(device.type, {})
+    names = [name for name in remedies if name != but]
     for name in names:
-        if find_spec(name) is not None:
+        if _serves(name, device):
             return name
     if not names:
         raise BufferError(
@@ -56,9 +61,19 @@ def adopter(device: Device, but: str | None = None) -> str:
             "inspected and exported; x.to('numpy', device='cpu') copies it to the CPU"
         )
     raise ImportError(
-        f"to compute on {device} install "
-        + " or ".join(f"{name} (pip install '{LIBRARIES[name][1]}')" for name in names)
+        f"no installed library computes on {device}: install "
+        + " or ".join(remedies[name] for name in names)
     )
+
+
+def _serves(name: str, device: Device) -> bool:
+    """Whether a library is there, and built for a device: PyTorch may be for the CPU alone."""
+    if find_spec(name) is None:
+        return False
+    try:
+        return device.type in library_named(name).accepts.devices
+    except ImportError:  # it does not load: a driver is missing
+        return False
 
 
 # What an Array without a library of its own hands on to the one that adopts it.
@@ -66,7 +81,7 @@ _METHODS = (
     *(name for op in OPERATORS for name in op.methods),
     *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
     *"__getitem__ __setitem__ __copy__ __deepcopy__ __reduce_ex__".split(),
-    *"__array_namespace__ to_device".split(),
+    *"__array_namespace__ to_device _number".split(),
 )
 _PROPERTIES = ("T", "mT")
 

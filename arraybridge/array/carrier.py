@@ -5,7 +5,10 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import numpy
 
 from ..dispatch.kernel import compact_copy, in_bytes
 from ..dispatch.library import Library, library_named
@@ -194,7 +197,13 @@ class Array(ArrayObject):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The NumPy array on the same memory; see ``numpy.asarray``."""
-        result = convert(self, "numpy", copy=copy)
+        try:
+            result = convert(self, "numpy", copy=copy)
+        except ConversionError:
+            gathered = getattr(self._library, "gathered", None)  # JAX's
+            result = None if gathered is None or copy is False else gathered(self._native)
+            if result is None:
+                raise
         if dtype is None or result.dtype == dtype:
             return result
         if copy is False:
@@ -204,7 +213,7 @@ class Array(ArrayObject):
     @property
     def __array_interface__(self) -> dict[str, object]:
         """NumPy's array interface, version 3; only where the CPU can read the memory."""
-        info = self.info
+        info = self._interface_info("__array_interface__")
         if not info.device.host or info.refused or info.pending:
             raise AttributeError(f"no __array_interface__ for an array on {info.device}")
         from ..libraries.numpy import Memory
@@ -219,6 +228,13 @@ class Array(ArrayObject):
             pointer, info.shape, strides, array.dtype.str, info.readonly
         ).__array_interface__
 
+    def _interface_info(self, name: str) -> TensorInfo:
+        """``info``, for an attribute that consumers look for: what has none lacks the attribute."""
+        try:
+            return self.info
+        except ConversionError as error:
+            raise AttributeError(f"no {name}: {error}") from error
+
     def __buffer__(self, flags: int, /) -> memoryview:
         """The buffer protocol (PEP 688)."""
         view = memoryview(self.__array__(copy=False))
@@ -229,12 +245,31 @@ class Array(ArrayObject):
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
         """CUDA array interface, version 3; only on CUDA."""
-        info = self.info
+        info = self._interface_info("__cuda_array_interface__")
         if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
         from ..libraries.cuda_array_interface import interface_of
 
         return interface_of(self._library.export(self._native))
+
+    def __dir__(self) -> list[str]:
+        members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
+        return [name for name, x in members.items() if not isinstance(x, _Elsewhere)]
+
+    def _advice(self, name: str) -> str:
+        """What to say of a method that there is elsewhere."""
+        return (
+            f"an arraybridge Array has no {name!r}: what the standard has as functions is in "
+            "ab.namespace(x)"
+        )
+
+    def __format__(self, spec: str) -> str:
+        """As a Python number where it has zero dimensions; elsewhere ``str`` alone."""
+        if not spec:
+            return str(self)
+        if self.ndim:
+            return super().__format__(spec)  # a TypeError
+        return format(self._number(), spec)
 
     def __repr__(self) -> str:
         info = self.info
@@ -243,6 +278,40 @@ class Array(ArrayObject):
             f"<arraybridge.Array {info.library}: {info.dtype_name} {info.shape} "
             f"on {info.device}{readonly}>"
         )
+
+
+class _Elsewhere:
+    """A method that an Array has not and other arrays have: AttributeErrors say where it is.
+
+    A ``__getattr__`` would do it for every name, and make each ``x._native`` a slower look-up.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, array, cls):
+        if array is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {self.name!r}")
+        raise AttributeError(array._advice(self.name))
+
+
+def refer(cls: type[Array], names: Iterable[str]) -> None:
+    """Have a class of Arrays say where those methods are that it has not."""
+    for name in names:
+        if not hasattr(cls, name):
+            setattr(cls, name, _Elsewhere(name))
+
+
+refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
+refer(
+    Array,
+    "abs add at backward bool clone contiguous cpu cuda data_ptr detach dim div double exp expand "
+    "float gather get half int is_contiguous log long matmul mul numel numpy permute pow "
+    "requires_grad requires_grad_ retain_grad scatter softmax sqrt stride type unsqueeze "
+    "values".split(),
+)
 
 
 def _capsule(x, library, stream, versioned):

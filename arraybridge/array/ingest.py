@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from ..dispatch.execute import execute, route_between
 from ..dispatch.library import Library, library_named, on_registration
 from ..dispatch.records import ConversionError
@@ -62,17 +64,20 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         if library is PROTOCOL:
             target = library_named("numpy") if info.device.host else library
         route, info = route_between(native, library, target, device=device, copy=copy)
-        return _maker(target)(execute(native, library, target, route, info))
-    make = _maker(library)
+        result = execute(native, library, target, route, info)
+        return _maker(target, type(result))(result)
+    make = _maker(library, type(native))
     if native is x:
         _known[type(x)] = (make, library.carries)
     return make(native)
 
 
-def _maker(library: Library) -> Callable[[Any], Array]:
-    """What makes an Array of a native array: with the library's operators, if it has any."""
+def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
+    """What makes an Array of a library's arrays of one type: with operators, if it has any."""
     cls = array_class(library.name)
-    return (lambda native: Array(native, library)) if cls is None else cls._of
+    if cls is None:
+        return lambda native: Array(native, library)
+    return cls._taken if issubclass(kind, ndarray) and kind is not ndarray else cls._of
 
 
 class _Lease:

@@ -52,7 +52,7 @@ class Kind(NamedTuple):
         if found is native and isinstance(x, Array) and x.library == self.library:
             return x
         cls = array_class(self.library)
-        return from_dlpack(found) if cls is None else cls._of(found)
+        return from_dlpack(found) if cls is None else cls._taken(found)
 
 
 def is_array(x: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy
@@ -17,7 +18,7 @@ from ..dispatch.library import Library, library_named
 from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
-from .carrier import Array
+from .carrier import Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -31,6 +32,7 @@ CLASSES = {
     "array_api_strict": "StrictArray",
 }
 _classes: dict[str, type[NativeArray]] = {}
+_STREAMS = ("cupy", "dpnp")  # whose to_device takes a stream
 
 
 def array_class(library: str) -> type[NativeArray] | None:
@@ -43,8 +45,28 @@ def array_class(library: str) -> type[NativeArray] | None:
 
 
 def register(cls: type[NativeArray]) -> None:
-    """Have :func:`array_class` know a library's class."""
+    """Have :func:`array_class` know a library's class, whose namespace is complete."""
+    functions = (name for name in cls._namespace.__all__ if _is_function(cls, name))
+    refer(cls, functions)
     _classes[cls._home.name] = cls
+
+
+def _is_function(cls: type[NativeArray], name: str) -> bool:
+    xp = cls._namespace
+    return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
+
+
+def check_no_mask(x: Any) -> None:
+    """Refuse a masked array, as :func:`arraybridge.convert` does.
+
+    Raises
+    ------
+    ConversionError
+        Whether anything is masked or not.
+    """
+    subclass = x.__class__ is not numpy.ndarray and isinstance(x, numpy.ndarray)
+    if subclass and isinstance(x, numpy.ma.MaskedArray):  # which would load numpy.ma
+        raise ConversionError(str(library_named("numpy").describe(x).refused))
 
 
 def restored(library: str, native: Any) -> Array:
@@ -78,6 +100,17 @@ class NativeArray(Array):
         array = cls()
         array._native = native
         return array
+
+    @classmethod
+    def _taken(cls, native: Any) -> Any:
+        """As ``_of``, for what the library itself has not made: NumPy's subclasses as plain arrays.
+
+        ``numpy.matrix`` has another ``*`` and another indexing, and a mask would be forgotten.
+        """
+        if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
+            check_no_mask(native)
+            native = native.view(numpy.ndarray)
+        return cls._of(native)
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
@@ -181,17 +214,22 @@ class NativeArray(Array):
         ----------
         device : Device, (int, int), str or the library's own device
         stream : optional
-            For the library's own; only where its ``to_device`` takes one.
+            The library's own, of CuPy and dpnp; the others take none.
         """
-        cls = type(self)
-        if stream is None and isinstance(device, Device | str | tuple):
-            place = Device.parse(device)
-            if place == self.device:
-                return self
-            return cls._of(convert(self._native, self._library.name, device=place))
-        if device == self.device or device == getattr(self._native, "device", None):
+        cls, native, library = type(self), self._native, self._library
+        if stream is not None and library.name not in _STREAMS:
+            raise ValueError(f"to_device of {library.name} takes no stream: pass stream=None")
+        if isinstance(device, str | tuple) or type(device).__module__ == "builtins":
+            device = Device.parse(device)
+        if device == self.device or device == getattr(native, "device", None):
             return self
-        return cls._of(self._namespace.native.to_device(self._native, device, stream=stream))
+        if isinstance(device, Device):
+            if stream is None:
+                return cls._of(convert(native, library.name, device=device))
+            device = library.native_device(device)
+        from array_api_compat import to_device
+
+        return cls._of(to_device(native, device, stream=stream))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The namespace: the module ``arraybridge.xp.<library>``.
@@ -223,7 +261,11 @@ class NativeArray(Array):
         return int(self._zero_dimensional("int"))
 
     def __float__(self) -> float:
-        return float(self._zero_dimensional("float"))
+        native = self._zero_dimensional("float")
+        # The others refuse by themselves; PyTorch drops an imaginary part of zero.
+        if getattr(native.dtype, "is_complex", False):
+            raise TypeError("a complex array is no Python float: take its real part, xp.real(x)")
+        return float(native)
 
     def __complex__(self) -> complex:
         return complex(self._zero_dimensional("complex"))
@@ -233,6 +275,14 @@ class NativeArray(Array):
         if not self._namespace.isdtype(native.dtype, "integral"):
             raise TypeError(f"only an integer array is an index; this one is {native.dtype}")
         return int(self)
+
+    def _number(self) -> complex:
+        """The Python number that an array of zero dimensions is."""
+        dtype = str(self._native.dtype)
+        for kind in complex, bool, int:
+            if kind.__name__ in dtype:
+                return kind(self)
+        return float(self)
 
     def __len__(self) -> int:
         if not self._native.ndim:
@@ -245,10 +295,12 @@ class NativeArray(Array):
         return (self[i] for i in range(self._native.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
-        return bool(self._namespace.any(self == value))
+        found = self == value
+        # No array where neither side can compare them: None, a text, a list.
+        return bool(self._namespace.any(found) if isinstance(found, Array) else found)
 
     def __copy__(self) -> Any:
-        return self.__deepcopy__({})
+        return self._namespace.asarray(self, copy=True)  # gradients go on, in a deep copy they end
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return type(self)._of(copy.deepcopy(self._native, memo))
@@ -263,10 +315,22 @@ class NativeArray(Array):
             pass
         return restored, (name, self._native)
 
+    def _advice(self, name: str) -> str:
+        found = []
+        if _is_function(type(self), name):
+            found.append(f"the standard has it as a function, ab.namespace(x).{name}(x)")
+        if hasattr(type(self._native), name):  # of an instance, some properties warn or raise
+            found.append(f"the library's own is x.native.{name}")
+        if not found:
+            return (
+                f"an arraybridge Array has no {name!r}, nor have its namespace and {self.library}"
+            )
+        return f"an arraybridge Array has no {name!r}: " + "; ".join(found)
+
     def __repr__(self) -> str:
         try:
-            native = self.__array__() if self.device == CPU else self._native
-        except Exception:  # a gradient, a tracer: a repr must not fail
+            native = self.__array__()
+        except Exception:  # a gradient, a tracer, a GPU's memory: a repr must not fail
             native = self._native
         if isinstance(native, numpy.ndarray):
             values = numpy.array2string(native, separator=", ", prefix="Array(")

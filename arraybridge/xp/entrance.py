@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..array.carrier import Array
-from ..array.native import NativeArray
+from ..array.native import NativeArray, check_no_mask
+from ..array.operators import SCALARS
 from ..dlpack import Device
 from ..exchange import convert
 
@@ -21,7 +22,7 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
             if own and not copy and dtype in (None, obj.dtype) and device in (None, obj.device):
                 return obj
             obj = obj._native if own else convert(obj, cls._home.name)
-        elif isinstance(obj, list | tuple):
+        else:
             obj = _natives(obj)
         place = native_device(cls, device)
         return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
@@ -29,11 +30,14 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     return function
 
 
-def _natives(nested):
-    """Nested sequences with native arrays in place of Arrays."""
-    if isinstance(nested, list | tuple):
-        return [_natives(x) for x in nested]
-    return nested._native if isinstance(nested, Array) else nested
+def _natives(x):
+    """An array, or nested sequences of them: native ones in place of Arrays, none with a mask."""
+    if x.__class__ in SCALARS:
+        return x
+    if isinstance(x, list | tuple):
+        return [_natives(each) for each in x]
+    check_no_mask(x)
+    return x._native if isinstance(x, Array) else x
 
 
 def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
@@ -42,7 +46,7 @@ def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     def function(x, /, *, device=None, copy=None):
         if x.__class__ is cls and not copy and device in (None, x.device):
             return x
-        return cls._of(convert(x, cls._home.name, device=device, copy=copy))
+        return cls._taken(convert(x, cls._home.name, device=device, copy=copy))
 
     return function
 

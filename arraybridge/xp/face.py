@@ -187,7 +187,7 @@ def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nati
             return _unwrap(x, cls)
         if kind == "sequence":
             return [_unwrap(each, cls) for each in x]
-        if kind == "device" and isinstance(x, Device | str):
+        if kind == "device" and isinstance(x, str | tuple):  # a Device is a tuple
             return cls._home.native_device(Device.parse(x))
         return x._native if x.__class__ is cls else x  # SciPy fills with arrays of no dimensions
 
