@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import array_api_strict as xp
 import numpy as np
 import pytest
@@ -131,6 +133,19 @@ class TestDevices:
     def test_one_that_does_not_exist(self) -> None:
         with pytest.raises(ab.ConversionError, match="no ext_dev:99"):
             ab.convert(np.ones(3), "array_api_strict", device="ext_dev:99")
+        arrays = ab.namespace(ab.from_dlpack(xp.ones(3)))
+        for device in ("cuda", "cuda:1", "ext_dev:0", "ext_dev:99", ab.Device(3)):
+            for make in (arrays.zeros, arrays.asarray):
+                with pytest.raises(ab.ConversionError, match=r"no .*: it has cpu and ext_dev:1 to"):
+                    make(2, device=device)
+        assert arrays.zeros(2, device=self.place).native.device == xp.Device("device1")
+
+    def test_to_its_own_device(self) -> None:
+        x = ab.from_dlpack(xp.ones(3))
+        y = x.to_device(xp.Device("device1"))
+        assert y.device == self.place
+        assert y.to_device(y.device) is y
+        assert copy.copy(y).device == self.place
 
 
 def test_an_older_standard_in_force_changes_nothing() -> None:

@@ -60,11 +60,9 @@ class ArrayAPIStrict(Library):
         # What its __reduce__ calls; asarray() would do the same seven times slower.
         if place == CPU:
             return _Array._new(array, device=_CPU_DEVICE)
-        known = _devices()
-        if not 0 < place.id < len(known):
-            raise ConversionError(f"array-api-strict has no {place}: its last is {len(known) - 1}")
+        own = _own_device(place)
         try:
-            return _Array._new(array, device=known[place.id])
+            return _Array._new(array, device=own)
         except ValueError as error:  # a device without 64-bit types
             raise ConversionError(f"{error}: convert the array to another dtype first") from error
 
@@ -82,7 +80,17 @@ class ArrayAPIStrict(Library):
         return self._on(array.copy(order="C"), device)
 
     def native_device(self, device: Device) -> object:
-        return _CPU_DEVICE if device == CPU else _devices()[device.id]
+        return _CPU_DEVICE if device == CPU else _own_device(device)
+
+
+def _own_device(place):
+    """Its device that one of ours other than the CPU stands for."""
+    known = _devices()
+    if place.type != DeviceType.EXT_DEV or not 0 < place.id < len(known):
+        raise ConversionError(
+            f"array-api-strict has no {place}: it has cpu and ext_dev:1 to ext_dev:{len(known) - 1}"
+        )
+    return known[place.id]
 
 
 def _place(x):
