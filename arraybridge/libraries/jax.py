@@ -74,6 +74,7 @@ class Jax(Library):
             raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
         dtype = _dlpack_dtypes.get(x.dtype)
         if dtype is None or not only_one_cpu():
+            _check_one_device(x)
             return TensorInfo.of_tensor(self.export(x), "jax")
         try:
             data = x.unsafe_buffer_pointer()
@@ -108,6 +109,17 @@ class Jax(Library):
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
 
+    def gathered(self, x: jax.Array) -> np.ndarray | None:
+        """As ``np.asarray`` has it, an array over several devices that all are the CPU; else None.
+
+        To fetch one from accelerators would be a hidden transfer.
+        """
+        if isinstance(x, jax.core.Tracer) or x.is_deleted() or not x.is_fully_addressable:
+            return None
+        devices = x.devices()
+        host = all(device.platform == "cpu" for device in devices)
+        return np.asarray(x) if host and len(devices) > 1 else None
+
     def to_device(self, x: object, device: Device) -> jax.Array:
         return jax.device_put(x, self.native_device(device))
 
@@ -120,6 +132,15 @@ class Jax(Library):
 
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
+
+
+def _check_one_device(x):
+    count = len(x.sharding.device_set)
+    if count > 1:
+        raise ConversionError(
+            f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
+            "there first, jax.device_put(x, jax.devices()[0])"
+        )
 
 
 class _Producer:
