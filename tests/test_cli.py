@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import arraybridge as ab
 from arraybridge.cli import cases, main, matrix, report
 
 pytest.importorskip("rich")
@@ -63,8 +65,10 @@ def run(*args: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[st
 
 
 def explained(capsys, *args: str) -> dict:
-    assert main(["explain", *args, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    status = main(["explain", *args, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert status == (answer["route"]["kind"] == "refuse")
+    return answer
 
 
 def test_explain_says_view(capsys) -> None:
@@ -88,7 +92,7 @@ def test_explain_says_kernel_and_how_much(capsys) -> None:
 def test_explain_prints_for_people(capsys) -> None:
     pytest.importorskip("torch")
     args = ["--from", "torch", "--to", "numpy", "--state", "requires_grad"]
-    assert main(["explain", *args]) == 0
+    assert main(["explain", *args]) == 1
     out = capsys.readouterr().out
     assert "refuse" in out
     assert "detach" in out
@@ -98,16 +102,24 @@ def test_explain_prints_for_people(capsys) -> None:
     ("args", "message"),
     [
         (["--from", "numpy", "--to", "nothing"], "no library 'nothing'"),
+        (["--from", "numpy", "--to", "pytorch"], "did you mean 'torch'?"),
+        (["--from", "numpy", "--to", "cupy"], "pip install 'cupy-cuda12x'"),
+        (["--from", "cupy", "--to", "numpy"], "pip install 'cupy-cuda12x'"),
+        (["--from", "numpy", "--to", "numpy", "--device", "foo"], "unknown device 'foo'"),
         (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "'3,x' is no shape"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
     ],
 )
-def test_explain_tells_what_is_wrong(capsys, args, message) -> None:
+def test_explain_tells_what_is_wrong(monkeypatch, capsys, args, message) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy", raising=False)
     with pytest.raises(SystemExit) as ended:
         main(["explain", *args])
     assert ended.value.code == 2
-    assert message in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert said.startswith("usage: python -m arraybridge explain")
 
 
 def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
@@ -120,8 +132,7 @@ def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
     assert "float32" in numpy["accepts"]["dtypes"]
     states = {name: record["state"] for name, record in answer["libraries"].items()}
     for name, state in states.items():
-        installed = matrix.importable(matrix.LIBRARIES.get(name, name))
-        assert (state == "not installed") is not installed, (name, state)
+        assert (state == "not installed") is not matrix.present(name), (name, state)
 
 
 def test_info_outlives_a_crashing_import(tmp_path) -> None:
@@ -154,13 +165,33 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
     assert "0 failures" in done.stdout
 
 
-def test_matrix_refuses_what_it_does_not_know(capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["matrix", "--cases", "nothing like it"])
-    assert "no case matches" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["matrix", "--libraries", "numpy"])
-    assert "a pair needs two" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--cases", "nothing like it"], "no case matches"),
+        (["--libraries", "numpy"], "a pair needs two"),
+        (["--libraries", "numpy,numpy"], "a pair needs two libraries, found numpy"),
+        (["--libraries", "numpy,nosuch"], "no library 'nosuch'; arraybridge knows array_api_s"),
+        (
+            ["--libraries", "numpy,cupy"],
+            "cupy is not installed: pip install 'cupy-cuda12x' (installed: numpy",
+        ),
+        (["--jobs", "0"], "'0' is no number of jobs"),
+        (["--jobs", "two"], "'two' is no number of jobs"),
+        (["--json", "/nonexistent/x.json"], "cannot be written: no folder /nonexistent"),
+        (["--markdown", "/"], "/ is a folder"),
+    ],
+)
+def test_matrix_refuses_before_it_runs(monkeypatch, capsys, args, message) -> None:
+    there = matrix.importable
+    monkeypatch.setattr(matrix, "importable", lambda name: name != "cupy" and there(name))
+    monkeypatch.setattr(matrix, "run", lambda *args, **how: pytest.fail("it ran"))
+    with pytest.raises(SystemExit) as ended:
+        main(["matrix", *args])
+    assert ended.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert said.startswith("usage: python -m arraybridge matrix")
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +278,59 @@ def test_demo(tmp_path) -> None:
     assert np.abs(again - sharp).max() <= 0.51
 
 
-def test_without_rich_it_says_what_to_install(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "rich", None)
-    with pytest.raises(ImportError, match=r"pip install 'arraybridge-dlpack\[cli\]'"):
-        main(["info"])
+@pytest.fixture
+def without_rich(tmp_path):
+    """Run the command line where rich cannot be imported."""
+    (tmp_path / "rich.py").write_text("raise ModuleNotFoundError('no rich here', name='rich')")
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    return lambda *args: run(*args, cwd=tmp_path, PYTHONPATH=path)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("info",),
+        ("explain", "--from", "numpy", "--to", "numpy"),
+        ("matrix", "--list"),
+        ("matrix", "--libraries", "numpy,array_api_strict", "--cases", "contiguous"),
+        ("demo",),
+    ],
+)
+def test_without_rich_it_says_what_to_install(without_rich, args) -> None:
+    done = without_rich(*args)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "the command line prints with rich: pip install rich\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--help",), "warmup"),
+        (("matrix", "--help"), "--libraries"),
+        (("--version",), f"arraybridge {ab.__version__}"),
+        (("explain", "--from", "numpy", "--to", "numpy", "--json"), '"kind": "view"'),
+        (("warmup", "--item-sizes", "16"), "kernels in"),
+    ],
+)
+def test_what_needs_no_rich(without_rich, args, said) -> None:
+    done = without_rich(*args)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+
+
+def test_info_tells_numba_cuda_from_numba(monkeypatch) -> None:
+    """They are two distributions under one import name, and the record is of the second."""
+    known = {"numba-cuda": "0.30.4", "numba": "0.68.1"}
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"numba": ["numba"]})
+    monkeypatch.setattr("importlib.metadata.version", lambda name: known[name])
+    assert matrix.versions(["numba"])["numba"] == "0.30.4"
+    assert matrix.version_of("numba") == "0.68.1"
+
+    def gone(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", gone)
+    monkeypatch.setattr(matrix, "importable", lambda module: True)
+    assert "numba" not in matrix.versions(["numba"])
+    assert not matrix.present("numba")
+    assert matrix.present("torch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 
@@ -12,18 +13,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     ----------
     argv : sequence of str, optional
         The arguments, by default those of the process.
-
-    Raises
-    ------
-    ImportError
-        If rich is not installed; the message says what to install.
     """
-    try:
-        import rich  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "the command line prints with rich: pip install 'arraybridge-dlpack[cli]'", name="rich"
-        ) from error
     from .command import run
 
-    return run(argv)
+    try:
+        return run(argv)
+    except ImportError as error:  # what prints tables; ``--help``, ``--json`` and warmup do not
+        if (error.name or "").partition(".")[0] != "rich":
+            raise
+        print("the command line prints with rich: pip install rich", file=sys.stderr)
+        return 1

@@ -36,6 +36,9 @@ LAYOUTS = (
 )
 
 
+STATES = ("readonly", "requires_grad", "conj", "neg", "byteorder", "structured", "masked")
+
+
 class Case(NamedTuple):
     """One array to build in every library that can express it.
 

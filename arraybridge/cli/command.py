@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from .. import __version__
+from ..dispatch.library import LIBRARIES, known_name
 from . import coexist, warmup
-from .cases import DTYPES, LAYOUTS, chosen
-from .explain import STATES
+from .cases import DTYPES, LAYOUTS, STATES, chosen
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -17,6 +20,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m arraybridge",
         description="Any array library's array to any other: what is possible here, and how.",
     )
+    parser.add_argument("--version", action="version", version=f"arraybridge {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     info = commands.add_parser("info", help="versions, devices, and what each library accepts")
@@ -26,8 +30,10 @@ def _parser() -> argparse.ArgumentParser:
         "explain",
         help="the route that a conversion would take",
         description="Builds a small array in one library and prints the route that "
-        "arraybridge.convert would take to another.",
+        "arraybridge.convert would take to another. The exit status is 0 if there is one, 1 if the "
+        "conversion is refused, 2 if the question makes no sense here.",
     )
+    explain.set_defaults(fail=explain.error)
     explain.add_argument("--from", dest="source", required=True, metavar="LIBRARY")
     explain.add_argument("--to", dest="target", required=True, metavar="LIBRARY")
     explain.add_argument("--dtype", default="float32", choices=DTYPES, metavar="DTYPE")
@@ -47,14 +53,15 @@ def _parser() -> argparse.ArgumentParser:
         "the target's own importer the same. The exit status is 1 if a cell is WRONG, ERROR, CRASH "
         "or HANG, or copies where the library's own door gives a view.",
     )
+    matrix.set_defaults(fail=matrix.error)
     matrix.add_argument("--libraries", type=_names, metavar="A,B", help="default: all installed")
     matrix.add_argument(
         "--cases", type=_names, metavar="A,B", help="names or groups of cases, * and ? allowed"
     )
-    matrix.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
+    matrix.add_argument("--jobs", type=_count, default=2, help="pairs at a time (default: 2)")
     matrix.add_argument("--no-native", action="store_true", help="do not ask the libraries' doors")
-    matrix.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
-    matrix.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
+    matrix.add_argument("--json", type=_file, metavar="FILE", help="write every cell")
+    matrix.add_argument("--markdown", type=_file, metavar="FILE", help="write the tables")
     matrix.add_argument("--list", action="store_true", help="list the cases and end")
 
     warmup.add_to(commands)
@@ -65,12 +72,30 @@ def _parser() -> argparse.ArgumentParser:
         description="Takes a photograph from NumPy to PyTorch, JAX and back, runs one "
         "array-API function in each, compares, and writes a PNG.",
     )
-    demo.add_argument("--out", type=Path, default=Path("arraybridge-demo.png"), metavar="FILE")
+    demo.add_argument("--out", type=_file, default=Path("arraybridge-demo.png"), metavar="FILE")
     return parser
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of jobs: expected 1 or more")
+    return int(text)
+
+
+def _file(text: str) -> Path:
+    """A file to write, which is found out before an hour of work."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder: expected a file to write")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} cannot be written: no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} cannot be written")
+    return path
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -95,14 +120,21 @@ def run(argv: Sequence[str] | None = None) -> int:
     if args.command == "explain":
         from .explain import show as show_route
 
-        return show_route(args, parser.error)
+        return show_route(args, args.fail)
     if args.command == "warmup":
         return warmup.show(args.item_sizes)
     if args.command == "demo":
         from .demo import show as show_demo
 
-        return show_demo(args.out)
-    return _matrix(args, parser)
+        try:
+            return show_demo(args.out)
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] == "rich":
+                raise
+            needs = "scikit-learn pillow torch jax"
+            print(f"the demo needs {error.name}: pip install {needs}", file=sys.stderr)
+            return 1
+    return _matrix(args)
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -118,19 +150,39 @@ def _command(args: argparse.Namespace) -> str:
     return " ".join([*words, f"--markdown {args.markdown.name}"])
 
 
-def _matrix(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from . import matrix, report
+def _libraries(names: list[str] | None) -> list[str]:
+    """The libraries of a matrix, by default all that are installed.
 
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know, a library that is not installed, too few.
+    """
+    from . import matrix
+
+    found = list(dict.fromkeys(map(known_name, names))) if names else matrix.installed()
+    for name in found:
+        if not matrix.present(name):
+            raise ValueError(
+                f"{name} is not installed: pip install '{LIBRARIES[name][1]}' (installed: "
+                f"{', '.join(filter(matrix.present, LIBRARIES))})"
+            )
+    if len(found) < 2:
+        raise ValueError(f"a pair needs two libraries, found {', '.join(found) or 'none'}")
+    return found
+
+
+def _matrix(args: argparse.Namespace) -> int:
     try:
         cases = chosen(args.cases)
+        libraries = [] if args.list else _libraries(args.libraries)
     except ValueError as error:
-        parser.error(str(error))
+        args.fail(str(error))
+    from . import matrix, report
+
     if args.list:
         report.list_cases(cases)
         return 0
-    libraries = args.libraries or matrix.installed()
-    if len(libraries) < 2:
-        parser.error(f"a pair needs two libraries, found {', '.join(libraries) or 'none'}")
     begun = time.monotonic()
     with report.progress(len(libraries) * (len(libraries) - 1)) as advance:
         cells = matrix.run(

@@ -54,14 +54,9 @@ def photograph() -> np.ndarray:
     ImportError
         If scikit-learn or pillow is not installed.
     """
-    try:
-        import PIL.Image
-        import sklearn.datasets as datasets
-    except ImportError as error:
-        raise ImportError(
-            f"the demo needs {error.name}: pip install 'arraybridge-dlpack[demo]'", name=error.name
-        ) from error
-    del PIL
+    import PIL  # noqa: F401 - with which scikit-learn decodes it
+    import sklearn.datasets as datasets
+
     return np.array(datasets.load_sample_image("china.jpg"))  # a writable one
 
 

@@ -7,23 +7,23 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from rich.table import Table
-
+from ..dispatch.library import known_name, library_named
+from ..dlpack import Device
 from . import coexist
 from .cases import Case, laid_out
-from .screen import screen
-
-STATES = ("readonly", "requires_grad", "conj", "neg", "byteorder", "structured", "masked")
 
 
 def show(args: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
-    """Build the array, print the route."""
-    from ..dispatch.library import library_names
+    """Build the array, print the route; the exit status, 1 for a refusal."""
     from .native import NATIVES, InexpressibleError, native
 
-    for name in (args.source, args.target):
-        if name not in library_names():
-            fail(f"no library {name!r}; arraybridge knows {', '.join(library_names())}")
+    try:
+        for name in (args.source, args.target):
+            known_name(name)
+        if args.device is not None:
+            args.device = Device.parse(args.device)
+    except ValueError as error:
+        fail(str(error))
     if args.source not in NATIVES:
         fail(f"no arrays of {args.source!r} can be made here, only of {', '.join(NATIVES)}")
     try:
@@ -39,8 +39,7 @@ def show(args: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
     case = Case("as asked", "explain", args.dtype, base, steps, legal=not args.state)
     try:
         for name in coexist.in_import_order([args.source, args.target]):
-            if name in NATIVES:
-                native(name)  # several libraries load in one order only
+            library_named(name)  # several libraries load in one order only
         x = native(args.source).build(case)
     except ImportError as error:
         fail(str(error))
@@ -61,9 +60,14 @@ def _print(args: argparse.Namespace, x: Any) -> int:
         if error.route is None:
             raise
         route = error.route
+    status = 1 if route.kind == "refuse" else 0
     if args.json:
         print(json.dumps({"array": _plain(info), "route": _plain(route)}, indent=1))
-        return 0
+        return status
+    from rich.table import Table
+
+    from .screen import screen
+
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column()
@@ -78,7 +82,7 @@ def _print(args: argparse.Namespace, x: Any) -> int:
     if route.kind != "refuse":
         table.add_row("bytes copied", f"{route.nbytes:,}")
     screen().print(table)
-    return 0
+    return status
 
 
 COLOURS = {"view": "bold green", "kernel": "bold yellow", "transfer": "bold cyan"} | {

@@ -10,13 +10,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rich.table import Table
-
 from ..dispatch.library import LIBRARIES
 from .cases import DTYPES
-from .matrix import LIBRARIES as MODULES
-from .matrix import environment, importable, versions
-from .screen import screen
+from .matrix import environment, present, version_of, versions
 
 PATIENCE_S = 120
 _EIGHTS = [name for name in DTYPES if name.startswith("float8_")]
@@ -24,15 +20,16 @@ _EIGHTS = [name for name in DTYPES if name.startswith("float8_")]
 
 def gather() -> dict[str, Any]:
     """Everything that ``info`` shows; nothing is imported into this process."""
-    present = [name for name in LIBRARIES if importable(MODULES.get(name, name))]
+    here = [name for name in LIBRARIES if present(name)]
     with ThreadPoolExecutor(2) as pool:
-        libraries = dict(zip(present, pool.map(_probe, present), strict=True))
+        libraries = dict(zip(here, pool.map(_probe, here), strict=True))
     for name in LIBRARIES:
         if name not in libraries:
             libraries[name] = {"state": "not installed", "install": f"pip install {_pip(name)}"}
-    extra = versions(("numpy", "numba", "llvmlite", "array_api_compat", "ml_dtypes"))
+    modules = ("numba", "llvmlite", "array_api_compat", "ml_dtypes")
+    extra = {name: version_of(name) for name in modules}  # Numba's own, not that of its CUDA
     return {
-        "versions": extra,
+        "versions": versions(["numpy"]) | {name: v for name, v in extra.items() if v is not None},
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
         "libraries": {name: libraries[name] for name in LIBRARIES},
     }
@@ -68,6 +65,10 @@ def show(*, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps(gather(), indent=1))
         return 0
+    from rich.table import Table
+
+    from .screen import screen
+
     console = screen()
     with console.status("importing each library in a process of its own"):
         found = gather()

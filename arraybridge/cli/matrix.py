@@ -38,6 +38,8 @@ LIBRARIES = {  # name -> what must be importable
     "numba": "numba.cuda",
 }
 NEED_CUDA = ("cupy", "numba")
+# What to install, where another distribution has the import name: Numba's CUDA is one of its own.
+DISTRIBUTIONS = {"numba": "numba-cuda"}
 FIRST_EVENT_S, NEXT_EVENT_S = 180.0, 60.0  # imports, and the slowest cell (a first compilation)
 MOST_CRASHES = 8  # then the rest of a pair is not tried
 
@@ -73,11 +75,15 @@ class Cell(NamedTuple):
 def installed() -> list[str]:
     """The libraries that can be imported here, those of a GPU only where there is one."""
     gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
-    return [
-        name
-        for name, module in LIBRARIES.items()
-        if (gpu or name not in NEED_CUDA) and importable(module)
-    ]
+    return [name for name in LIBRARIES if (gpu or name not in NEED_CUDA) and present(name)]
+
+
+def present(name: str) -> bool:
+    """Whether a library is installed; nothing of it is imported but parents of its module."""
+    module, distribution = LIBRARIES.get(name, name), DISTRIBUTIONS.get(name)
+    return importable(module) and (
+        distribution is None or version_of(module, distribution) is not None
+    )
 
 
 def importable(module: str) -> bool:
@@ -307,17 +313,25 @@ def failures(cells: Iterable[Cell]) -> list[Cell]:
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
     """Versions of Python, arraybridge and libraries, by their metadata: nothing is imported."""
-    from importlib.metadata import packages_distributions, version
-
     from .. import __version__
 
-    known = packages_distributions()
     found = {"python": sys.version.split()[0], "arraybridge": __version__}
     for name in libraries:
-        distributions = known.get(LIBRARIES.get(name, name).partition(".")[0])
-        if distributions:
-            found[name] = version(distributions[0])
+        version = version_of(LIBRARIES.get(name, name), DISTRIBUTIONS.get(name))
+        if version is not None:
+            found[name] = version
     return found
+
+
+def version_of(module: str, distribution: str | None = None) -> str | None:
+    """The version of a distribution, by default of the one that a module is in; None without."""
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    names = [distribution] if distribution else packages_distributions().get(module.split(".")[0])
+    try:
+        return version(names[0]) if names else None
+    except PackageNotFoundError:
+        return None
 
 
 def as_json(cells: list[Cell], libraries: list[str], seconds: float) -> str:

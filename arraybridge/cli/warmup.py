@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from rich.table import Table
 
 from ..kernels.cpu import cache, loader
 from ..kernels.cpu.plan import Plan, plan
 from ..layout import c_strides, canonical
-from .screen import screen
 
 ITEM_SIZES = (1, 2, 4, 8, 16)
 
@@ -98,24 +97,23 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def show(item_sizes: tuple[int, ...] = ITEM_SIZES) -> int:
-    """Compile, print, and return the exit status: 1 where nothing can be kept."""
-    console = screen()
-    table = Table("kernel", "such as", "s", title=f"Kernels in {cache.folder()}")
+    """Compile, print a line a kernel, and return the exit status: 1 where nothing can be kept.
+
+    It prints without rich: where images are built, nothing but arraybridge need be installed.
+    """
+    print(f"kernels in {cache.folder()}:", flush=True)
     missing = 0
-    with console.status("compiling") as status:
-        for name, made in kernels(item_sizes):
-            status.update(f"compiling: {made.name}")
-            start = time.perf_counter()
-            kernel = loader.load("nest", *made.kernel)
-            took = time.perf_counter() - start
-            if kernel is None:
-                console.print(f"[red]{loader.unavailable()}[/]")
-                return 1
-            kept = kernel.cached or cache.is_cached("nest", *made.kernel)
-            missing += not kept
-            said = "on disk already" if kernel.cached else f"{took:.2f}"
-            table.add_row(made.name, name, said if kept else f"{took:.2f}, [red]not kept[/]")
-    console.print(table)
+    for name, made in kernels(item_sizes):
+        start = time.perf_counter()
+        kernel = loader.load("nest", *made.kernel)
+        took = time.perf_counter() - start
+        if kernel is None:
+            print(loader.unavailable(), file=sys.stderr)
+            return 1
+        kept = kernel.cached or cache.is_cached("nest", *made.kernel)
+        missing += not kept
+        said = "on disk already" if kernel.cached else f"{took:.2f} s"
+        print(f"  {said if kept else f'{said}, not kept'}: {made.name} ({name})", flush=True)
     if missing:
-        console.print(f"[red]{missing} kernels could not be written to {cache.folder()}[/]")
+        print(f"{missing} kernels could not be written to {cache.folder()}")
     return 1 if missing else 0
