@@ -60,7 +60,7 @@ def convert(
     TypeError
         If ``x`` is no array.
     ValueError
-        For a library or a device that does not exist.
+        For a library or a device that does not exist, or a ``copy`` that is no boolean.
     """
     if device is None and copy is None and not alias_readonly:
         try:
