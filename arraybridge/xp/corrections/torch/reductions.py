@@ -25,10 +25,19 @@ def _accumulating(plain: Function) -> Function:
     It is computed as int64, which has the same bits, as few functions take uint64.
     """
 
-    def function(x, /, *, axis=None, dtype=None, **kwargs):
-        if dtype is None and x.dtype in _UNSIGNED:
-            return plain(x, axis=axis, dtype=torch.int64, **kwargs).to(torch.uint64)
-        return plain(x, axis=axis, dtype=dtype, **kwargs)
+    def function(x, /, *, axis=None, dtype=None, keepdims=False, **kwargs):
+        unsigned = dtype is None and x.dtype in _UNSIGNED
+        if unsigned:
+            dtype = torch.int64
+        if keepdims:
+            kwargs["keepdims"] = keepdims
+        # a ** that holds nothing costs 50 ns
+        result = (
+            plain(x, axis=axis, dtype=dtype, **kwargs)
+            if kwargs
+            else plain(x, axis=axis, dtype=dtype)
+        )
+        return result.to(torch.uint64) if unsigned else result
 
     return described(function, plain)
 
