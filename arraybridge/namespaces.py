@@ -12,6 +12,7 @@ from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of
 from .array.native import VERSIONS, array_class
 from .containers import mapped
 from .dispatch.library import library_named, library_of_type
+from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
 from .dlpack import Device
 from .xp.native import BASES, native_face
@@ -137,12 +138,17 @@ def unify(
         If there is no array, or the model's library has no array-API namespace.
     ConversionError
         If an array cannot be converted; see :func:`arraybridge.convert`.
+    ValueError
+        For a device that does not exist, or a ``copy`` that is no boolean.
     """
     model = next(iter(arrays_in(xs if like is None else like)), None)
     if model is None:
         raise TypeError(
-            "unify() needs at least one array" if like is None else "like= holds no array"
+            "unify() needs at least one array"
+            if like is None
+            else f"like= is an array, or a container that holds one, got {like!r}"
         )
+    copy = checked_copy(copy)
     kind = kind_of(model)
     if kind.face and array_class(kind.library) is None:
         kind = Kind(adopter(model.device), True)

@@ -272,3 +272,41 @@ def test_an_array_is_not_made_by_hand():
         ab.Array()
     with pytest.raises(TypeError):
         ManagedTensor()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "f4", np.float32, np.dtype("f4"), torch.float32, ab.DataType("float32")]
+)
+@pytest.mark.parametrize("shape", [6, (6,), [6]])
+def test_from_pointer_takes_what_stands_for_an_address_a_shape_and_a_dtype(shape, dtype):
+    x = np.arange(6, dtype="f4")
+    for pointer in (x.ctypes.data, ctypes.c_void_p(x.ctypes.data)):
+        found = ab.from_pointer(pointer, shape, dtype, device="cpu", owner=x)
+        np.testing.assert_array_equal(np.asarray(found), x)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shape": (3.5,)}, "got 3.5 in"),
+        ({"shape": (True,)}, "got True in"),
+        ({"strides": (1.0,)}, "strides is a tuple of ints"),
+        ({"dtype": object}, "no data type named 'object'"),
+    ],
+)
+def test_from_pointer_says_what_came(changes, message):
+    x = np.arange(6, dtype="f4")
+    shape, dtype = changes.pop("shape", (6,)), changes.pop("dtype", "float32")
+    with pytest.raises((TypeError, ValueError), match=message):
+        ab.from_pointer(x.ctypes.data, shape, dtype, device="cpu", **changes)
+
+
+@pytest.mark.parametrize("copy", ["never", "", 2])
+def test_a_copy_that_is_no_boolean(copy):
+    x = image()
+    array = ab.from_dlpack(x)
+    for call in (ab.from_dlpack, lambda x, copy: ab.unify(x, x, copy=copy)):
+        with pytest.raises(ValueError, match="expected None, True or False"):
+            call(x, copy=copy)
+    with pytest.raises(ValueError, match="expected None, True or False"):
+        array.__dlpack__(copy=copy)

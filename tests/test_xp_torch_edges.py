@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import operator
 import sys
 from typing import Any
 
@@ -359,3 +360,25 @@ def test_compile_over_arrays(function: Any) -> None:
     found = torch.compile(function, fullgraph=True, backend="eager")(x)
     expected = of_a_tensor(t)
     torch.testing.assert_close((x if found is None else found).native, expected)
+
+
+@pytest.mark.parametrize("op", [operator.iadd, operator.imul, operator.isub])
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: (x, x[1]),
+        lambda x: (x, x[:, :1]),
+        lambda x: (x[:, 1:], x[:, :-1]),
+        lambda x: (x, x.T),
+        lambda x: (x, x),
+    ],
+    ids=["row", "column", "shifted", "transposed", "itself"],
+)
+def test_in_place_with_memory_of_its_own(op, part):
+    """The right operand is what it was before."""
+    expected = np.arange(25.0).reshape(5, 5)
+    array = ab.from_dlpack(torch.from_numpy(expected.copy()))
+    left, right = part(array)
+    assert op(left, right) is left
+    op(*part(expected))
+    np.testing.assert_array_equal(np.asarray(array), expected)

@@ -12,6 +12,7 @@ import numpy
 
 from ..dispatch.kernel import compact_copy, in_bytes
 from ..dispatch.library import Library, library_named
+from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError, TensorInfo
 from ..dlpack import (
     Device,
@@ -162,6 +163,8 @@ class Array(ArrayObject):
         -----
         Array API standard 2025.12, ``array.__dlpack__``.
         """
+        if copy is not None:
+            copy = checked_copy(copy)
         x, library = self._native, self._library
         info = library.describe(x)
         _check_stream(stream, info.device)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from ctypes import c_void_p
 from typing import Any
 
-from numpy import ndarray
+import numpy
 
 from ..dispatch.execute import execute, route_between
 from ..dispatch.library import Library, library_named, on_registration
+from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
 from ..dlpack import DataType, Device, ManagedTensor
 from ..libraries.protocol import LIBRARY as PROTOCOL
@@ -53,7 +56,8 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         known = _known.get(type(x))
         if known is not None and known[1](x):
             return known[0](x)
-    elif device is not None:
+    copy = checked_copy(copy)
+    if device is not None:
         device = Device.parse(device)
     native, library = adopt(x)
     info = library.describe(native)
@@ -77,7 +81,7 @@ def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
     cls = array_class(library.name)
     if cls is None:
         return lambda native: Array(native, library)
-    return cls._taken if issubclass(kind, ndarray) and kind is not ndarray else cls._of
+    return cls._taken if issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray else cls._of
 
 
 class _Lease:
@@ -96,13 +100,13 @@ class _Lease:
 
 
 def from_pointer(
-    ptr: int,
-    shape: tuple[int, ...],
+    ptr: int | c_void_p,
+    shape: int | Sequence[int],
     dtype: object,
     /,
     *,
     device: object,
-    strides: tuple[int, ...] | None = None,
+    strides: int | Sequence[int] | None = None,
     byte_offset: int = 0,
     owner: object = None,
     deleter: object = None,
@@ -112,13 +116,14 @@ def from_pointer(
 
     Parameters
     ----------
-    ptr : int
+    ptr : int or ctypes.c_void_p
         An address, or the handle of a buffer on devices that have those.
-    shape : tuple of int
-    dtype : DataType, numpy.dtype or str
+    shape : tuple of int, or int
+    dtype : DataType, str or a library's dtype
+        ``"float32"``, ``numpy.dtype("f4")``, ``torch.float32``, ...
     device : Device, (int, int) or str
         Where the memory is.
-    strides : tuple of int, optional
+    strides : tuple of int, or int, optional
         In elements; C order by default.
     byte_offset : int
         Bytes from ``ptr`` to the first element.
@@ -134,17 +139,19 @@ def from_pointer(
     MalformedTensorError
         A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
         caller's.
+    TypeError, ValueError
+        For numbers that are no integers, for a dtype or a device that DLPack does not have.
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
-    kind = dtype if isinstance(dtype, DataType) else DataType.named(_name_of(dtype))
+    kind = dtype if isinstance(dtype, DataType) else _data_type(dtype)
     tensor = ManagedTensor.adopt(
         ptr,
-        tuple(shape),
+        shape,
         kind,
         owner=owner,
         device=Device.parse(device),
-        strides=None if strides is None else tuple(strides),
+        strides=strides,
         byte_offset=byte_offset,
         readonly=readonly,
     )
@@ -153,10 +160,17 @@ def from_pointer(
     return Array(tensor, PROTOCOL)
 
 
-def _name_of(dtype):
-    if isinstance(dtype, str):
-        return dtype
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+def _data_type(dtype: Any) -> DataType:
+    """Of a name, or of any library's dtype: whatever has the name, or ends in it as it prints."""
+    name = dtype if isinstance(dtype, str) else None
+    name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if name is None and type(dtype).__name__.lower().endswith("type"):
+        name = str(dtype)  # torch.float32
     if not isinstance(name, str):
-        raise TypeError(f"dtype is a DataType, a NumPy dtype or a name, got {dtype!r}")
-    return name
+        raise TypeError(f"dtype is a DataType, a library's dtype or a name, got {dtype!r}")
+    try:
+        return DataType.named(name.rpartition(".")[2])
+    except ValueError:
+        with suppress(TypeError):
+            return DataType.named(numpy.dtype(dtype).name)  # "f4", float
+        raise

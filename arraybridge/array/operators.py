@@ -84,6 +84,7 @@ def methods(
     mutable: bool,
     errors: tuple[type[Exception], ...],
     mixed: Any = None,
+    in_place: Callable[[Any], Any] | None = None,
 ) -> dict[str, Callable[..., Any]]:
     """Every operator's methods for the Arrays of one library.
 
@@ -107,6 +108,8 @@ def methods(
     mixed : module, optional
         The native face, for a library whose operators promote other than the standard has it: its
         functions take arrays of two dtypes.
+    in_place : callable, optional
+        What makes the library's in-place operators right where they are not.
     """
     table: dict[str, Callable[..., Any]] = {}
     for op in OPERATORS:
@@ -129,7 +132,8 @@ def methods(
         elif op.function in replaced or op.name == "matmul":
             table[f"__i{op.name}__"] = _assigning(op, table[f"__{op.name}__"])
         else:
-            table[f"__i{op.name}__"] = _in_place(op.in_place, *common)
+            own = op.in_place if in_place is None else in_place(op.in_place)
+            table[f"__i{op.name}__"] = _in_place(own, *common)
     for name, method in table.items():
         method.__name__ = name
         method.__qualname__ = f"{cls.__name__}.{name}"

@@ -6,6 +6,7 @@ Both hold plain Python values: the struct is read once, checked, and never looke
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from ctypes import c_void_p
 from math import prod
 from typing import Any
@@ -222,12 +223,12 @@ class ManagedTensor(Tensor):
     def adopt(
         cls,
         data: int | c_void_p,
-        shape: tuple[int, ...],
+        shape: int | Sequence[int],
         dtype: DataType,
         *,
         owner: object,
         device: Device = CPU,
-        strides: tuple[int, ...] | None = None,
+        strides: int | Sequence[int] | None = None,
         byte_offset: int = 0,
         readonly: bool = False,
         copied: bool = False,

@@ -24,16 +24,17 @@ class Wide(NamedTuple):
     as_scalar : callable
         ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
         OverflowError if the dtype does not hold it.
-    taken : range
-        The integers that it takes in any case.
+    least, most : int
+        The integers that it takes in any case. (Of a range torch.compile would know nothing.)
     """
 
     as_scalar: Callable[[int, Any], Any]
-    taken: range = range(-(2**63), 2**63)
+    least: int = -(2**63)
+    most: int = 2**63 - 1
 
     def holds(self, x: Any) -> bool:
         """Whether ``x`` is an integer that the library may have refused for its size."""
-        return x.__class__ is int and x not in self.taken
+        return x.__class__ is int and not self.least <= x <= self.most
 
 
 def accept_wide_integers(face: Any, wide: Wide) -> None:

@@ -26,6 +26,7 @@ def open_namespace(
     mutable: bool = True,
     errors: tuple[type[Exception], ...] = (),
     mixes: bool = True,
+    in_place: Any = None,
     members: dict[str, Any] | None = None,
 ) -> type[NativeArray]:
     """Fill the module of one library's namespace, and make the class of its Arrays.
@@ -49,6 +50,8 @@ def open_namespace(
         What its operators raise for types that they lack: the functions are tried then.
     mixes : bool
         Whether its operators promote arrays of two dtypes as the standard has it.
+    in_place : callable, optional
+        What makes its in-place operators right where they are not.
     members : dict, optional
         Whatever else its class is to have.
     """
@@ -73,7 +76,14 @@ def open_namespace(
     )
     replaced = {c.name: getattr(native, c.name) for c in corrections_of(library) if c.operators}
     made = operators.methods(
-        cls, native_type, replaced, direct or {}, mutable, errors, None if mixes else native
+        cls,
+        native_type,
+        replaced,
+        direct or {},
+        mutable,
+        errors,
+        None if mixes else native,
+        in_place,
     )
     made |= indexing.methods(cls, native_type, get, set)
     for name, method in made.items():

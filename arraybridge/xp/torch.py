@@ -38,6 +38,7 @@ arrays.register(
         set=indexing.set,
         errors=(RuntimeError, OverflowError),
         mixes=False,
+        in_place=indexing.of_shared_memory,
         members=arrays.MEMBERS,
     )
 )

@@ -22,4 +22,4 @@ def _as_scalar(value: int, dtype: Any) -> jax.Array:
     return jnp.asarray(np.asarray(value, dtype))
 
 
-WIDE = Wide(_as_scalar, range(-(2**31), 2**31))  # what it takes with x64 off
+WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1)  # what it takes with x64 off

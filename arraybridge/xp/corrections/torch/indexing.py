@@ -52,7 +52,7 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     """Write elements by index, into the memory of the array; gives the array."""
     tensor = isinstance(value, torch.Tensor)
-    if tensor and _share(native, value):
+    if tensor and share(native, value):
         if _is_there(native, key, value):
             return native
         value = value.clone()
@@ -79,13 +79,28 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     return native
 
 
-def _share(native: torch.Tensor, x: torch.Tensor) -> bool:
+def share(native: torch.Tensor, x: torch.Tensor) -> bool:
     """Whether ``x`` may change while the array is written: they have memory in common.
 
     torch refuses that if it notices, and else reads what has just been written. What is transformed
     shows no memory; a compiler drops the copies that it does not need.
     """
     return transformed() or torch._C._is_alias_of(native, x)
+
+
+def of_shared_memory(in_place: Any) -> Any:
+    """An in-place operator that is right though its operands have memory in common.
+
+    torch refuses ``x += x[1]``, and gets ``x[:, 1:] += x[:, :-1]`` wrong.
+    """
+
+    def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
+        if other is not native and isinstance(other, torch.Tensor) and share(native, other):
+            other = other.clone()
+        result: torch.Tensor = in_place(native, other)
+        return result
+
+    return operator
 
 
 def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
@@ -111,7 +126,7 @@ def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False)
     for part in key:
         if part.__class__ is not slice and isinstance(part, torch.Tensor):
             part = _array(part, tuple(native.shape[axis : axis + axes_of(part)]))
-            if writing and _share(native, part):
+            if writing and share(native, part):
                 part = part.clone()
         parts.append(part)
         axis += left if part is ... else axes_of(part)
