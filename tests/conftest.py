@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,3 +23,13 @@ def pytest_configure(config: pytest.Config) -> None:
         for name in coexist.IMPORT_ORDER:
             if importlib.util.find_spec(name) is not None:
                 importlib.import_module(name)
+
+
+@pytest.fixture
+def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """JAX with 64-bit types, which the standard wants; without, for the parameter False."""
+    import jax
+
+    on = getattr(request, "param", True)
+    with jax.enable_x64(on):
+        yield on

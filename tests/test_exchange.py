@@ -17,12 +17,6 @@ import arraybridge as ab
 PAIR = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
 
 
-@pytest.fixture
-def x64():
-    with jax.enable_x64(True):
-        yield
-
-
 def image():
     return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,14 +12,10 @@ from .support.functions import TABLE, Row
 from .support.recipes import Call, Pick
 from .test_xp_standard import TEMPLATES
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 # JAX compiles every function anew for every shape and data type, which takes 20 ms or more.
 EXAMPLES = {"numpy": 8, "array_api_strict": 6, "torch": 8, "jax": 2}
-
-
-@pytest.fixture(autouse=True)
-def x64():
-    with jax.enable_x64(True):
-        yield
 
 
 def test_every_function_has_a_row():

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from .support.faces import each_library, faces
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 WIDE = {
     "uint64": st.integers(2**63, 2**64 - 1),
     **{
@@ -30,12 +32,6 @@ FUNCTIONS = {
     "where": ((), "same"),
 }
 OPERATORS = (operator.add, operator.mul, operator.sub, operator.eq, operator.iadd)
-
-
-@pytest.fixture(autouse=True)
-def x64():
-    with jax.enable_x64(True):
-        yield
 
 
 @each_library

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,13 +17,9 @@ from .support.functions import TABLE
 from .support.recipes import Call, Pick, values
 from .test_xp_functions import EXAMPLES
 
+pytestmark = pytest.mark.usefixtures("x64")
+
 SQUARES = ((2, 3), (3, 3))
-
-
-@pytest.fixture(autouse=True)
-def x64():
-    with jax.enable_x64(True):
-        yield
 
 
 @each_library
