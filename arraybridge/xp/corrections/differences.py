@@ -10,7 +10,7 @@ from . import Correction
 def differences(xp: Any) -> Correction:
     """The entry of a library whose ``diff`` of ``n=0`` is ``x`` alone."""
 
-    def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    def diff(x, /, n=1, axis=-1, prepend=None, append=None):  # also by position, as NumPy's
         ends = {"prepend": prepend, "append": append}
         given = {name: end for name, end in ends.items() if end is not None}
         if n or not given:

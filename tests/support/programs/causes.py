@@ -5,15 +5,15 @@ from __future__ import annotations
 from .record import Failure
 
 SUM = Failure(
-    "has no attribute 'sum'",
+    "has no 'sum'",
     "SciPy's: it calls the method `x.sum()`, which the standard's array does not have.",
 )
 VIEW = Failure(
-    "has no attribute 'view'",
+    "has no 'view'",
     "SciPy's: it calls NumPy's method `x.view(float)`; its source says that this is not portable.",
 )
 FLAT = Failure(
-    "has no attribute 'flat'",
+    "has no 'flat'",
     "scikit-learn's: it writes through NumPy's attribute `x.flat`; PyTorch's and JAX's own arrays "
     "fail alike.",
 )
@@ -34,11 +34,6 @@ NUMPYS_CODE = Failure(
     "takes medians with `numpy` and mixes them in; PyTorch's own tensors fail alike.",
 )
 NUMPYS_CODE_TORCH = NUMPYS_CODE._replace(match=r"'dtype' must be torch\.dtype")
-DIFF = Failure(
-    r"diff\(\) takes 1 positional argument",
-    "scikit-learn's: it passes `n` of `xp.diff` by position, the standard has it by keyword only; "
-    "PyTorch's own tensors fail alike.",
-)
 COMPLEX_ROOTS = Failure(
     "complex128 .* in place of float64",
     "SciPy's choice: real roots come back as floats on NumPy itself, as complex numbers on every "
