@@ -75,9 +75,11 @@ def promoting(plain: Function) -> Function:
     return described(function, plain)
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Elements of one or another array."""
-    x1, x2 = brought_together(x1, x2)
+def where(condition: Any, /, *choice: Any) -> Any:
+    """Elements of one or another array; where ``condition`` is true, if there are none."""
+    if not choice:
+        return torch.where(condition)
+    x1, x2 = brought_together(*choice)
     return xp.where(condition, x1, x2)
 
 
