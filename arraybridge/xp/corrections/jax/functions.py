@@ -16,9 +16,9 @@ from ..differences import differences
 from ..limits import floats_in_finfo
 
 
-def asarray(a, dtype=None, order=None, *, copy=None, **kwargs):
+def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
     """An array of anything; ``copy=False`` is the same memory or an error."""
-    result = jnp.asarray(a, dtype, order, copy=copy, **kwargs)
+    result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
     if copy is False and not _shares(a, result):
         raise ValueError(
             f"JAX cannot make an array of this {type(a).__module__}.{type(a).__qualname__} without "

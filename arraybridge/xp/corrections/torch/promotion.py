@@ -75,12 +75,13 @@ def promoting(plain: Function) -> Function:
     return described(function, plain)
 
 
-def where(condition: Any, /, *choice: Any) -> Any:
-    """Elements of one or another array; where ``condition`` is true, if there are none."""
-    if not choice:
+def _where(condition: Any, /, *choice: Any) -> Any:
+    if not choice:  # the places of what is true, which the standard has not and torch has
         return torch.where(condition)
-    x1, x2 = brought_together(*choice)
-    return xp.where(condition, x1, x2)
+    return xp.where(condition, *brought_together(*choice))
+
+
+where = described(_where, xp.where)
 
 
 def _dtype_of(x: Any) -> Any:
