@@ -133,8 +133,8 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
 # Of two arrays; floor_divide and remainder are in `elementwise`.
 _BINARY = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign "
-    "divide equal greater greater_equal hypot less less_equal logaddexp matmul maximum minimum "
-    "multiply nextafter not_equal pow subtract tensordot vecdot linalg.cross linalg.outer "
+    "divide equal greater greater_equal hypot isin less less_equal logaddexp matmul maximum "
+    "minimum multiply nextafter not_equal pow subtract tensordot vecdot linalg.cross linalg.outer "
     "linalg.solve"
 ).split()
 
