@@ -84,6 +84,11 @@ def _where(condition: Any, /, *choice: Any) -> Any:
 where = described(_where, xp.where)
 
 
+def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.Tensor:
+    """Whether each element of one array is among those of another."""
+    return torch.isin(*brought_together(x1, x2), invert=invert, **kwargs)
+
+
 def _dtype_of(x: Any) -> Any:
     return x.dtype if isinstance(x, torch.Tensor) else x
 
@@ -133,7 +138,7 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
 # Of two arrays; floor_divide and remainder are in `elementwise`.
 _BINARY = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign "
-    "divide equal greater greater_equal hypot isin less less_equal logaddexp matmul maximum "
+    "divide equal greater greater_equal hypot less less_equal logaddexp matmul maximum "
     "minimum multiply nextafter not_equal pow subtract tensordot vecdot linalg.cross linalg.outer "
     "linalg.solve"
 ).split()
@@ -156,6 +161,7 @@ _ISSUES = "https://github.com/pytorch/pytorch/issues/58489 and 58734"
 CORRECTIONS = (
     Correction("result_type", result_type, _CLAUSE, _ISSUES, _promotes_otherwise),
     Correction("where", where, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("isin", isin, _CLAUSE, _ISSUES, _promotes_otherwise),
     *(
         Correction(name, promoting(_own(name)), _CLAUSE, _ISSUES, _promotes_otherwise)
         for name in _BINARY
