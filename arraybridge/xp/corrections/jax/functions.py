@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections.abc import Callable
@@ -52,6 +53,17 @@ def searchsorted(a, v, side="left", sorter=None, **kwargs):
     """Find where to insert elements, as indices of the default dtype for indices."""
     found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
     return found.astype(_default_integer())
+
+
+def _tupled(name: str) -> Callable[..., Any]:
+    """A function of several results, as a tuple."""
+    plain = getattr(jnp, name)
+
+    @functools.wraps(plain)
+    def function(*arrays, **kwargs):
+        return tuple(plain(*arrays, **kwargs))
+
+    return function
 
 
 def _default_integer():
@@ -114,6 +126,16 @@ CORRECTIONS = (
         "asarray: copy=False is a ValueError where a copy would be needed",
         "no issue known",
         lambda xp: not _raises(ValueError, lambda: xp.asarray([1], copy=False)),
+    ),
+    *(
+        Correction(
+            name,
+            _tupled(name),
+            f"{name}: the results are a tuple",
+            "no issue known",
+            lambda xp, name=name: type(getattr(xp, name)(jnp.ones(1))) is not tuple,  # type: ignore[misc]
+        )
+        for name in ("broadcast_arrays", "meshgrid")
     ),
     Correction(
         "linalg.matrix_rank",
