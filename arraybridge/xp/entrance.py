@@ -19,7 +19,7 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
         if isinstance(obj, Array):
             own = obj.__class__ is cls
             # The very Array: one of JAX's shares what is written to it with no other.
-            if own and not copy and dtype in (None, obj.dtype) and device in (None, obj.device):
+            if own and not copy and _asked(dtype, obj.dtype) and _asked(device, obj.device):
                 return obj
             obj = obj._native if own else convert(obj, cls._home.name)
         else:
@@ -28,6 +28,11 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
         return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
 
     return function
+
+
+def _asked(wish: Any, own: Any) -> bool:
+    """Whether a dtype or a device is what an array has already; None asks for nothing."""
+    return wish is None or bool(wish == own)  # not `in`: np.dtype("float64") equals None
 
 
 def _natives(x):
@@ -44,7 +49,7 @@ def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     """``from_dlpack`` into the library of ``cls``, by arraybridge's own way."""
 
     def function(x, /, *, device=None, copy=None):
-        if x.__class__ is cls and not copy and device in (None, x.device):
+        if x.__class__ is cls and not copy and _asked(device, x.device):
             return x
         return cls._taken(convert(x, cls._home.name, device=device, copy=copy))
 
