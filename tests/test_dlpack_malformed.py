@@ -284,7 +284,7 @@ def check_agreement(tensor, managed):
         assert tensor.version == (managed.struct.version.major, managed.struct.version.minor)
         assert tensor.flags == managed.struct.flags % 8
     else:
-        assert (tensor.version, tensor.flags) == (None, 0)
+        assert (tensor.version, tensor.flags) == (None, dlpack.FLAG_READ_ONLY)
 
 
 def check_re_export(tensor, versioned):

@@ -84,7 +84,7 @@ def test_flags_pass_through(flags):
     again = dlpack.from_capsule(dlpack.to_capsule(tensor))
     assert again.flags == flags
     legacy = dlpack.from_capsule(dlpack.to_capsule(tensor, versioned=False))
-    assert legacy.flags == 0  # it has no place for them
+    assert legacy.flags == dlpack.FLAG_READ_ONLY  # it has no place for them
 
 
 def test_unknown_flags_are_ignored():

@@ -65,7 +65,9 @@ def peek(capsule: object) -> Tensor:
     """
     address, versioned, _ = _open(capsule)
     if not versioned:
-        return Tensor(address)
+        tensor = Tensor(address)
+        tensor.readonly = True  # as from_capsule has it: the struct cannot say otherwise
+        return tensor
     tensor = Tensor.__new__(Tensor)
     window = VERSIONED_BYTES.from_address(address)
     tensor._read_versioned(window, VERSIONED_HEAD.unpack_from(window)[:2])

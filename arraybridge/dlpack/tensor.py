@@ -310,7 +310,8 @@ class ManagedTensor(Tensor):
         """Take over a ``DLManagedTensor`` or ``DLManagedTensorVersioned``.
 
         Whatever happens, its deleter runs exactly once: at once if the struct is refused, else when
-        the last reference goes.
+        the last reference goes. The legacy struct cannot say whether its memory may be written: it
+        is taken as read-only, as NumPy has it.
 
         Raises
         ------
@@ -333,7 +334,7 @@ class ManagedTensor(Tensor):
             if versioned:
                 self._read_versioned(window, (major, minor))
             else:
-                self._read(fields, None, 0)
+                self._read(fields, None, FLAG_READ_ONLY)
         except BaseException:
             imported.release()  # now, not when the traceback that holds this frame goes
             raise

@@ -77,7 +77,9 @@ class Paddle(Library):
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
-        return acquire(x, stream=stream)
+        tensor = acquire(x, stream=stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
         if _API is None:

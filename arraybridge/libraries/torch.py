@@ -117,7 +117,9 @@ class Torch(Library):
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
         # The protocol orders the consumer's stream after ours; a bare pointer would not.
-        return acquire(x, stream=stream)
+        tensor = acquire(x, stream=stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:

@@ -65,7 +65,7 @@ class TvmFfi(Library):
         try:
             kind = x.dtype
         except ValueError:  # complex
-            return TensorInfo.of_tensor(acquire(x), "tvm_ffi")
+            return TensorInfo.of_tensor(acquire(x), "tvm_ffi")._replace(readonly=False)
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
             dtype = _dlpack_dtypes[kind] = DataType(kind.type_code, kind.bits, kind.lanes)
@@ -78,6 +78,11 @@ class TvmFfi(Library):
             dtype,
             Device(*x.__dlpack_device__()),
         )
+
+    def export(self, x: tvm_ffi.Tensor, stream: int | None = None) -> ManagedTensor:
+        tensor = super().export(x, stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tvm_ffi.Tensor:
         return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))

@@ -99,7 +99,9 @@ class Warp(Library):
     def export(self, x: wp.array, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
         if stream is not None and info.device.type != DeviceType.CPU:
-            return acquire(x, stream=stream)  # its __dlpack__ orders the stream after Warp's own
+            tensor = acquire(x, stream=stream)  # its __dlpack__ orders the stream after Warp's own
+            tensor.readonly = False  # which its legacy capsule cannot say
+            return tensor
         return ManagedTensor.adopt(
             info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
         )

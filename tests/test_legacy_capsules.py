@@ -1,0 +1,104 @@
+"""Legacy capsules cannot say whether their memory may be written: it is read-only on every way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import dlpack
+
+from .support.exporters import Exported, Owner
+from .support.producers import Managed
+
+jnp = pytest.importorskip("jax.numpy")
+pytest.importorskip("torch")
+
+
+class LegacyOnly:
+    """A producer from before DLPack 1.0."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+
+def ways():
+    """Each way in which a legacy capsule arrives, with the memory behind it."""
+    x = jnp.arange(4.0)
+    y = np.arange(4.0, dtype="f4")
+    owner = Owner()
+    yield "a capsule of JAX", lambda: x.__dlpack__()
+    yield "a capsule of NumPy", lambda: y.__dlpack__()
+    yield "a producer", lambda: LegacyOnly(y)
+    yield "an Array on a capsule", lambda: ab.from_dlpack(x.__dlpack__())
+    yield "an Array on a producer", lambda: ab.from_dlpack(LegacyOnly(y))
+    yield "a tensor of the core", lambda: dlpack.from_capsule(x.__dlpack__())
+    yield "a tensor that was acquired", lambda: dlpack.acquire(LegacyOnly(y))
+    yield "an exporter", lambda: Exported(owner.tensor, versioned=False)
+    yield "a struct", lambda: Managed(versioned=False).capsule()
+
+
+WAYS = pytest.mark.parametrize("make", [pytest.param(w, id=name) for name, w in ways()])
+
+
+@WAYS
+def test_numpy_gets_a_read_only_view(make):
+    route = ab.explain(make(), "numpy")
+    assert route.kind == "view"
+    assert ab.inspect(make()).readonly
+    x = ab.convert(make(), "numpy")
+    assert not x.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        x[...] = 99
+
+
+@WAYS
+def test_torch_gets_a_copy_unless_the_caller_knows(make):
+    source = make()
+    if not dlpack.is_capsule(source):
+        pointer = ab.inspect(source).pointer
+        assert ab.convert(source, "torch").data_ptr() != pointer
+        assert ab.convert(source, "torch", alias_readonly=True).data_ptr() == pointer
+    assert ab.explain(make(), "torch").kind == "kernel"
+    assert ab.explain(make(), "torch", alias_readonly=True).kind == "view"
+    with pytest.raises(ab.ConversionError, match="alias_readonly=True"):
+        ab.convert(make(), "torch", copy=False)
+
+
+@WAYS
+def test_nothing_is_written_to_it(make):
+    with pytest.raises(ab.ConversionError, match="read-only"):
+        ab.copyto(make(), np.zeros(ab.inspect(make()).shape, "f4"))
+
+
+def test_a_jax_array_is_not_changed_through_its_capsule():
+    j = jnp.arange(4.0)
+    for view in (
+        ab.convert(j.__dlpack__(), "numpy"),
+        np.asarray(ab.from_dlpack(j.__dlpack__())),
+        np.from_dlpack(ab.from_dlpack(j.__dlpack__())),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 99
+    ab.convert(ab.from_dlpack(j.__dlpack__()), "torch")[0] = 99
+    assert float(j[0]) == 0
+
+
+def test_it_goes_on_read_only():
+    tensor = dlpack.from_capsule(jnp.arange(3.0).__dlpack__())
+    assert tensor.readonly
+    assert dlpack.from_capsule(dlpack.to_capsule(tensor)).readonly
+
+
+def test_who_knows_says_so():
+    x = np.arange(3.0)
+    tensor = dlpack.from_capsule(x.__dlpack__())
+    tensor.readonly = False
+    ab.convert(tensor, "numpy")[0] = 5
+    assert x[0] == 5
