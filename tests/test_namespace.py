@@ -53,6 +53,31 @@ def test_of_arrays(kind):
     assert xp.__name__ == f"arraybridge.xp.{kind}"
 
 
+@pytest.mark.parametrize("kind", ARRAYS)
+@pytest.mark.parametrize("helpers", ["array_api_compat", "scipy._lib.array_api_compat.common"])
+def test_clients_know_the_native_face_for_the_librarys_own(kind, helpers):
+    """By which they hand on to the library; and Arrays, which it does not take, for another."""
+    helpers = pytest.importorskip(helpers)
+    x = ARRAYS[kind]()
+    for name in vars(helpers):
+        if name.startswith("is_") and name.endswith("_namespace"):
+            is_one = getattr(helpers, name)
+            assert is_one(ab.namespace(x)) == (name == f"is_{kind}_namespace"), name
+            assert not is_one(ab.namespace(ab.from_dlpack(x))), name
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_a_client_hands_on_to_the_library(kind):
+    extra = pytest.importorskip("array_api_extra")
+    x = ARRAYS[kind]()
+    xp = ab.namespace(x)
+    padded = extra.pad(x, 1, xp=xp)
+    assert type(padded) is type(x)
+    np.testing.assert_array_equal(np.asarray(padded), np.pad(np.asarray(x), 1))
+    for sort in (extra.argpartition, extra.partition):
+        assert type(sort(x, 1, xp=xp)) is type(x)
+
+
 def test_of_memory_without_a_library():
     source = np.ones(3)
     bare = ab.from_pointer(source.ctypes.data, (3,), "float64", device="cpu", owner=source)

@@ -69,7 +69,9 @@ def native_face(library: str) -> Any:
 
 
 def _corrected(library: str, base: Any, corrections: Iterable[Correction]) -> ModuleType:
-    face = _clone(base, f"arraybridge.xp.{library}.native")
+    # The library's own name: array_api_compat.is_torch_namespace and its like, in whatever package
+    # carries a copy of them, go by it, and so do clients that delegate to the library.
+    face = _clone(base, BASES[library].removeprefix("array_api_compat."))
     for extension in EXTENSIONS:
         own = _extension(base, extension)
         setattr(face, extension, _clone(own, f"{face.__name__}.{extension}"))
