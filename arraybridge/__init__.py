@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .array import Array, from_dlpack, from_pointer
     from .copies import contiguous, copyto
     from .dispatch.kernel import register_kernel
-    from .dispatch.library import Library, register_library
+    from .dispatch.library import Library, register_library, unregister_library
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
     from .dlpack import DataType, Device, DeviceType, DLPackError
     from .exchange import convert, explain, inspect
@@ -30,7 +30,7 @@ _HOMES = {
     ".adaptation": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
     ".dispatch.kernel": ("register_kernel",),
-    ".dispatch.library": ("Library", "register_library"),
+    ".dispatch.library": ("Library", "register_library", "unregister_library"),
     ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
     ".copies": ("contiguous", "copyto"),
@@ -67,6 +67,7 @@ __all__ = [
     "register_library",
     "set_num_threads",
     "unify",
+    "unregister_library",
 ]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 
+import jax
 import numpy as np
 import pytest
+import torch
 
+import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
 from arraybridge.dlpack.dtypes import BY_NAME
@@ -244,3 +247,43 @@ def test_integers_of_other_kinds_become_ints():
             *map(type, (tensor.data, tensor.byte_offset, *tensor.shape, *tensor.strides))
         }
     assert ManagedTensor.adopt(np.int64(4096), 3, DataType(2, 32), owner=None).shape == (3,)
+
+
+def test_a_managed_tensor_is_a_producer_by_the_standard():
+    x = np.arange(6.0).reshape(2, 3)
+    tensor = dlpack.acquire(x)
+    for consumer in (np.from_dlpack, torch.from_dlpack, jax.dlpack.from_dlpack, ab.from_dlpack):
+        np.testing.assert_array_equal(np.asarray(consumer(tensor)), x)
+    view = np.from_dlpack(tensor)
+    del tensor
+    view[0, 0] = 7  # the memory, which lives on
+    assert x[0, 0] == 7
+    assert dlpack.acquire(dlpack.acquire(x)).pointer == x.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("readonly", "keywords", "problem"),
+    [
+        (False, {"copy": True}, "copy=True asks for a copy"),
+        (False, {"dl_device": (2, 0)}, r"from cpu to \(2, 0\) is a copy"),
+        (True, {}, "read-only memory is copied for a legacy capsule"),
+    ],
+)
+def test_what_the_core_would_have_to_copy_it_refuses_and_an_array_does(readonly, keywords, problem):
+    x = np.arange(3.0)
+    x.flags.writeable = not readonly
+    tensor = dlpack.acquire(x)
+    with pytest.raises(dlpack.DLPackError, match=problem + r".*arraybridge.from_dlpack\(tensor\)"):
+        tensor.__dlpack__(**keywords)
+    if "dl_device" not in keywords:
+        capsule = ab.from_dlpack(tensor).__dlpack__(**keywords)
+        copied = dlpack.from_capsule(capsule)
+        assert copied.pointer != x.ctypes.data
+    assert np.from_dlpack(tensor).flags.writeable is not readonly
+
+
+def test_a_managed_tensor_checks_the_stream():
+    tensor = dlpack.acquire(np.arange(3.0))
+    assert np.from_dlpack(dlpack.from_capsule(tensor.__dlpack__(stream=-1)))[1] == 1
+    with pytest.raises(ValueError, match="the CPU has no streams"):
+        tensor.__dlpack__(stream=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -42,13 +44,10 @@ class Source(Blind):
 @pytest.fixture(autouse=True)
 def _unregister():
     """What a test registers is gone after it."""
-    before = dict(registry._by_name)
     yield
-    for name in registry._by_name.keys() - before.keys():
-        if name not in registry.LIBRARIES:
-            del registry._by_name[name]
-    registry._by_type.clear()
-    registry.registration_changed()
+    for name in ("source", "numpy"):
+        with contextlib.suppress(ValueError):
+            ab.unregister_library(name)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +84,78 @@ def test_a_source_needs_no_wrap():
         assert caught.value.route == route
     with pytest.raises(ab.ConversionError, match=r"'source' has no wrap\(\)"):
         ab.convert(table, "source", copy=True)
+
+
+def test_a_name_that_is_taken_is_not_replaced_in_silence():
+    class Ours(Source):
+        name = "numpy"
+
+    numpy = registry.library_named("numpy")
+    ours = Ours()
+    with pytest.raises(ValueError, match=r"library 'numpy' already: .* pass replace=True"):
+        ab.register_library(ours)
+    assert registry.library_named("numpy") is numpy
+    ab.register_library(ours, replace=True)
+    with pytest.raises(ab.ConversionError, match="'numpy' has no wrap"):
+        ab.convert(Table(), "numpy", copy=True)
+    ab.unregister_library("numpy")
+    assert registry.library_named("numpy") is numpy
+    assert ab.convert(MEMORY, "torch").shape == (2, 3)
+
+
+def test_a_library_of_ones_own_is_taken_back():
+    first, second = Source(), Source()
+    ab.register_library(first)
+    ab.register_library(first)  # the same again changes nothing
+    with pytest.raises(ValueError, match="library 'source' already"):
+        ab.register_library(second)
+    ab.register_library(second, replace=True)
+    assert registry.library_named("source") is second
+    assert ab.convert(Table(), "numpy").shape == (2, 3)
+    ab.unregister_library("source")
+    assert "source" not in registry.library_names()
+    with pytest.raises(TypeError, match="no array"):
+        ab.convert(Table(), "numpy")
+    with pytest.raises(ValueError, match="no library 'source'"):
+        ab.convert(MEMORY, "source")
+    for name in ("source", "numpy", "nonsense"):
+        with pytest.raises(ValueError, match=f"no library '{name}' was registered"):
+            ab.unregister_library(name)
+
+
+@pytest.mark.parametrize("name", ["dlpack", "cuda_array_interface", "arrow"])
+def test_names_that_mean_something_else_are_refused(name):
+    library = Source()
+    library.name = name
+    with pytest.raises(ValueError, match="choose another name"):
+        ab.register_library(library, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"strides": "compakt"}, "strides is 'compakt': did you mean 'compact'?"),
+        ({"strides": "nonsense"}, "strides is 'nonsense'; expected any, non-negative, compact, c"),
+        ({"strides": None}, "strides is None"),
+        ({"dtypes": {"flaot32"}}, "dtypes has 'flaot32': did you mean 'float32'?"),
+        ({"dtypes": {np.float32}}, "dtypes has <class 'numpy.float32'>: expected names"),
+        ({"dtypes": "float32"}, "dtypes is a set of names"),
+        ({"copied": {"int9"}}, "copied has 'int9': did you mean 'int8'?"),
+        ({"copied": {"int8"}}, "copied has 'int8', which dtypes lacks"),
+        ({"remedies": {"bfloat": "cast it"}}, "remedies has 'bfloat': did you mean 'bfloat16'?"),
+        ({"devices": {"cpu"}}, "devices has 'cpu'; expected members of DeviceType"),
+        ({"alignment": 48}, "alignment is 48; expected a power of two"),
+        ({"alignment": 0}, "alignment is 0"),
+        ({"ndim": 2}, "ndim is 2; expected the least and the largest rank"),
+        ({"ndim": (3, 2)}, r"ndim is \(3, 2\)"),
+        ({"readonly": "no"}, "readonly is True or False, got 'no'"),
+    ],
+)
+def test_a_record_that_no_plan_would_understand_is_refused(fields, message):
+    good = {"library": "x", "tested": "0", "dtypes": frozenset({"float32", "int4 (packed)"})}
+    accepts = ab.Accepts(**good)
+    with pytest.raises((TypeError, ValueError), match=message.replace("?", r"\?")):
+        ab.Accepts(**good | fields)
+    with pytest.raises((TypeError, ValueError), match=message.replace("?", r"\?")):
+        accepts._replace(**fields)
+    assert accepts._replace(strides="c") == ab.Accepts(**good, strides="c")

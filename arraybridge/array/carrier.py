@@ -17,6 +17,7 @@ from ..dispatch.records import ConversionError, TensorInfo
 from ..dlpack import (
     Device,
     DeviceType,
+    check_stream,
     to_capsule,
 )
 from ..exchange import convert
@@ -167,7 +168,7 @@ class Array(ArrayObject):
             copy = checked_copy(copy)
         x, library = self._native, self._library
         info = library.describe(x)
-        _check_stream(stream, info.device)
+        check_stream(stream, info.device)
         if info.refused:
             raise ConversionError(info.refused)
         if dl_device is not None and Device.parse(tuple(dl_device)) != info.device:
@@ -319,16 +320,3 @@ refer(
 
 def _capsule(x, library, stream, versioned):
     return to_capsule(library.export(x, stream), versioned=versioned)
-
-
-def _check_stream(stream, device):
-    if stream is None:
-        return
-    if type(stream) is not int or stream < -1:
-        raise ValueError(f"stream is {stream!r}; expected None, -1, or a stream's number or handle")
-    if device.type == DeviceType.CPU and stream != -1:
-        raise ValueError(f"stream is {stream}; the CPU has no streams: pass None")
-    if device.type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) and stream == 0:
-        raise ValueError(
-            "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
-        )

@@ -5,12 +5,13 @@ A library is loaded when an array of it arrives or a conversion names it, never 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
-from .records import Accepts, ConversionError, TensorInfo
+from .records import Accepts, ConversionError, TensorInfo, closest
 
 # An array's type says, by the module that it comes from, which library to load.
 LIBRARIES = {  # name -> (its file here, what to install)
@@ -165,38 +166,93 @@ class Library:
         return None
 
 
+_HOME = "arraybridge.libraries"
+_RESERVED = {  # names that a TensorInfo may have, or that stand for another
+    "dlpack": "arrays that only speak the protocol",
+    "cuda_array_interface": "arrays that only have that interface",
+    "arrow": "pyarrow",
+    "array_api_compat": "numpy",
+}
 _INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
 _by_name: dict[str, Library] = {}
 _by_type: dict[type, Library] = {}
 
 
-def register_library(library: Library) -> None:
-    """Add a library, or replace one of the same name, for every later conversion.
+def register_library(library: Library, /, *, replace: bool = False) -> None:
+    """Add a library for every later conversion.
 
     Parameters
     ----------
     library : Library
         An instance of a subclass of :class:`Library`.
+    replace : bool, default False
+        Whether it may take the place of another library of its name: one that came with
+        arraybridge, such as ``"numpy"``, or one that was registered before.
 
     Raises
     ------
     TypeError
         If it is something else, has no name, or lacks what every conversion asks of every library.
+    ValueError
+        If its name is taken, and ``replace`` is not True.
+
+    See Also
+    --------
+    unregister_library
     """
-    if not isinstance(library, Library) or not library.name:
+    if not isinstance(library, Library) or not isinstance(library.name, str) or not library.name:
         raise TypeError(
             f"register_library takes a named instance of arraybridge.Library, got {library!r}"
         )
-    cls = type(library)
-    missing = [name for name in _INDISPENSABLE if getattr(cls, name) is getattr(Library, name)]
+    cls, name = type(library), library.name
+    missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
     if missing:
         raise TypeError(
-            f"library {library.name!r} ({cls.__name__}) lacks {', '.join(missing)}: "
-            "see docs/extending.md"
+            f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
         )
-    _by_name[library.name] = library
+    if name in _RESERVED:
+        raise ValueError(f"{name!r} stands for {_RESERVED[name]}: choose another name")
+    if _by_name.get(name) is not library:
+        if not replace and (name in LIBRARIES or name in _by_name):
+            raise ValueError(
+                f"there is a library {name!r} already: choose another name, or pass replace=True"
+            )
+        _by_name[name] = library
     _by_type.clear()
     registration_changed()
+
+
+def unregister_library(name: str, /) -> None:
+    """Take back what :func:`register_library` added.
+
+    Parameters
+    ----------
+    name : str
+        The library's name. Where it had replaced one that comes with arraybridge, that one is back.
+
+    Raises
+    ------
+    ValueError
+        If no library of that name was registered.
+    """
+    if not _registered(name):
+        names = ", ".join(sorted(filter(_registered, _by_name)))
+        raise ValueError(
+            f"no library {name!r} was registered; registered "
+            + (f"are {names}" if names else "is none")
+        )
+    del _by_name[name]
+    _by_type.clear()
+    registration_changed()
+
+
+def _registered(name: str) -> bool:
+    """Whether the library of a name is not the one that comes with arraybridge."""
+    library = _by_name.get(name)
+    file, _ = LIBRARIES.get(name, ("", ""))
+    return library is not None and library is not getattr(
+        sys.modules.get(f"{_HOME}.{file}"), "LIBRARY", None
+    )
 
 
 _listeners: list[Callable[[], None]] = []
@@ -265,11 +321,9 @@ _OTHER_NAMES = {"np": "numpy", "jnp": "jax", "cp": "cupy", "pa": "pyarrow", "tf"
 
 
 def _meant(name: str) -> str:
-    from difflib import get_close_matches  # for an error's message alone
-
     known = {other.lower(): other for other in library_names()} | _OTHER_NAMES
-    close = get_close_matches(name.lower(), known, 1, 0.7)
-    return f": did you mean {known[close[0]]!r}?" if close else ";"
+    close = closest(name, known)
+    return f": did you mean {known[close]!r}?" if close else ";"
 
 
 def _root_of(module: str) -> str:
@@ -282,7 +336,7 @@ def _root_of(module: str) -> str:
 def _load(name: str) -> Library:
     file, requirement = LIBRARIES[name]
     try:
-        module = import_module(f"arraybridge.libraries.{file}")
+        module = import_module(f"{_HOME}.{file}")
     except ImportError as error:
         if error.name and error.name.startswith("arraybridge"):
             raise
@@ -292,6 +346,12 @@ def _load(name: str) -> Library:
         ) from error
     library = _by_name[name] = module.LIBRARY
     return library
+
+
+def root_of(cls: type) -> str:
+    """The top-level package that a class comes from; "" where it does not say."""
+    module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def library_of_type(array_type: type) -> Library | None:
@@ -304,7 +364,7 @@ def library_of_type(array_type: type) -> Library | None:
         if library.owns(array_type):
             return _by_type.setdefault(array_type, library)
     for base in array_type.__mro__:
-        name = _ROOTS.get(base.__module__.partition(".")[0])
+        name = _ROOTS.get(root_of(base))
         if name is not None and name not in _by_name:
             library = _load(name)
             if library.owns(array_type):

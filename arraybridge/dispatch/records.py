@@ -5,10 +5,12 @@ All are small and immutable; none touches memory or a device runtime.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from ..dlpack import DataType, Device, DeviceType, Tensor
+from ..dlpack import MAX_NDIM, DataType, Device, DeviceType, Tensor
+from ..dlpack.dtypes import BY_NAME
 from ..layout import classify, is_c_contiguous, is_f_contiguous
 
 
@@ -128,7 +130,22 @@ class TensorInfo(NamedTuple):
         return self.dtype.name
 
 
-class Accepts(NamedTuple):
+class _Accepts(NamedTuple):
+    library: str
+    tested: str
+    dtypes: frozenset[str]
+    devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
+    strides: str = "any"
+    broadcast: bool = True
+    alignment: int = 1
+    readonly: bool = False
+    ndim: tuple[int, int] = (0, 64)
+    copies: bool = False
+    copied: frozenset[str] = frozenset()
+    remedies: dict[str, str] = {}  # noqa: RUF012 - never written
+
+
+class Accepts(_Accepts):
     """What a library takes as a view; a test holds each record against the installed version.
 
     Attributes
@@ -156,20 +173,77 @@ class Accepts(NamedTuple):
         takes them in any layout.
     remedies : dict
         What to do about a data type that is missing; the key ``""`` is for any other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what no plan would understand: a misspelt rule or data type, say.
     """
 
-    library: str
-    tested: str
-    dtypes: frozenset[str]
-    devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
-    strides: str = "any"
-    broadcast: bool = True
-    alignment: int = 1
-    readonly: bool = False
-    ndim: tuple[int, int] = (0, 64)
-    copies: bool = False
-    copied: frozenset[str] = frozenset()
-    remedies: dict[str, str] = {}  # noqa: RUF012 - never written
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Accepts:
+        accepts = super().__new__(cls, *args, **kwargs)
+        accepts._check()
+        return accepts
+
+    def _replace(self, **kwargs: Any) -> Accepts:  # a tuple's own checks nothing
+        return type(self)(**self._asdict() | kwargs)
+
+    def _check(self) -> None:
+        for field in ("dtypes", "copied", "remedies"):
+            names = getattr(self, field)
+            if isinstance(names, str):
+                raise TypeError(f"{field} is a set of names of data types, got {names!r}")
+            for name in names:
+                _check_dtype_name(name, field)
+        for name in frozenset(self.copied).difference(self.dtypes):
+            raise ValueError(f"copied has {name!r}, which dtypes lacks: name it in both")
+        if self.strides not in STRIDES:
+            raise ValueError(f"strides is {self.strides!r}{meant(self.strides, STRIDES)}")
+        for code in self.devices:
+            if not isinstance(code, int) or not 0 < code < 2**31:
+                raise ValueError(f"devices has {code!r}; expected members of DeviceType")
+        for field in _FLAGS:
+            if not isinstance(getattr(self, field), bool):
+                raise TypeError(f"{field} is True or False, got {getattr(self, field)!r}")
+        power = self.alignment
+        if not isinstance(power, int) or power < 1 or power & (power - 1):
+            raise ValueError(f"alignment is {power!r}; expected a power of two, in bytes")
+        match self.ndim:
+            case (int(least), int(most)) if 0 <= least <= most <= MAX_NDIM:
+                return
+        raise ValueError(
+            f"ndim is {self.ndim!r}; expected the least and the largest rank, of 0 to {MAX_NDIM}"
+        )
+
+
+_FLAGS = tuple(name for name, x in _Accepts._field_defaults.items() if isinstance(x, bool))
+STRIDES = ("any", "non-negative", "compact", "c")
+
+
+def _check_dtype_name(name: object, field: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{field} has {name!r}: expected names of data types, such as 'float32'")
+    if field == "remedies" and not name:  # for any other
+        return
+    try:
+        DataType.named(name.removesuffix(" (packed)"))
+    except ValueError:
+        raise ValueError(f"{field} has {name!r}{meant(name, BY_NAME)}") from None
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """The end of a message on a name that is none of those known: the closest one, and all."""
+    guess = closest(name, known)
+    return (f": did you mean {guess!r}?" if guess else ";") + f" expected {', '.join(known)}"
+
+
+def closest(name: object, known: Iterable[str]) -> str | None:
+    """The name that was meant, if one is close."""
+    from difflib import get_close_matches  # for an error's message alone
+
+    return next(iter(get_close_matches(str(name).lower(), list(known), 1, 0.7)), None)
 
 
 class Route(NamedTuple):

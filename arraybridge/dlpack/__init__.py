@@ -28,10 +28,10 @@ from .header import (
     DLPackVersion,
     DLTensor,
 )
-from .protocol import acquire, call_dlpack, device_of
+from .protocol import acquire, call_dlpack, device_of, offer
 from .strides import c_strides
 from .tensor import ALIGNMENT, ManagedTensor, Tensor
-from .validate import MAX_NDIM
+from .validate import MAX_NDIM, check_stream
 
 __all__ = [
     "ALIGNMENT",
@@ -62,10 +62,12 @@ __all__ = [
     "acquire",
     "c_strides",
     "call_dlpack",
+    "check_stream",
     "device_of",
     "exchange_api",
     "from_capsule",
     "is_capsule",
+    "offer",
     "peek",
     "to_capsule",
 ]

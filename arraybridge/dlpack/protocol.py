@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 
-from .capsule import from_capsule, is_capsule
+from .capsule import from_capsule, is_capsule, to_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
+from .errors import DLPackError
 from .header import VERSION
 from .tensor import ManagedTensor
+from .validate import check_stream
 
 # What C functions, pybind11 and nanobind say of keywords that they don't know.
 _SIGNATURE_COMPLAINT = re.compile(
@@ -151,3 +153,37 @@ def acquire(
             "PyCapsule"
         )
     return from_capsule(capsule)
+
+
+def offer(
+    tensor: ManagedTensor,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
+    """What ``tensor.__dlpack__`` gives, by the standard's keywords: a capsule on the same memory.
+
+    Raises
+    ------
+    DLPackError
+        A BufferError, where it would take a copy: ``copy=True``, another ``dl_device``, or
+        read-only memory without ``max_version``, as a legacy capsule cannot say so. The core copies
+        nothing; an :class:`arraybridge.Array` does.
+    ValueError
+        For a stream that the device does not have.
+    """
+    check_stream(stream, tensor.device)
+    versioned = max_version is not None and max_version[0] >= 1
+    if copy:
+        problem = "copy=True asks for a copy"
+    elif dl_device is not None and tuple(dl_device) != tensor.device:
+        problem = f"from {tensor.device} to {tuple(dl_device)} is a copy"
+    elif tensor.readonly and not versioned:
+        problem = "read-only memory is copied for a legacy capsule (pass max_version=(1, 0))"
+    else:
+        return to_capsule(tensor, versioned=versioned)
+    raise DLPackError(
+        f"a bare tensor is handed on as it is, and {problem}: hand over "
+        "arraybridge.from_dlpack(tensor), which copies where it must"
+    )

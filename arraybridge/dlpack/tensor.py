@@ -340,6 +340,23 @@ class ManagedTensor(Tensor):
             raise
         return self
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """``(device_type, device_id)``."""
+        return int(self.device.type), self.device.id
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule on the same memory, never a copy; see :func:`arraybridge.dlpack.offer`."""
+        from .protocol import offer
+
+        return offer(self, stream, max_version, dl_device, copy)
+
     @property
     def linear(self) -> bool:
         """Whether this is a block of :meth:`allocate` that nobody else refers to yet."""

@@ -12,7 +12,7 @@ from math import prod
 from operator import index
 from typing import Any
 
-from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device
+from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device, DeviceType
 from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
 from .header import VERSION
@@ -242,4 +242,24 @@ def check_address(data: int, byte_offset: int, first: int, end: int, device: Dev
         raise MalformedTensorError(
             f"data {data:#x} + byte_offset {byte_offset}, with elements in bytes {first} to {end} "
             "from there, leaves the 64-bit address space"
+        )
+
+
+def check_stream(stream: Any, device: Device) -> None:
+    """Check the argument ``stream`` of ``__dlpack__`` on a device.
+
+    Raises
+    ------
+    ValueError
+        For a stream that the device does not have.
+    """
+    if stream is None:
+        return
+    if type(stream) is not int or stream < -1:
+        raise ValueError(f"stream is {stream!r}; expected None, -1, or a stream's number or handle")
+    if device.type == DeviceType.CPU and stream != -1:
+        raise ValueError(f"stream is {stream}; the CPU has no streams: pass None")
+    if device.type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) and stream == 0:
+        raise ValueError(
+            "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
         )
