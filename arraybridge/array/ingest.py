@@ -17,6 +17,7 @@ from ..dlpack import DataType, Device, ManagedTensor
 from ..libraries.protocol import LIBRARY as PROTOCOL
 from ..libraries.protocol import adopt
 from .carrier import Array
+from .extent import check_extent
 from .native import array_class
 
 # Array types that were adopted before: how an Array of them is made, and the library's quick check.
@@ -87,10 +88,11 @@ def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
 class _Lease:
     """Memory that somebody else owns: keeps the owner, and calls the deleter once at the end."""
 
-    __slots__ = ("deleter", "owner", "pointer")
+    __slots__ = ("deleter", "held", "owner", "pointer")
 
-    def __init__(self, owner, deleter, pointer):
+    def __init__(self, owner, held, deleter, pointer):
         self.owner = owner
+        self.held = held
         self.deleter = deleter
         self.pointer = pointer
 
@@ -128,11 +130,13 @@ def from_pointer(
     byte_offset : int
         Bytes from ``ptr`` to the first element.
     owner : object, optional
-        Kept alive as long as the Array or anything exported from it.
+        Kept alive as long as the Array or anything exported from it. If the memory is that of the
+        owner's buffer (a ``bytearray``, an ``mmap``), that can be neither resized nor closed
+        meanwhile.
     deleter : callable, optional
         Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
     readonly : bool
-        Consumers may not write.
+        Consumers may not write; nor may they where the owner says that its memory is read-only.
 
     Raises
     ------
@@ -140,7 +144,9 @@ def from_pointer(
         A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
         caller's.
     TypeError, ValueError
-        For numbers that are no integers, for a dtype or a device that DLPack does not have.
+        For numbers that are no integers, for a dtype or a device that DLPack does not have; for
+        elements past the end, or before the beginning, of the memory of an owner that says what it
+        has: a buffer, or an array of any library.
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
@@ -155,14 +161,17 @@ def from_pointer(
         byte_offset=byte_offset,
         readonly=readonly,
     )
-    if deleter is not None:
-        tensor.owner = _Lease(owner, deleter, ptr)
+    held = check_extent(tensor, tensor.data)
+    if deleter is not None or held is not None:
+        tensor.owner = _Lease(owner, held, deleter, ptr)
     return Array(tensor, PROTOCOL)
 
 
 def _data_type(dtype: Any) -> DataType:
     """Of a name, or of any library's dtype: whatever has the name, or ends in it as it prints."""
     name = dtype if isinstance(dtype, str) else None
+    if dtype is None:  # which is float64 to NumPy
+        raise TypeError("dtype is None: from_pointer must be told what the memory holds")
     name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name is None and type(dtype).__name__.lower().endswith("type"):
         name = str(dtype)  # torch.float32

@@ -1,0 +1,107 @@
+"""How much memory an owner has: what ``from_pointer`` is told is held against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numpy.lib.array_utils import byte_bounds
+
+from ..dispatch.library import library_named
+from ..dlpack import Device, ManagedTensor, is_capsule
+from ..dlpack.validate import extent
+from ..layout import span
+from ..libraries.protocol import adopt
+
+
+def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
+    """Check that a tensor which begins in its owner's memory ends in it as well.
+
+    Where that memory is read-only, the tensor becomes so.
+
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    pointer : int
+        What its offset counts from.
+
+    Returns
+    -------
+    object
+        What holds that memory: the owner's exported buffer, which cannot be resized or closed
+        meanwhile, or None where the owner has none or its memory is somewhere else.
+
+    Raises
+    ------
+    ValueError
+        For a tensor that reaches past the memory: how many bytes it needs, and how many there are.
+    """
+    owner = tensor.owner
+    if owner is None or not tensor.device.addressable:
+        return None
+    known = _memory_of(owner, tensor.device)
+    if known is None:
+        return None
+    low, high, readonly, held = known
+    strides, first, end = extent(tensor.shape, tensor.strides, tensor.dtype)
+    begin, end = tensor.pointer + first, tensor.pointer + end
+    if not (low <= pointer <= high or (begin < high and end > low)):
+        return None  # what keeps memory alive need not be where it lies
+    if begin != end and not low <= begin <= end <= high:
+        raise ValueError(
+            f"shape {tensor.shape} of {tensor.dtype} with strides {strides} (elements) needs "
+            f"{end - begin} bytes, {begin - low} to {end - low} of its owner's memory; the "
+            f"{type(owner).__name__} has {high - low}: correct them, or pass as owner what has all"
+        )
+    tensor.readonly |= readonly
+    return held
+
+
+def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
+    """(first byte, end, read-only, what holds it) of an object's memory; None: nobody knows."""
+    root = _root(owner)
+    if device.host:
+        if isinstance(root, numpy.ndarray):
+            return *byte_bounds(root), _readonly(owner), None
+        try:
+            held = numpy.frombuffer(root, numpy.uint8)
+        except (TypeError, ValueError, BufferError):  # no buffer, or not in one piece
+            pass
+        else:
+            place = held.ctypes.data
+            return place, place + held.nbytes, _readonly(owner) or not held.flags.writeable, held
+    if is_capsule(owner) or isinstance(owner, type):
+        return None
+    try:
+        x, library = adopt(owner)
+        info = library.describe(x)
+    except Exception:  # no array, or one without memory: an owner may be anything
+        return None
+    if info.refused or info.pending or (info.device != device and not info.device.host):
+        return None
+    low, high = (place * info.itemsize for place in span(info.shape, info.strides, 1))
+    return info.pointer + low, info.pointer + high, info.readonly, None
+
+
+def _readonly(owner: Any) -> bool:
+    """Whether a view may not be written, though what it is a view of may."""
+    if isinstance(owner, memoryview):
+        return owner.readonly
+    return isinstance(owner, numpy.ndarray) and library_named("numpy").describe(owner).readonly
+
+
+def _root(owner: Any) -> Any:
+    """What a view is a view of, in the end: the whole of the memory."""
+    while True:
+        try:
+            base = owner.obj if isinstance(owner, memoryview) else owner.base
+        except (AttributeError, ValueError):  # it has none, or was released
+            return owner
+        if base is None or not isinstance(owner, memoryview | numpy.ndarray):
+            return owner
+        if not isinstance(base, memoryview | numpy.ndarray):
+            try:
+                memoryview(base)
+            except TypeError:
+                return owner  # something with an array interface: the view is all that is known
+        owner = base

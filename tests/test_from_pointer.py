@@ -1,0 +1,160 @@
+"""from_pointer: what it is told is held against the memory of the owner, where that is known."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import mmap
+import weakref
+
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arraybridge as ab
+from arraybridge.array.extent import _memory_of
+
+HOST = ab.Device.parse("cpu")
+SIZE = 64
+OWNERS = {
+    "bytes": lambda: bytes(SIZE),
+    "bytearray": lambda: bytearray(SIZE),
+    "memoryview, strided": lambda: memoryview(bytearray(SIZE))[::-2],
+    "mmap": lambda: mmap.mmap(-1, SIZE),
+    "ctypes": lambda: (ctypes.c_double * 8)(),
+    "array": lambda: array.array("d", [0] * 8),
+    "numpy": lambda: np.zeros(8),
+    "numpy, a view": lambda: np.zeros(8)[::-3][1:],
+    "numpy, of a buffer": lambda: np.frombuffer(bytearray(SIZE), "f4")[2:5],
+    "torch": lambda: torch.zeros(8, dtype=torch.float64),
+    "jax": lambda: jnp.zeros(16, "float32"),
+    "arrow": lambda: pa.array(np.zeros(8)),
+    "Array": lambda: ab.from_dlpack(np.zeros(8)),
+    "tensor": lambda: ab.dlpack.acquire(np.zeros(8)),
+}
+
+
+def pointed(owner, ptr, shape, dtype="uint8", **changes):
+    return ab.from_pointer(ptr, shape, dtype, **{"device": "cpu", "owner": owner, **changes})
+
+
+@pytest.mark.parametrize("make", OWNERS.values(), ids=list(OWNERS))
+def test_nothing_reaches_beyond_an_owner_whose_size_is_known(make):
+    owner = make()
+    low, high, _, _ = _memory_of(owner, HOST)
+    assert high - low == SIZE
+    assert pointed(owner, low, (SIZE,)).shape == (SIZE,)
+    assert pointed(owner, high - 8, (8,), "float64", strides=-1, byte_offset=0).shape == (8,)
+    assert pointed(owner, low, (2, 0, 9), "float64").shape == (2, 0, 9)
+    for ptr, shape, changes, needs in (
+        (low, (SIZE + 1,), {}, "needs 65 bytes, 0 to 65"),
+        (low + 8, (SIZE,), {}, "needs 64 bytes, 8 to 72"),
+        (low, (8,), {"strides": 16}, "needs 113 bytes, 0 to 113"),
+        (low, (4, 16), {"strides": (64, 4)}, "needs 253 bytes"),  # of bytes, for one
+        (low, (2,), {"strides": -1}, "needs 2 bytes, -1 to 1"),
+        (high, (2,), {"strides": -1}, "needs 2 bytes, 63 to 65"),
+        (low, (4,), {"byte_offset": SIZE - 2}, "needs 4 bytes, 62 to 66"),
+        (low - 2, (4,), {}, "needs 4 bytes, -2 to 2"),
+    ):
+        message = rf"{needs}.* of its owner's memory; the \w+ has {SIZE}"
+        with pytest.raises(ValueError, match=message):
+            pointed(owner, ptr, shape, **changes)
+
+
+def test_an_owner_need_not_be_where_the_memory_is():
+    memory, header = np.arange(8.0), bytearray(16)
+    x = pointed(header, memory.ctypes.data, (8,), "float64")
+    np.testing.assert_array_equal(np.asarray(x), memory)
+    header.append(0)  # its own memory is not held
+    gpu = pointed(bytearray(4), 0x7F0000000000, (1 << 20,), device="cuda")
+    assert gpu.size == 1 << 20
+    for owner in (object(), {}, torch.Tensor, memory.__dlpack__(), torch.ones(2).to_sparse()):
+        assert pointed(owner, memory.ctypes.data, (8,), "float64").size == 8
+
+
+@given(
+    st.lists(st.integers(0, 5), max_size=3),
+    st.lists(st.integers(-6, 6), min_size=3, max_size=3),
+    st.integers(0, 40),
+    st.integers(0, 24),
+    st.sampled_from(["uint8", "int16", "float64"]),
+)
+def test_taken_is_what_lies_within_and_no_more(shape, strides, begin, offset, dtype):
+    owner = np.zeros(40, "u1")
+    itemsize, strides = np.dtype(dtype).itemsize, tuple(strides[: len(shape)])
+    places = [sum(i * s for i, s in zip(at, strides, strict=True)) for at in np.ndindex(*shape)]
+    first = min(places, default=0) * itemsize + begin + offset
+    end = (max(places, default=-1) + 1) * itemsize + begin + offset
+    fits = not places or (first >= 0 and end <= 40)
+    arguments = owner, owner.ctypes.data + begin, tuple(shape), dtype
+    if fits:
+        x = pointed(*arguments, strides=strides, byte_offset=offset)
+        assert x.shape == tuple(shape)
+    else:
+        with pytest.raises(ValueError, match=f"needs {end - first} bytes"):
+            pointed(*arguments, strides=strides, byte_offset=offset)
+
+
+def test_the_buffer_is_held_as_long_as_what_was_made_of_it():
+    owner = bytearray(8)
+    x = pointed(owner, ctypes.addressof(ctypes.c_char.from_buffer(owner)), (8,))
+    view = np.from_dlpack(x)
+    del x
+    gc.collect()
+    with pytest.raises(BufferError):
+        owner.extend(b"more, which moves it")
+    del view
+    gc.collect()
+    owner.extend(b"more")
+    memory = mmap.mmap(-1, 64)
+    x = pointed(memory, np.frombuffer(memory, "u1").ctypes.data, (8,))
+    with pytest.raises(BufferError):
+        memory.close()
+    del x
+    memory.close()
+
+
+def test_an_owner_and_a_deleter_go_with_the_last_view():
+    class Owner(bytearray):
+        pass
+
+    owner, released = Owner(8), []
+    gone = weakref.ref(owner)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(owner))
+    x = pointed(owner, address, (8,), deleter=released.append)
+    view = np.from_dlpack(x)
+    del x, owner
+    assert gone() is not None
+    assert not released
+    del view
+    gc.collect()
+    assert gone() is None
+    assert released == [address]
+
+
+def test_memory_that_its_owner_may_not_write_is_read_only():
+    frozen = np.zeros(4)
+    frozen.flags.writeable = False
+    for owner in (
+        bytes(32),
+        frozen,
+        jnp.zeros(8, "float32"),
+        memoryview(bytearray(32)).toreadonly(),
+    ):
+        low, _, readonly, _ = _memory_of(owner, HOST)
+        assert readonly
+        x = pointed(owner, low, (32,))
+        assert x.readonly
+        assert not np.from_dlpack(x).flags.writeable
+    assert not pointed(np.zeros(4), frozen.ctypes.data, (4,)).readonly
+
+
+def test_no_dtype_is_no_float64():
+    x = np.arange(4.0)
+    with pytest.raises(TypeError, match="dtype is None"):
+        pointed(x, x.ctypes.data, (4,), None)
