@@ -15,6 +15,7 @@ import numpy as np
 
 from arraybridge.kernels.cpu import cache, loader, nest, pool, strided
 from arraybridge.kernels.cpu.plan import plan
+from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import c_strides, canonical
 
 from .contiguous import THREADS, Limit, turns
@@ -107,7 +108,7 @@ def distance(rounds: int = 15) -> list[str]:
 
     def cached_stores():
         written = made._replace(stream=False, staged=False)
-        for record in written.slices(dst.ctypes.data, src.ctypes.data, 1):
+        for record in slices(written, dst.ctypes.data, src.ctypes.data, 1):
             kernel.call(record.buffer_info()[0])
 
     def fresh(advice):

@@ -6,16 +6,18 @@ import subprocess
 import sys
 from importlib import import_module
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import layout
 from tests.support.strategies import Layout, layouts
 
 plans = import_module("arraybridge.kernels.cpu.plan")
+cuts = import_module("arraybridge.kernels.cpu.slices")
 
 
 def planned(x: np.ndarray):
@@ -79,28 +81,81 @@ def test_cached() -> None:
 
 def test_no_compiler_is_loaded() -> None:
     script = (
-        "import sys; from arraybridge.kernels.cpu.plan import plan;"
-        "plan((99, 99), (396, 4), (4, 396), 4).slices(0, 0, 2);"
+        "import sys; from arraybridge.kernels.cpu import plan, slices;"
+        "slices.slices(plan.plan((99, 99), (396, 4), (4, 396), 4), 0, 0, 2);"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@settings(max_examples=300, deadline=None)
-@given(layouts(itemsizes=[1, 2, 3, 4, 8, 16, 100, 1000, 5000], max_side=3000, max_size=1 << 34,
-               zero_size=False), st.booleans())  # fmt: skip
-def test_scratch_buffer_is_enough(given: Layout, streamed: bool) -> None:
-    before = plans.STREAM
-    plans.STREAM = 0 if streamed else before
+@st.composite
+def nests(draw) -> Layout:
+    """Draw axes that lie side by side in the destination, and in any order in the source."""
+    side = draw(st.sampled_from([st.integers(2, 4), st.integers(2, 40), st.sampled_from(
+        [2, 3, 17, 20, 48, 64, 70, 100, 128, 200])]))  # fmt: skip
+    drawn = draw(st.lists(side, min_size=2, max_size=10))
+    shape = tuple(extent for at, extent in enumerate(drawn) if prod(drawn[:at]) < 1 << 40)
+    itemsize = draw(st.sampled_from([1, 2, 4, 8, 16, 3, 12, 100, 1000]))
+    order = draw(st.permutations(range(len(shape))))
+    dense = layout.c_strides(tuple(shape[axis] for axis in order), itemsize)
+    src = [dense[order.index(axis)] for axis in range(len(shape))]
+    for axis in range(len(shape)):
+        src[axis] *= draw(st.sampled_from([1, 1, 1, 1, 1, -1, 0, 2, 3]))
+    return Layout(shape, layout.c_strides(shape, itemsize), tuple(src), itemsize)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    st.one_of(
+        nests(),
+        layouts(itemsizes=[1, 2, 3, 4, 8, 16, 100, 1000, 5000], max_side=3000, max_size=1 << 34,
+                zero_size=False),
+    ),
+    st.sampled_from([16, 32, 64]), st.integers(2, 70), st.booleans(),
+)  # fmt: skip
+@example(  # the rows of the buffer would be 127 of 2176 bytes
+    Layout((64, 16, 20, 100), (32000, 2000, 100, 1), (1, 128000, 64, 1280), 1), 64, 8, True
+)
+@example(  # three channels, and nothing else that is as long
+    Layout((2,) * 12 + (3, 48), layout.c_strides((2,) * 12 + (3, 48), 4),
+           (*(576 << axis for axis in range(12)), 4, 12), 4), 64, 8, False,
+)  # fmt: skip
+def test_no_part_is_more_than_its_kernel_can_do(
+    given: Layout, vector: int, parts: int, streamed: bool
+) -> None:
+    before = plans.STREAM, plans.VECTOR
+    plans.STREAM, plans.VECTOR = 0 if streamed else before[0], vector
     try:
         made = plans.plan.__wrapped__(*layout.canonical(*given)[:4])
     finally:
-        plans.STREAM = before
-    assert made.scratch <= plans.SCRATCH
-    assert made.rows.extent >= made.grain[0]
-    assert made.cols.extent >= made.kernel.least
-    if made.staged and made.cols.chunk < made.cols.extent:
-        assert made.cols.chunk * made.item >= plans.LINE
+        plans.STREAM, plans.VECTOR = before
+    cuts.slices(made, 0, 0)
+    cuts.slices(made, 0, 0, parts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda made: {"rows": made.rows._replace(extent=1, chunk=1)}, "less than 3 steps"),
+        (lambda made: {"rows": made.rows._replace(extent=4, chunk=4)}, "not the rows"),
+        (lambda made: {"cols": made.cols._replace(extent=15, chunk=15)}, "less than 16 steps"),
+        (lambda made: {"cols": made.cols._replace(src=8)}, "a step is 8, not 12"),
+        (lambda made: {"rows": made.rows._replace(src=-4)}, "a step is -4, not 4"),
+    ],
+)
+def test_a_part_that_its_kernel_cannot_do_is_refused(wrong, says: str) -> None:
+    made = planned(big((5, 300, 3)).transpose(0, 2, 1))
+    assert made.name == "split 4 bytes x 3"
+    cuts.slices(made, 0, 0, 9)
+    with pytest.raises(RuntimeError, match=says):
+        cuts.slices(made._replace(**wrong(made)), 0, 0)
+
+
+def test_a_buffer_that_is_too_small_is_refused() -> None:
+    made = planned(big((4096, 4096)).T)
+    assert cuts.check(made) == ""
+    assert "bytes of" in cuts.check(made._replace(rows=made.rows._replace(chunk=4096)))
+    assert "not 4" in cuts.check(made._replace(cols=made.cols._replace(dst=5)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -113,8 +168,8 @@ def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool)
         made = plans.plan.__wrapped__(*form[:4])
     finally:
         plans.STREAM = before
-    whole = cells(made.slices(0, 0)[0])
-    cut = [cells(record) for record in made.slices(0, 0, parts)]
+    whole = cells(cuts.slices(made, 0, 0)[0])
+    cut = [cells(record) for record in cuts.slices(made, 0, 0, parts)]
     assert 1 <= len(cut) <= parts
     assert sum(map(len, cut)) == len(whole)
     assert set().union(*cut) == whole

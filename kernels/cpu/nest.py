@@ -153,8 +153,7 @@ def _is_x86() -> bool:
 def function(key: Key):
     """Return the Python function of a kernel, for Numba to compile."""
     inner, whole_lines, part_line = _intrinsics(key)
-    least_rows = key.parts if key.kind == "tile" else 1
-    least_cols = key.least
+    least_rows, least_cols = key.least_rows, key.least_cols
     (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (_WORD[name] for name in NEST[:7])
     ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
     PARTS = key.parts if key.kind == "merge" else 1

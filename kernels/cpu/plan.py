@@ -91,7 +91,7 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     reach = itemsize
     for axis in reversed(axes):
         if axis.dst < reach:  # the destination overlaps itself, or that cannot be ruled out
-            return _item_by_item(outer, cols, itemsize, nbytes)._replace(whole=True)
+            return _uncut(_item_by_item(outer, cols, itemsize, nbytes))
         reach += axis.dst * (axis.extent - 1)
     if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
         run = Axis(itemsize, 1, 1, itemsize)
@@ -134,6 +134,14 @@ def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> 
             rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
     key = Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR)
     return Plan(key, nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer))
+
+
+def _uncut(made: Plan) -> Plan:
+    """A plan whose moves come in one order: no loop may be cut."""
+    rows, cols, *outer = (
+        axis._replace(grain=axis.extent) for axis in (made.rows, made.cols, *made.outer)
+    )
+    return made._replace(rows=rows, cols=cols, outer=tuple(outer))
 
 
 def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
@@ -187,7 +195,7 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
 def _blocked(made: Plan) -> Plan:
     """Find what of the loops one block takes: a long run of the destination, whole source lines."""
     rows, cols, outer = made.rows, made.cols, list(made.outer)
-    least = made.kernel.least
+    least, least_rows = made.kernel.least_cols, made.kernel.least_rows
     run = made.item * cols.extent
     planes = leaves = ONE
     joined = False
@@ -208,6 +216,8 @@ def _blocked(made: Plan) -> Plan:
         run = made.item * cols.chunk
     else:
         # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
+        # Of the rows, so many at least lie in the buffer beside each other.
+        fits = SCRATCH // (2 * least_rows - 1) - least * made.item - 3 * LINE
         while run < target and not joined:
             if rows.extent > 1 and rows.dst == run:
                 target, joined = whole, True
@@ -222,7 +232,7 @@ def _blocked(made: Plan) -> Plan:
             if (
                 leaves is ONE
                 and beyond is not None
-                and more.extent * run <= min(4 * target, NEAREST)
+                and more.extent * run <= min(4 * target, NEAREST, fits)
             ):
                 outer, leaves = _without(outer, beyond), more
                 run *= more.extent
@@ -248,13 +258,15 @@ def _blocked(made: Plan) -> Plan:
         # The lines that a block has read hold more: what is next to it comes next.
         near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
         outer = [*_without(outer, near), near]
-    grain = (made.kernel.parts if made.kernel.kind == "tile" else 1, least)
+    # A run that goes on past the columns is in one piece only if they are.
+    goes_on = joined or planes is not ONE
+    grains = (least_rows, 1, cols.extent if goes_on else least)
     rows, planes, cols = (
-        axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
+        axis._replace(chunk=min(axis.chunk, axis.extent), grain=grain)
+        for axis, grain in zip((rows, planes, cols), grains, strict=True)
     )
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        grain=grain,
         ahead=max(1, LINE // max(abs(cols.src), 1)) if made.staged else 0,
     )  # fmt: skip
 

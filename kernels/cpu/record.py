@@ -1,4 +1,4 @@
-"""The loop nest of a copy as data: its axes, the record that a kernel reads, its parts for threads.
+"""The loop nest of a copy as data: its axes, and the record that a kernel reads.
 
 From the outside in::
 
@@ -17,7 +17,7 @@ else the kernel writes to the destination itself.
 from __future__ import annotations
 
 from array import array
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from arraybridge.kernels.cpu.host import VECTOR
 
@@ -59,7 +59,12 @@ class Key(NamedTuple):
     vector: int = VECTOR
 
     @property
-    def least(self) -> int:
+    def least_rows(self) -> int:
+        """Rows that a block must have; ``split`` has as many, whatever the record says."""
+        return {"tile": self.parts, "split": self.rows}.get(self.kind, 1)
+
+    @property
+    def least_cols(self) -> int:
         """Columns that a block must have."""
         if self.kind == "tile":
             return self.parts
@@ -71,12 +76,25 @@ class Key(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One loop: strides in **bytes**; `chunk` is how much of it a block takes."""
+    """One loop of a copy.
+
+    Attributes
+    ----------
+    extent : int
+        Steps.
+    dst, src : int
+        **Bytes** from one step to the next.
+    chunk : int
+        How much of it a block takes.
+    grain : int
+        The least that a slice may have of it. A loop that must stay whole has its extent here.
+    """
 
     extent: int
     dst: int
     src: int
     chunk: int = 0
+    grain: int = 1
 
 
 #: The words of a kernel's record, 8 bytes each; then the outer axes, four words each: extent,
@@ -124,12 +142,8 @@ class Plan(NamedTuple):
         The loops around them, outermost first.
     dst_offset, src_offset : int
         From the caller's addresses to the first item: axes were turned round.
-    grain : tuple of int
-        Rows and cols come in multiples of these where they are cut; what is left over is no less.
     ahead : int
         Columns that one line of the source holds, if it is asked for a block ahead; else 0.
-    whole : bool
-        Whether it must not be cut: a destination that overlaps itself.
     """
 
     kernel: Key
@@ -146,8 +160,6 @@ class Plan(NamedTuple):
     outer: tuple[Axis, ...] = ()
     dst_offset: int = 0
     src_offset: int = 0
-    grain: tuple[int, int] = (1, 1)
-    whole: bool = False
     ahead: int = 0
 
     @property
@@ -161,33 +173,12 @@ class Plan(NamedTuple):
             words.append(f"x {parts}")
         return " ".join(words) + (", streamed" if self.stream else "")
 
-    def slices(self, dst: int, src: int, count: int = 1) -> list[array]:
-        """Cut the copy into independent parts.
-
-        Parameters
-        ----------
-        dst, src : int
-            The caller's addresses.
-        count : int
-            How many parts, at most.
-
-        Returns
-        -------
-        list of array of int64
-            Records for the kernel, all of one length. No two write to the same byte. A kernel
-            counts in its record: one call at a time for each; every call leaves it as it was.
-        """
-        dst, src = dst + self.dst_offset, src + self.src_offset
-        if count <= 1 or self.whole:
-            return [self._record(dst, src)]
-        return [part._record(dst + to, src + source) for part, to, source in _cut(self, count)]
-
     @property
     def rows_out(self) -> int:
         """Bytes from a row to the next where a block is made."""
         if not self.staged or self.joined:
             return self.rows.dst
-        cols = _most(self.cols, self.kernel.least)
+        cols = _most(self.cols, self.kernel.least_cols)
         run = self.planes.chunk * self.leaves.extent * cols * self.item
         # A line in front of each row for what is left of the last stretch, one behind it that may
         # be read; and no two rows begin in the same set of the cache.
@@ -198,19 +189,20 @@ class Plan(NamedTuple):
         """Bytes of the scratch buffer that the blocks need."""
         if not self.staged:
             return 0
-        rows = _most(self.rows, self.grain[0])
+        rows = _most(self.rows, self.kernel.least_rows)
         if not self.joined:
             return rows * self.rows_out
         cols = self.cols.extent * self.item
         return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
 
-    def _record(self, dst: int, src: int) -> array:
+    def record(self, dst: int, src: int) -> array:
+        """The words that the kernel reads (`NEST`), for the addresses of the plan's first item."""
         words = array("q", (
             *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),
-            *self.rows, self.rows_out,
-            *self.planes,
+            *self.rows[:4], self.rows_out,
+            *self.planes[:4],
             *self.leaves[:3],
-            *self.cols,
+            *self.cols[:4],
             self.ahead, len(self.outer),
         ))  # fmt: skip
         for axis in self.outer:
@@ -221,37 +213,3 @@ class Plan(NamedTuple):
 def _most(axis: Axis, least: int) -> int:
     """Steps of the longest chunk: the last one, where less than `least` would have been left."""
     return min(axis.extent, axis.chunk + least - 1)
-
-
-def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
-    """Cut a plan along one loop: parts, with their offsets in the destination and the source."""
-    loops: list[tuple[str | int, Axis, int]] = [
-        (place, axis, 1) for place, axis in enumerate(whole.outer)
-    ]
-    loops.append(("rows", whole.rows, whole.grain[0]))
-    loops.append(("planes", whole.planes, 1))
-    if not whole.joined and whole.planes == whole.leaves == ONE:  # else a run goes on past them
-        loops.append(("cols", whole.cols, whole.grain[1]))
-    # Along the loop that steps furthest in the destination, so that each part is one piece of it,
-    # unless that is so short that the parts would be unequal.
-    fit = [loop for loop in loops if loop[1].extent >= 8 * count * loop[2]]
-    if fit:
-        place, axis, grain = max(fit, key=lambda loop: abs(loop[1].dst))
-    else:
-        place, axis, grain = max(loops, key=lambda loop: loop[1].extent // loop[2])
-    grains = axis.extent // grain
-    count = min(count, grains)
-    parts = []
-    start = 0
-    for part in range(1, count + 1):
-        stop = grains * part // count * grain if part < count else axis.extent
-        piece = axis._replace(extent=stop - start, chunk=min(axis.chunk, stop - start))
-        if isinstance(place, int):
-            outer = (*whole.outer[:place], piece, *whole.outer[place + 1 :])
-            made = whole._replace(outer=outer)
-        else:
-            named: dict[str, Any] = {place: piece}
-            made = whole._replace(**named)
-        parts.append((made, start * axis.dst, start * axis.src))
-        start = stop
-    return parts

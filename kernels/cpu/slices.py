@@ -1,0 +1,146 @@
+"""A plan cut into parts for threads, and the proof that a part is what its kernel can do.
+
+A kernel has numbers compiled in and edges that it moves back into the block: it takes for granted
+that no block is smaller, that a run in the scratch buffer is one run of the destination, and that
+it fits there. Every record that a kernel is to read goes through `slices`, which checks all of it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from arraybridge.kernels.cpu.record import LINE, SCRATCH, Axis, Plan
+
+__all__ = ["check", "slices"]
+
+
+def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array]:
+    """Cut a copy into independent parts.
+
+    Parameters
+    ----------
+    whole : Plan
+    dst, src : int
+        The caller's addresses.
+    count : int
+        How many parts, at most.
+
+    Returns
+    -------
+    list of array of int64
+        Records for the kernel, all of one length. No two write to the same byte. A kernel
+        counts in its record: one call at a time for each; every call leaves it as it was.
+
+    Raises
+    ------
+    RuntimeError
+        If a part is none that its kernel can do: a defect of the plan.
+    """
+    dst, src = dst + whole.dst_offset, src + whole.src_offset
+    records = []
+    for part, to, source in _cut(whole, count):
+        wrong = check(part)
+        if wrong:
+            raise RuntimeError(
+                f"the plan of this copy does not fit its kernel: {wrong}. Please report it, "
+                f"with {whole!r}"
+            )
+        records.append(part.record(dst + to, src + source))
+    return records
+
+
+def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
+    """Cut a plan into `count` parts or fewer, with their offsets in destination and source."""
+    loops: list[tuple[str | int, Axis]] = [
+        *enumerate(whole.outer), ("rows", whole.rows), ("planes", whole.planes),
+        ("cols", whole.cols),
+    ]  # fmt: skip
+    loops = [loop for loop in loops if loop[1].extent >= 2 * loop[1].grain]
+    if count <= 1 or not loops:
+        return [(whole, 0, 0)]
+    # Along the loop that steps furthest in the destination, so that each part is one piece of it,
+    # unless that is so short that the parts would be unequal.
+    fit = [loop for loop in loops if loop[1].extent >= 8 * count * loop[1].grain]
+    if fit:
+        place, axis = max(fit, key=lambda loop: abs(loop[1].dst))
+    else:
+        place, axis = max(loops, key=lambda loop: loop[1].extent // loop[1].grain)
+    grains = axis.extent // axis.grain
+    pieces = min(count, grains)
+    parts = []
+    start = 0
+    for piece in range(1, pieces + 1):
+        stop = grains * piece // pieces * axis.grain if piece < pieces else axis.extent
+        cut = axis._replace(extent=stop - start, chunk=min(axis.chunk, stop - start))
+        if isinstance(place, int):
+            part = whole._replace(outer=(*whole.outer[:place], cut, *whole.outer[place + 1 :]))
+        else:
+            named: dict[str, Any] = {place: cut}
+            part = whole._replace(**named)
+        # Where that loop was too short for all, each part is cut along another one.
+        for smaller, to, source in _cut(part, count // pieces):
+            parts.append((smaller, start * axis.dst + to, start * axis.src + source))
+        start = stop
+    return parts
+
+
+def check(part: Plan) -> str:
+    """Say what of a plan its kernel cannot do; nothing where all is well."""
+    key, rows, cols = part.kernel, part.rows, part.cols
+    planes, leaves = part.planes, part.leaves
+    for axis, least in ((rows, key.least_rows), (cols, key.least_cols), (planes, 1)):
+        if min(axis.extent, axis.chunk) < least:
+            return f"{axis} has less than {least} steps"
+    if any(axis.extent < 1 for axis in (leaves, *part.outer)):
+        return "a loop has no steps"
+    # Steps that are compiled in: of the rows in the source, of the columns on both sides.
+    width, pixel = key.width, key.width * key.parts
+    known = {
+        "runs": (None, 1, 1, 1),
+        "items": (None, None, None, width or part.item),
+        "tile": (width, width, None, width),
+        "split": (width, width, pixel, width),
+        "merge": (None, pixel, width, pixel),
+        "reverse": (None, width, -width, width),
+        "fill": (None, width, 0, width),
+    }[key.kind]
+    found = (rows.src if rows.extent > 1 else None, cols.dst, cols.src, part.item)
+    for wanted, step in zip(known, found, strict=True):
+        if wanted is not None and step is not None and wanted != step:
+            return f"a step is {step}, not {wanted}"
+    if (key.kind == "split" and rows.extent != key.rows) or (
+        key.kind == "merge" and rows.extent != 1
+    ):
+        return f"{rows} are not the rows of {key}"
+    return _check_staged(part) if part.staged else ""
+
+
+def _check_staged(part: Plan) -> str:
+    """Say what of a plan keeps its blocks from leaving the scratch buffer in whole lines."""
+    rows, planes, leaves, cols = part.rows, part.planes, part.leaves, part.cols
+    one_row = cols.extent * part.item
+    one_plane = leaves.extent * one_row
+    if cols.dst != part.item:
+        return f"{cols} have gaps"
+    if leaves.extent > 1 and leaves.dst != one_row:
+        return f"{leaves} do not go on where {cols} end"
+    if planes.extent > 1 and planes.dst != one_plane:
+        return f"{planes} do not go on where {leaves} and {cols} end"
+    pieces = cols.extent >= cols.chunk + part.kernel.least_cols
+    stretch = min(cols.chunk, cols.extent) * part.item
+    if pieces and (leaves.extent > 1 or planes.chunk > 1 or part.joined):
+        return f"{cols} come in pieces, and more than one at a time"
+    if not pieces:
+        stretch = min(planes.chunk, planes.extent) * one_plane
+        pieces = planes.chunk < planes.extent
+    if part.joined:
+        if planes.extent > 1 or (rows.extent > 1 and rows.dst != one_plane):
+            return f"{rows} do not go on where {leaves} and {cols} end"
+        pieces = rows.extent >= rows.chunk + part.kernel.least_rows
+        stretch = rows.chunk * one_plane
+    if pieces and stretch < LINE:
+        return f"the first {stretch} bytes of a run are less than a line"
+    if part.scratch > SCRATCH:
+        return f"a block takes {part.scratch} bytes of {SCRATCH}"
+    return ""
