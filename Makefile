@@ -7,6 +7,7 @@
 #   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
+#   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
 #   make clean        removes .venv and everything that was built or cached
 #
@@ -25,6 +26,7 @@ PINS := requirements/pins.txt
 GPU_PYTHON ?= $(PY)
 PYTEST_ARGS ?=
 EXAMPLES ?= 20
+MINUTES ?= 60
 PIP_FLAGS ?= -qq
 
 # The first Python that is new enough: `python3` if it is, else one with its version in the name.
@@ -40,7 +42,7 @@ INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all lint bench gpu conformance clean
+.PHONY: help demo test test-all lint bench gpu fuzz conformance clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -101,6 +103,9 @@ bench: $(VENV)/.bench
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu
+
+fuzz: $(VENV)/.test
+	$(PY) -m tests.guarded --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 conformance: $(VENV)/.conformance
 	@test -n "$(SUITE)" || { echo "make conformance SUITE=<checkout of data-apis/array-api-tests, with" \

@@ -1,0 +1,350 @@
+"""Drawn copies for the guarded-memory fuzz: layouts, settings, and what NumPy says of them.
+
+A case follows from a seed and a number alone, so that one line repeats it. Cases come in blocks
+with one width of vector and few widths of items each: every kernel is compiled first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from arraybridge import layout
+from arraybridge.kernels import cpu
+from arraybridge.kernels.cpu import loader, pool, strided
+
+from .pages import Pages
+from .strategies import CANARY, Layout
+
+__all__ = ["FAMILIES", "Case", "draw", "planned", "run"]
+
+plans = import_module("arraybridge.kernels.cpu.plan")
+HOST = plans.VECTOR
+#: Widths of vector that this host can run; its own more often.
+VECTORS = [HOST] + [vector for vector in (16, 32, 64) if vector <= HOST]
+BLOCK = 3000
+NEVER = 1 << 60
+
+#: name: what the planner is made to believe, so that it chooses otherwise.
+FORCED: dict[str, dict[str, object]] = {
+    "": {},
+    "items": {"WIDTHS": ()},  # no vectors
+    "runs": {"RUN": 1, "WIDTHS": ()},  # every item is a run
+}
+
+
+class Case(NamedTuple):
+    """One copy: its layout, where its memory lies, and what is forced upon the kernels."""
+
+    family: str
+    given: Layout
+    canonical: bool  # fused, as dispatch asks for it, or as it is
+    dst_start: int | None  # of `Pages`
+    src_start: int | None
+    vector: int
+    stream: str  # "always", "never", "default"
+    force: str  # of `FORCED`
+    threads: int
+    slice: int  # bytes; 0 is the default
+
+
+class Draw(random.Random):
+    """Random numbers, and the widths of items of a block of cases."""
+
+    def __init__(self, seed: object, number: int) -> None:
+        super().__init__(f"{seed}/{number}")
+        block = random.Random(f"{seed}/block {number // BLOCK}")
+        self.vector = block.choice(VECTORS)
+        #: Bytes of items that kernels move in vectors, and of others.
+        self.widths = block.sample([1, 2, 4, 8, 16], 2)
+        self.others = block.sample(range(3, 33), 2)
+
+    def width(self, *, vectors: bool = False) -> int:
+        return self.choice(self.widths if vectors or self.random() < 0.8 else self.others)
+
+
+def draw(seed: object, number: int, *, huge: bool = False) -> Case:
+    """Draw a case. `huge` ones now and then are larger than what is streamed by default."""
+    rng = Draw(seed, number)
+    if huge and number % BLOCK == BLOCK - 1:
+        side = int((plans.STREAM * 1.1) ** 0.5)
+        given = of_view(rng, (side, side // 4), (1, 0), 4)
+        return Case("huge", given, True, None, 0, HOST, "default", "", 2, 0)
+    family = rng.choice([*FAMILIES, "channels", "network", "network", "nest"])
+    limit = rng.choice([8 << 10] * 6 + [64 << 10] * 6 + [400 << 10] * 3 + [2 << 20])
+    given = FAMILIES[family](rng, limit)
+    starts = [None, None, 0, 0, rng.randrange(1, 64)]
+    nbytes = given.itemsize * prod(given.shape)
+    sliced = nbytes <= strided.ALONE or rng.random() < 0.5
+    return Case(
+        family,
+        given,
+        canonical=rng.random() < 0.85,
+        dst_start=rng.choice(starts),
+        src_start=rng.choice(starts),
+        vector=rng.vector,
+        stream=rng.choice(["always", "always", "never", "default"]),
+        force=rng.choice(["", "", "", "", "", "", "items", "runs"]),
+        threads=rng.randint(1, 3),
+        slice=max(nbytes // rng.choice([2, 3, 4, 5, 7, 12]), 1) if sliced else 0,
+    )
+
+
+def of_view(
+    rng: Draw, shape: Sequence[int], order: Sequence[int], itemsize: int, *, wild=0.0
+) -> Layout:
+    """The copy of an array with its axes permuted into a dense one.
+
+    ``wild`` is how often an axis of the source is pitched, stepped, turned round or repeated.
+    """
+    src, step = [0] * len(shape), itemsize
+    for axis in reversed(order):
+        if rng.random() < wild:
+            step += rng.choice([1, itemsize, 2 * itemsize, step])
+        src[axis] = step * (rng.choice([-1, 0, 1, 2]) if rng.random() < wild else 1)
+        step *= shape[axis] * (2 if abs(src[axis]) > step else 1)
+    return Layout(tuple(shape), layout.c_strides(tuple(shape), itemsize), tuple(src), itemsize)
+
+
+def _fitted(rng, shape: list[int], nbytes: int, itemsize: int) -> list[int]:
+    """The shape, its longest axes halved until it is small enough."""
+    shape = list(shape)
+    while prod(shape) * itemsize > nbytes and max(shape) > 1:
+        shape[shape.index(max(shape))] //= 2
+    return shape
+
+
+def _channels(rng, limit):
+    """A few channels taken apart or put together, between axes of any extent."""
+    itemsize, channels = rng.width(vectors=True), rng.randint(2, 4)
+    outer = [rng.randint(2, 5) for _ in range(rng.randint(0, 3))]
+    outer = _fitted(rng, outer, limit // (64 * channels * itemsize), itemsize=1)
+    most = max(limit // (prod(outer) * channels * itemsize), 17)
+    pixels = rng.randint(1, 20) + rng.choice([16, 32, 48, 64, min(most, 600), min(most, 3000)])
+    shape = [*outer, channels, pixels]
+    n = len(outer)
+    order = rng.sample(range(n), n)
+    if rng.random() < 0.6:  # taken apart, some of them left out
+        given = of_view(rng, shape, [*order, n + 1, n], itemsize, wild=0.05)
+        wanted = rng.randint(1, channels)
+        skipped = (*outer, wanted, pixels)
+        dense = layout.c_strides(skipped, itemsize)
+        return given._replace(shape=skipped, dst_strides=dense)
+    shape[n:] = pixels, channels
+    return of_view(rng, shape, [*order, n + 1, n], itemsize, wild=0.05)
+
+
+def _network(rng, limit):
+    """Many short axes in any order, as tensor networks have them; behind them perhaps channels."""
+    itemsize = rng.width()
+    last = rng.choice([[], [], [rng.randint(2, 4), rng.choice([17, 20, 32, 48, 64])]])
+    most = max(limit // (prod(last) * itemsize), 4)
+    outer = []
+    while prod(outer) * 2 <= most and len(outer) < 14:
+        outer.append(rng.choice([2, 2, 2, 2, 3, 4]))
+    n = len(outer)
+    order = list(range(n))[::-1] if rng.random() < 0.5 else rng.sample(range(n), n)
+    return of_view(rng, [*outer, *last], [*order, *([n + 1, n] if last else [])], itemsize,
+                   wild=rng.choice([0, 0, 0.05]))  # fmt: skip
+
+
+def _matrix(rng, limit):
+    """Transposes, alone and in batches."""
+    itemsize = rng.width(vectors=True)
+    sides = [rng.randint(2, 300), rng.randint(2, 300)] + [rng.randint(2, 6)] * rng.randint(0, 2)
+    rng.shuffle(sides)
+    shape = _fitted(rng, sides, limit, itemsize)
+    order = rng.sample(range(len(shape)), len(shape))
+    return of_view(rng, shape, order, itemsize, wild=rng.choice([0, 0.2]))
+
+
+def _nest(rng, limit):
+    """Axes that lie side by side in the destination and not in the source."""
+    itemsize = rng.width()
+    sides = rng.choices([3, 5, 17, 20, 48, 64, 70, 100, 128, 200], k=rng.randint(3, 5))
+    if rng.random() < 0.5:
+        sides.sort(key=lambda side: abs(side - 64))
+    shape = _fitted(rng, sides, max(limit, 256 << 10), itemsize)
+    order = rng.sample(range(len(shape)), len(shape))
+    if rng.random() < 0.5:  # the first axis is the nearest in the source
+        order.remove(0)
+        order.append(0)
+    return of_view(rng, shape, order, itemsize)
+
+
+def _rows(rng, limit):
+    """Rows that are read forwards, backwards, in steps, or again and again."""
+    itemsize = rng.width(vectors=True)
+    shape = _fitted(rng, [rng.randint(1, 40), rng.randint(2, 3000)], limit, itemsize)
+    step = itemsize * rng.choice([-1, -1, 0, 0, 2, 3, 4, 5, -2, 9])
+    pitch = (abs(step) or itemsize) * shape[1] + rng.choice([0, 0, 1, itemsize, 64])
+    return Layout(
+        tuple(shape), layout.c_strides(tuple(shape), itemsize), (rng.choice([-1, 1]) * pitch, step),
+        itemsize,
+    )  # fmt: skip
+
+
+def _gaps(rng, limit):
+    """A destination with gaps, its axes in any order, some of them backwards."""
+    itemsize = rng.width()
+    sides = [rng.randint(1, 60) for _ in range(rng.randint(1, 4))]
+    shape = _fitted(rng, sides, limit, itemsize)
+    dst, step = [0] * len(shape), itemsize
+    for axis in rng.sample(range(len(shape)), len(shape)):
+        step += rng.choice([0, 0, 1, 3, itemsize, 64])
+        dst[axis] = rng.choice([step, step, -step])
+        step *= shape[axis]
+    order = rng.sample(range(len(shape)), len(shape))
+    return of_view(rng, shape, order, itemsize, wild=0.2)._replace(dst_strides=tuple(dst))
+
+
+def _windows(rng, limit):
+    """A source whose elements overlap: any strides at all."""
+    itemsize = rng.width()
+    sides = [rng.randint(1, 50) for _ in range(rng.randint(1, 4))]
+    shape = tuple(_fitted(rng, sides, limit, itemsize))
+    src = tuple(
+        rng.choice([0, 1, itemsize, -itemsize, rng.randint(-3 * itemsize, 3 * itemsize)])
+        for _ in shape
+    )
+    return Layout(shape, layout.c_strides(shape, itemsize), src, itemsize)
+
+
+def _overlap(rng, limit):
+    """A destination whose elements overlap: each cell ends with one of its sources."""
+    given = _gaps(rng, min(limit, 16 << 10))
+    dst = [
+        rng.choice([stride, 0, given.itemsize, 2 * given.itemsize]) for stride in given.dst_strides
+    ]
+    return given._replace(dst_strides=tuple(dst))
+
+
+def _wide(rng, limit):
+    """Items of any number of bytes."""
+    itemsize = rng.choice([rng.width(), 33, 48, 63, 64, 65, 100, 257, 1000, 1024, 4099])
+    sides = [rng.randint(2, 60) for _ in range(rng.randint(1, 4))]
+    shape = _fitted(rng, sides, limit, itemsize)
+    order = rng.sample(range(len(shape)), len(shape))
+    return of_view(rng, shape, order, itemsize, wild=0.2)
+
+
+def _runs(rng, limit):
+    """Runs of bytes with gaps between them on both sides."""
+    run = rng.randint(1, 5000)
+    rows = max(min(limit // run, rng.randint(2, 300)), 2)
+    dst, src = (run + rng.choice([0, 0, 1, 7, 64, run]) for _ in range(2))
+    return Layout((rows, run), (dst, 1), (rng.choice([src, src, -src, 0]), 1), 1)
+
+
+FAMILIES: dict[str, Callable[[Draw, int], Layout]] = {
+    "channels": _channels,
+    "network": _network,
+    "matrix": _matrix,
+    "nest": _nest,
+    "rows": _rows,
+    "gaps": _gaps,
+    "windows": _windows,
+    "overlap": _overlap,
+    "wide": _wide,
+    "runs": _runs,
+}
+
+
+def planned(case: Case):
+    """The plan of a case, its layout as planned, the offsets; None where nothing is to copy."""
+    given = case.given
+    offsets = (0, 0)
+    if case.canonical:
+        form = layout.canonical(*given)
+        given, offsets = Layout(*form[:4]), form[4:]
+    if 0 in given.shape:
+        return None
+    stream = {"always": 0, "never": NEVER, "default": plans.STREAM}[case.stream]
+    forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream}
+    before = {name: getattr(plans, name) for name in forced}
+    vars(plans).update(forced)
+    try:
+        return plans.plan.__wrapped__(*given), given, offsets
+    finally:
+        vars(plans).update(before)
+
+
+_random = np.random.default_rng(0).integers(0, 256, 1 << 20, np.uint8)
+
+
+def run(case: Case) -> None:
+    """Copy between guarded pages and compare with NumPy, byte for byte.
+
+    Raises
+    ------
+    AssertionError
+        If a byte is not what it should be. A read or write out of bounds ends the process.
+    """
+    made = planned(case)
+    if made is None:
+        return
+    plan, _, (dst_offset, src_offset) = made
+    given = case.given
+    low, high = layout.span(given.shape, given.src_strides, given.itemsize)
+    source = Pages(high - low, case.src_start)
+    source.bytes[:] = np.resize(_random, len(source.bytes))
+    source.lock()
+    src = source.address - low
+    low, high = layout.span(given.shape, given.dst_strides, given.itemsize)
+    target = Pages(high - low, case.dst_start)
+    target.bytes[:] = CANARY
+    dst = target.address - low
+    kernel = loader.load("nest", *plan.kernel)
+    before = strided.ALONE, strided.SLICE
+    if case.slice:
+        strided.ALONE, strided.SLICE = 0, case.slice
+    try:
+        with pool.num_threads(case.threads):
+            strided.run(plan, kernel, dst + dst_offset, src + src_offset)
+    finally:
+        strided.ALONE, strided.SLICE = before
+    _compare(target, dst, src, given)
+
+
+def _compare(target: Pages, dst: int, src: int, given: Layout) -> None:
+    first = target.bytes.ctypes.data
+    expected = np.full(len(target.bytes), CANARY, np.uint8)
+    wanted = expected.ctypes.data + dst - first
+    if not layout.may_overlap_itself(given.shape, given.dst_strides, given.itemsize):
+        cpu.plain.copy(wanted, src, *given)
+        wrong = np.flatnonzero(expected != target.bytes)
+        assert not len(wrong), (
+            f"{len(wrong)} bytes are wrong, the first of them {wrong[0] + first - target.address} "
+            f"bytes from the destination's first"
+        )
+        return
+    # What is outside stays as it was; a cell has one of the items that belong there.
+    one = np.ones(given.itemsize, np.uint8)
+    cpu.plain.copy(wanted, one.ctypes.data, given.shape, given.dst_strides,
+                   (0,) * len(given.shape), given.itemsize)  # fmt: skip
+    outside = target.bytes[expected == CANARY]
+    assert (outside == CANARY).all(), "bytes outside of the destination were written"
+    if any(stride % given.itemsize for stride in given.dst_strides):
+        return  # items overlap in part
+    places = np.indices(given.shape).reshape(len(given.shape), -1)
+    cells, items = (
+        np.array(strides) @ places for strides in (given.dst_strides, given.src_strides)
+    )
+    got = _items_at(dst, cells, given.itemsize)
+    ours = _items_at(src, items, given.itemsize)
+    good = cells[(got == ours).all(1)]
+    assert np.isin(cells, good).all(), "a cell has none of its items"
+
+
+def _items_at(address: int, offsets: np.ndarray, itemsize: int) -> np.ndarray:
+    """The bytes of the items at some offsets of an address, a row an item."""
+    low = int(offsets.min())
+    size = int(offsets.max()) - low + itemsize
+    memory = np.frombuffer((ctypes.c_uint8 * size).from_address(address + low), np.uint8)
+    return memory[(offsets - low)[:, None] + np.arange(itemsize)]
