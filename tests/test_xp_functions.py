@@ -59,3 +59,20 @@ def hold(row: Row, call: Call, library: str) -> None:
             assert [face.dtype_name(x) for x in arrays] == wanted
         after = [face.left(x) for x in face.arrays_of([args, kwargs])]
         checks.exact(tuple(after), tuple(checks.arrays_of(call)), call)  # none has changed
+
+
+@each_library
+@pytest.mark.parametrize("face", ["wrapped", "native"])
+def test_shapes_that_do_not_broadcast(face, library):
+    """A ValueError that says so, on every library; PyTorch's own is a RuntimeError."""
+    xp = faces(library)[face == "native"].xp
+    x, y = xp.zeros((2, 3)), xp.zeros((2,))
+    for refused in (
+        lambda: xp.broadcast_shapes((2, 3), (2,)),
+        lambda: xp.broadcast_arrays(x, y),
+        lambda: xp.broadcast_to(y, (2, 3)),
+        lambda: xp.broadcast_to(x, (3,)),
+    ):
+        with pytest.raises(ValueError):  # noqa: PT011 -- the words are each library's own
+            refused()
+    assert xp.broadcast_to(y, (3, 2)).shape == xp.broadcast_arrays(y, xp.zeros((3, 1)))[0].shape

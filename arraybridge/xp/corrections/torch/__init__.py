@@ -9,7 +9,7 @@ import torch
 from ...borrow import Borrowing
 from ...integers import Wide
 from .. import Correction
-from . import axes, elementwise, places, promotion, reductions, types
+from . import axes, broadcasting, elementwise, places, promotion, reductions, types
 
 CORRECTIONS: tuple[Correction, ...] = axes.accepted(
     *types.CORRECTIONS,
@@ -17,6 +17,7 @@ CORRECTIONS: tuple[Correction, ...] = axes.accepted(
     *elementwise.CORRECTIONS,
     *reductions.CORRECTIONS,
     *places.CORRECTIONS,
+    *broadcasting.CORRECTIONS,
 )
 
 

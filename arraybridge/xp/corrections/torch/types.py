@@ -32,14 +32,6 @@ def can_cast(from_: Any, to: torch.dtype, /) -> bool:
     return from_ == to or PROMOTED.get((from_, to)) == to
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that all broadcast to."""
-    try:
-        return tuple(torch.broadcast_shapes(*shapes))
-    except RuntimeError as error:
-        raise ValueError(str(error)) from None
-
-
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
 ) -> torch.Tensor:
@@ -106,14 +98,6 @@ def _holds_arrays(nested: Any) -> bool:
     return False
 
 
-def _wrong_error(xp: Any) -> bool:
-    try:
-        xp.broadcast_shapes((2,), (3,))
-    except ValueError:
-        return False
-    return True
-
-
 CORRECTIONS = (
     Correction(
         "asarray",
@@ -147,12 +131,5 @@ CORRECTIONS = (
         "iinfo: dtype is a data type",
         "no issue known",
         lambda xp: xp.iinfo(xp.int8).dtype != xp.int8,
-    ),
-    Correction(
-        "broadcast_shapes",
-        broadcast_shapes,
-        "broadcast_shapes: a ValueError if the shapes do not broadcast",
-        "no issue known",
-        _wrong_error,
     ),
 )
