@@ -18,8 +18,8 @@ def is_capsule(x: object) -> bool:
     return type(x) is pyapi.CapsuleType
 
 
-def _open(capsule: object) -> tuple[int, bool, bytes]:
-    """(address, versioned, name) of an unconsumed DLPack capsule."""
+def _open(capsule: object) -> tuple[int, bool]:
+    """(address, versioned) of an unconsumed DLPack capsule."""
     if type(capsule) is not pyapi.CapsuleType:
         raise TypeError(
             f"expected a PyCapsule named 'dltensor' or 'dltensor_versioned', got "
@@ -37,7 +37,7 @@ def _open(capsule: object) -> tuple[int, bool, bytes]:
         raise TypeError(
             f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or 'dltensor_versioned'"
         )
-    return pyapi.capsule_pointer(capsule, name), versioned, name
+    return pyapi.capsule_pointer(capsule, name), versioned
 
 
 def from_capsule(capsule: object) -> ManagedTensor:
@@ -50,8 +50,13 @@ def from_capsule(capsule: object) -> ManagedTensor:
     ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
         BufferErrors; on the latter two the tensor's deleter has run.
     """
-    address, versioned, name = _open(capsule)
-    pyapi.rename_capsule(capsule, b"used_" + name)
+    functions = native.functions()
+    address, versioned = functions.claim_versioned(capsule), True
+    if not address:
+        address, versioned = functions.claim_legacy(capsule), False
+        if not address:
+            _open(capsule)  # says what it is instead
+            raise ConsumedCapsuleError("the capsule has no pointer")
     return ManagedTensor.from_struct(address, versioned)
 
 
@@ -63,7 +68,7 @@ def peek(capsule: object) -> Tensor:
     TypeError, ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
         As :func:`from_capsule`, but nothing is released.
     """
-    address, versioned, _ = _open(capsule)
+    address, versioned = _open(capsule)
     if not versioned:
         tensor = Tensor(address)
         tensor.readonly = True  # as from_capsule has it: the struct cannot say otherwise

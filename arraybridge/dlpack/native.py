@@ -1,162 +1,150 @@
-"""Deleters and capsule destructors in native code, compiled from LLVM IR by llvmlite.
+"""The functions of `release` in machine code, ready to be called by anybody.
 
-A deleter may run on any thread, with or without the GIL, with an exception pending, or after the
-interpreter has begun to end; Python code (a ctypes callback) fails in each of those. These
-functions look first:
-
-``release_versioned(self)``, ``release_legacy(self)``
-    Deleters of the structs that we hand out. They drop the owner (``manager_ctx``, a strong
-    reference) under the GIL, keeping a pending exception as it was, then free the struct. Once the
-    interpreter is ending the owner is left to the operating system.
-``destroy_versioned(capsule)``, ``destroy_legacy(capsule)``
-    Destructors of our capsules: call the tensor's deleter if nobody consumed it.
-
-The text is compiled on the first export that needs it, about 0.1 s with llvmlite's import; llvmlite
-is what Numba itself compiles with, and Numba is not loaded.
-Sources: the header's comments on ``deleter``; data-apis "Python specification for DLPack";
-numpy#32697, cpython#124619.
+On Linux their code is part of the package and only has to be mapped: no compiler is loaded, so a
+first export costs nothing, and a child that was forked while a thread was inside LLVM exports like
+any other. Elsewhere llvmlite compiles them on the first call, in 0.1 s.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
+import platform
+import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
-from . import header, pyapi
+from . import pyapi
+from .machine_code import CODE
+from .release import ENTRIES, TABLE, source
 
-_IR = """
-define internal void @drop(ptr %owner) {{
-entry:
-  %none = icmp eq ptr %owner, null
-  br i1 %none, label %done, label %look
-look:
-  %alive = call i32 @Py_IsInitialized()
-  %ending = call i32 @Py_IsFinalizing()
-  %dead = icmp eq i32 %alive, 0
-  %late = icmp ne i32 %ending, 0
-  %leave = or i1 %dead, %late
-  br i1 %leave, label %done, label %go
-go:
-  %type = alloca ptr
-  %value = alloca ptr
-  %trace = alloca ptr
-  %state = call i32 @PyGILState_Ensure()
-  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
-  call void @Py_DecRef(ptr %owner)
-  %t = load ptr, ptr %type
-  %v = load ptr, ptr %value
-  %b = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %t, ptr %v, ptr %b)
-  call void @PyGILState_Release(i32 %state)
-  br label %done
-done:
-  ret void
-}}
-{functions}
-"""
+__all__ = ["UNDER_LOCK", "Functions", "functions"]
 
-_FUNCTION_PAIR = """
-define void @release_{kind}(ptr %self) {{
-entry:
-  %none = icmp eq ptr %self, null
-  br i1 %none, label %done, label %go
-go:
-  %slot = getelementptr i8, ptr %self, i64 {context}
-  %owner = load ptr, ptr %slot
-  call void @drop(ptr %owner)
-  call void @free(ptr %self)
-  br label %done
-done:
-  ret void
-}}
-define void @destroy_{kind}(ptr %capsule) {{
-entry:
-  %name = inttoptr i64 {name} to ptr
-  %ours = call i32 @PyCapsule_IsValid(ptr %capsule, ptr %name)
-  %used = icmp eq i32 %ours, 0
-  br i1 %used, label %done, label %look
-look:
-  %self = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr %name)
-  %slot = getelementptr i8, ptr %self, i64 {deleter}
-  %deleter = load ptr, ptr %slot
-  %none = icmp eq ptr %deleter, null
-  br i1 %none, label %done, label %go
-go:
-  call void %deleter(ptr %self)
-  br label %done
-done:
-  ret void
-}}
-"""
-
-
-_CALLED = (
-    "Py_IsInitialized",
-    "Py_IsFinalizing",
-    "PyGILState_Ensure",
-    "PyGILState_Release",
-    "PyErr_Fetch",
-    "PyErr_Restore",
-    "Py_DecRef",
-    "PyCapsule_IsValid",
-    "PyCapsule_GetPointer",
-    "free",
-)
+#: Modules in C of libraries that call a producer's deleter under a lock of theirs.
+UNDER_LOCK = "paddle.base.libpaddle"  # DeleterBridge's mutex, which is not recursive
 
 
 class Functions(NamedTuple):
-    """Addresses of the compiled functions."""
+    """Addresses of the functions; those that Python calls itself are ctypes functions."""
 
     release_legacy: int
     release_versioned: int
     destroy_legacy: int
     destroy_versioned: int
+    claim_legacy: Callable[[object], int | None]
+    claim_versioned: Callable[[object], int | None]
+    drain: Callable[[int], int]
 
 
-_compiled: Functions | None = None
+class _State:
+    """The functions of this process and what they work on."""
+
+    __slots__ = ("functions", "table", "words")
+
+    def __init__(self) -> None:
+        # Consumers release tensors from static destructors, after the last Python object is gone:
+        # neither table nor code is ever freed.
+        self.table = pyapi.malloc(8 * len(TABLE))
+        if not self.table:
+            raise MemoryError("no memory for the functions of the DLPack core")
+        self.words = memoryview((ctypes.c_uint64 * len(TABLE)).from_address(self.table)).cast("B")
+        self.words = self.words.cast("Q")
+        known = pyapi.addresses()
+        for place, name in enumerate(TABLE):
+            self.words[place] = known.get(name) or 0
+        made = _mapped(self.table) or _compiled(self.table)
+        self.words[TABLE.index("drain")] = made["drain"]
+        self.functions = Functions(
+            *(made[name] for name in Functions._fields[:4]),
+            pyapi.claim_function(made["claim_legacy"]),
+            pyapi.claim_function(made["claim_versioned"]),
+            pyapi.drain_function(made["drain"]),
+        )
+
+
+_states: dict[None, _State] = {}
+_functions: Functions | None = None
+_words = memoryview(bytes(8)).cast("Q")  # the table's; its first is the list of what to release
+_marked = False  # whether the code that calls under a lock has been looked for
 
 
 def functions() -> Functions:
-    """The compiled functions; compiles them on the first call."""
-    return _compiled or _compile()
+    """The functions, made on the first call; what other threads have left is released now."""
+    made = _functions or _first()
+    if _words[0]:
+        made.drain(1)
+    if not _marked and UNDER_LOCK in sys.modules:
+        _mark()
+    return made
 
 
-def _source(addresses: dict[str, int | None]) -> str:
-    kinds = (
-        ("legacy", header.LEGACY_CONTEXT_OFFSET, header.LEGACY_DELETER_OFFSET, "dltensor"),
-        (
-            "versioned",
-            header.VERSIONED_CONTEXT_OFFSET,
-            header.VERSIONED_DELETER_OFFSET,
-            "dltensor_versioned",
-        ),
-    )
-    text = _IR.format(
-        functions="".join(
-            _FUNCTION_PAIR.format(kind=kind, context=context, deleter=deleter, name=addresses[name])
-            for kind, context, deleter, name in kinds
-        )
-    )
-    # The functions of C are called by their addresses: a Python that is linked statically, or
-    # loaded with RTLD_LOCAL, does not show them to the linker in LLVM.
-    for name in _CALLED:
-        text = text.replace(f"@{name}(", f"inttoptr (i64 {addresses[name]} to ptr)(")
-    return text
+def _first() -> Functions:
+    global _functions, _words
+    # One thread's state wins; another's is complete as well, but no struct refers to it.
+    state = _states.setdefault(None, _State())
+    _words = state.words
+    _functions = state.functions
+    return _functions
 
 
-def _compile() -> Functions:
-    global _compiled
+# Before a function's own code, an instruction that has the address of the table in the register of
+# the second argument.
+_BEFORE = {
+    "x86_64": bytes.fromhex("48be"),  # movabs rsi, table
+    "aarch64": bytes.fromhex("4100005803000014"),  # ldr x1, table; b code; table: ...; code:
+}
+
+
+def _mapped(table: int) -> dict[str, int] | None:
+    """Addresses of the code that is part of the package; None where it is for other machines."""
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":
+        return None
+    before = _BEFORE[machine] + table.to_bytes(8, "little")
+    image, offsets = bytearray(), {}
+    for name in ENTRIES:
+        image += bytes(-len(image) % 16)
+        offsets[name] = len(image)
+        image += before + bytes.fromhex(CODE[machine][name])
+    start = pyapi.map_code(bytes(image))
+    return None if start is None else {name: start + at for name, at in offsets.items()}
+
+
+def _compiled(table: int) -> dict[str, int]:
+    """The same from the IR, by llvmlite."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(_source(pyapi.addresses()))
+    text = source().replace(", ptr %table)", ")")
+    module = llvm.parse_assembly(text.replace("%table", f"inttoptr (i64 {table} to ptr)"))
     module.verify()
     target = llvm.Target.from_default_triple().create_target_machine(opt=1)
     engine = llvm.create_mcjit_compiler(module, target)
     engine.finalize_object()
-    _compiled = Functions(*map(engine.get_function_address, Functions._fields))
-    # The code must stay mapped until the process ends: consumers release tensors from static
-    # destructors, after every Python object of ours is gone.
+    found = {name: engine.get_function_address(name) for name in ENTRIES}
     engine.detach()
     module.detach()
-    return _compiled
+    return found
+
+
+def _mark() -> None:
+    """Tell the deleters where the code lies that calls them under a lock."""
+    global _marked
+    low, high = 0, 2**64 - 1  # where nobody tells, every caller may be it
+    file = getattr(sys.modules[UNDER_LOCK], "__file__", None)
+    if file is not None:
+        low, high = pyapi.code_of(os.path.realpath(file)) or (low, high)
+    _words[TABLE.index("low")], _words[TABLE.index("high")] = low, high
+    _marked = True
+
+
+def _after_fork_in_child() -> None:
+    """A thread that is not in this child may have been about to have the list emptied."""
+    if _functions is not None:
+        _words[TABLE.index("called")] = 0
+        functions()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -8,8 +8,9 @@ a destructor could call takes it as a ``py_object``.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
-from ctypes import c_char_p, c_int, c_size_t, c_void_p, py_object
+from ctypes import c_char_p, c_int, c_long, c_size_t, c_void_p, py_object
 
 _api = ctypes.pythonapi
 _libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase")
@@ -46,7 +47,6 @@ FREE = ctypes.cast(_libc.free, c_void_p).value
 _capsule_new = _function(_api, "PyCapsule_New", py_object, c_void_p, c_void_p, c_void_p)
 capsule_name = _function(_api, "PyCapsule_GetName", c_char_p, py_object)
 _capsule_pointer = _function(_api, "PyCapsule_GetPointer", c_void_p, py_object, c_void_p)
-_capsule_set_name = _function(_api, "PyCapsule_SetName", c_int, py_object, c_void_p)
 incref = _function(_api, "Py_IncRef", None, py_object)
 decref = _function(_api, "Py_DecRef", None, py_object)
 
@@ -87,11 +87,6 @@ def capsule_pointer(capsule: object, name: bytes) -> int:
     return _capsule_pointer(capsule, _NAMES[name])
 
 
-def rename_capsule(capsule: object, name: bytes) -> None:
-    """Give a capsule one of the five names that DLPack knows."""
-    _capsule_set_name(capsule, _NAMES[name])
-
-
 def take_object(slot: py_object) -> object:
     """The object that C code has put into ``slot``, taking over the reference that it gave."""
     result = slot.value
@@ -101,22 +96,55 @@ def take_object(slot: py_object) -> object:
 
 def addresses() -> dict[str, int | None]:
     """Addresses of the C functions that native deleters call."""
-    finalizing = "Py_IsFinalizing" if hasattr(_api, "Py_IsFinalizing") else "_Py_IsFinalizing"
-    names = {
-        "Py_IsInitialized": "Py_IsInitialized",
-        "Py_IsFinalizing": finalizing,
-        "PyGILState_Ensure": "PyGILState_Ensure",
-        "PyGILState_Release": "PyGILState_Release",
-        "PyErr_Fetch": "PyErr_Fetch",
-        "PyErr_Restore": "PyErr_Restore",
-        "Py_DecRef": "Py_DecRef",
-        "PyCapsule_IsValid": "PyCapsule_IsValid",
-        "PyCapsule_GetPointer": "PyCapsule_GetPointer",
-    }
-    found = {
-        name: ctypes.cast(getattr(_api, symbol), c_void_p).value for name, symbol in names.items()
-    }
+    found = {name.decode(): address for name, address in _NAMES.items()}
     found["free"] = FREE
-    for name in ("dltensor", "dltensor_versioned"):
-        found[name] = _NAMES[name.encode()]
+    for name, before in _CALLED.items():  # `before`: as Python 3.12 calls it
+        function = getattr(_api, name, None) or getattr(_api, before)
+        found[name] = ctypes.cast(function, c_void_p).value
     return found
+
+
+_CALLED = {
+    "Py_IsInitialized": "",
+    "Py_IsFinalizing": "_Py_IsFinalizing",
+    "PyGILState_GetThisThreadState": "",
+    "PyGILState_Ensure": "",
+    "PyGILState_Release": "",
+    "PyErr_Fetch": "",
+    "PyErr_Restore": "",
+    "Py_DecRef": "",
+    "Py_AddPendingCall": "",
+    "PyCapsule_IsValid": "",
+    "PyCapsule_GetPointer": "",
+    "PyCapsule_SetName": "",
+}
+
+# The core's own functions, called as those of the C API are: with the GIL.
+claim_function = ctypes.PYFUNCTYPE(c_void_p, py_object)
+drain_function = ctypes.PYFUNCTYPE(c_int, c_void_p)
+
+
+def map_code(image: bytes) -> int | None:
+    """Machine code in memory of its own, for good; None where the system does not allow it."""
+    mmap = _function(_libc, "mmap", c_void_p, c_void_p, c_size_t, c_int, c_int, c_int, c_long)
+    mprotect = _function(_libc, "mprotect", c_int, c_void_p, c_size_t, c_int)
+    address = mmap(None, len(image), 0x1 | 0x2, 0x2 | 0x20, -1, 0)  # private, anonymous; Linux's
+    if address in (None, 2**64 - 1):
+        return None
+    ctypes.memmove(address, image, len(image))
+    # Never writable and executable at once, which hardened systems forbid.
+    return None if mprotect(address, len(image), 0x1 | 0x4) else address
+
+
+def code_of(file: str) -> tuple[int, int] | None:
+    """(first, past the last) address of the code of a loaded library; None where nobody tells."""
+    ends = []
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            for line in maps:
+                place, mode, *rest = line.split(maxsplit=5)
+                if "x" in mode and len(rest) == 4 and rest[3].rstrip("\n") == file:
+                    ends += (int(end, 16) for end in place.split("-"))
+    except OSError:
+        return None
+    return (min(ends), max(ends)) if ends else None

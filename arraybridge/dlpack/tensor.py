@@ -201,6 +201,12 @@ class _Block:
             _free(self.address)
 
 
+_MOVED = (
+    "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
+    "export it without move"
+)
+
+
 class ManagedTensor(Tensor):
     """An owning tensor: the memory lives as long as the ManagedTensor or anything exported from it.
 
@@ -213,7 +219,8 @@ class ManagedTensor(Tensor):
         What keeps the memory alive.
     """
 
-    __slots__ = ("owner",)
+    __slots__ = ("moved", "owner")
+    moved: bool  # set by `hand_over`
     owner: Any  # whatever keeps the memory
 
     def __init__(self) -> None:
@@ -360,8 +367,9 @@ class ManagedTensor(Tensor):
     @property
     def linear(self) -> bool:
         """Whether this is a block of :meth:`allocate` that nobody else refers to yet."""
-        # The slot holds one reference, the call another.
-        return type(self.owner) is _Block and sys.getrefcount(self.owner) <= 2
+        # The slot holds one reference, the name here and the call the others.
+        owner = self.owner
+        return type(owner) is _Block and sys.getrefcount(owner) <= 3
 
     def to_struct(self, versioned: bool = True) -> int:
         """The address of a new struct that keeps this tensor's owner alive until its deleter runs.
@@ -379,6 +387,8 @@ class ManagedTensor(Tensor):
             raise MemoryError("no memory for a DLManagedTensor")
         owner = self.owner
         try:
+            if owner is None and getattr(self, "moved", False):
+                raise BufferError(_MOVED)
             self._write(
                 address,
                 versioned,
@@ -398,7 +408,15 @@ class ManagedTensor(Tensor):
         """
         if not self.linear:
             return self.to_struct(versioned)
+        # Python switches threads at calls: it is taken away first, and looked at then, so that of
+        # several threads one moves it and no other can still export it.
+        self.moved = True
         memory, self.owner = self.owner, None
+        if memory is None:
+            raise BufferError(_MOVED)
+        if sys.getrefcount(memory) > 2:  # another thread is just exporting it
+            self.owner, self.moved = memory, False
+            return self.to_struct(versioned)
         address = memory.address
         # `free` wants no context, but Paddle runs no deleter where the context is NULL.
         self._write(address, versioned, address, pyapi.FREE)

@@ -1,0 +1,70 @@
+"""Write `machine_code.py` from the IR in `release.py`: ``python -m arraybridge.dlpack.emit``.
+
+Run it when the IR has changed; a test tells where that was forgotten. Needs llvmlite.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import wrap
+
+from .release import ENTRIES, source
+
+__all__ = ["TRIPLES", "emitted", "text"]
+
+#: What `platform.machine` says -> what LLVM is told.
+TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
+
+_HEAD = '''"""Machine code of the functions in `release.py`, written by `emit.py` with llvmlite {version}."""
+
+from __future__ import annotations
+
+VERSION = "{version}"
+
+CODE = {{
+'''
+
+
+def emitted(triple: str) -> dict[str, bytes]:
+    """The machine code of each function: it is whole, and holds no address to fill in."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    ir = source()
+    for name in ENTRIES:  # a section each, so that each can be taken out alone
+        ir = re.sub(
+            rf"(define [^@]*@{name}\([^)]*\)) {{", rf'\1 nounwind section ".{name}" {{', ir
+        )
+    module = llvm.parse_assembly(ir)
+    module.triple = triple
+    module.verify()
+    target = llvm.Target.from_triple(triple)
+    machine = target.create_target_machine(opt=2, reloc="pic", codemodel="small")
+    object_file = llvm.ObjectFileRef.from_data(machine.emit_object(module))
+    sections = {}
+    for section in object_file.sections():
+        if section.size():
+            sections[(section.name() or b"").decode()] = section.data()
+    assert not any(name.startswith((".rel.", ".rela", ".data", ".rodata")) for name in sections), sections
+    return {name: sections[f".{name}"] for name in ENTRIES}
+
+
+def text() -> str:
+    """What stands in `machine_code.py`."""
+    import llvmlite
+
+    lines = [_HEAD.format(version=llvmlite.__version__)]
+    for machine, triple in TRIPLES.items():
+        lines.append(f'    "{machine}": {{\n')
+        for name, code in emitted(triple).items():
+            lines.append(f'        "{name}": (\n')
+            lines += (f'            "{part}"\n' for part in wrap(code.hex(), 80))
+            lines.append("        ),\n")
+        lines.append("    },\n")
+    return "".join([*lines, "}\n"])
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("machine_code.py").write_text(text())
