@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import textwrap
 import weakref
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.probe import DTYPES, Shown, described, every_byte  # noqa: E402
+from .support.processes import python  # noqa: E402
 from .support.producers import Managed  # noqa: E402
 
 pytestmark = pytest.mark.heavy
@@ -267,3 +269,102 @@ def test_copies_are_freed():
 def test_torchs_float8():
     x = torch.arange(4).to(torch.float8_e5m2)
     assert ab.convert(x, "paddle", copy=False).dtype == paddle.float8_e5m2
+
+
+# Its DeleterBridge calls a producer's deleter under a mutex that is not recursive
+
+LOCKED = """
+import faulthandler, gc, sys, threading, time, warnings
+faulthandler.dump_traceback_later(60, exit=True)
+warnings.simplefilter("ignore")
+import numpy as np
+import paddle
+import arraybridge as ab
+from arraybridge import dlpack
+
+def gone(ref):
+    time.sleep(0.001)
+    return ref() is None
+"""
+
+ENDS_IN_PADDLE = {
+    "adapt": """
+        f = ab.adapt("numpy")(lambda x: x[1:])
+        r = f(f(paddle.arange(8.)))
+        assert r.tolist() == [2, 3, 4, 5, 6, 7]
+        del r
+        """,
+    "an Array": """
+        r = paddle.arange(8.)
+        for _ in range(4):
+            r = paddle.from_dlpack(ab.from_dlpack(r))
+        del r
+        """,
+    "a capsule": """
+        r = paddle.arange(8.)
+        for _ in range(4):
+            r = paddle.utils.dlpack.from_dlpack(dlpack.to_capsule(dlpack.acquire(r)))
+        del r
+        """,
+    "a cycle": """
+        r = paddle.arange(8.)
+        for _ in range(4):
+            r = ab.convert(ab.convert(r, "numpy")[1:], "paddle")
+        r = [r]
+        r.append(r)
+        del r
+        gc.collect()
+        """,
+    "the end": """
+        r = paddle.arange(8.)
+        for _ in range(4):
+            r = ab.convert(ab.convert(r, "numpy")[1:], "paddle")
+        """,
+}
+
+
+@pytest.mark.parametrize("how", ENDS_IN_PADDLE)
+def test_a_chain_that_ends_in_paddle_is_released(how):
+    python(LOCKED + textwrap.dedent(ENDS_IN_PADDLE[how]), flags=())
+
+
+def test_threads_that_convert_to_paddle():
+    python(
+        LOCKED
+        + textwrap.dedent("""
+        import weakref
+        sys.setswitchinterval(1e-6)
+        class Owner(np.ndarray): pass
+        owners = []
+        def work():
+            for i in range(400):
+                array = np.arange(8.0).view(Owner)
+                owners.append(weakref.ref(array))
+                capsule = dlpack.to_capsule(dlpack.acquire(array), versioned=i % 2 == 0)
+                if i % 4 < 2:
+                    x = ab.convert(capsule, "paddle", alias_readonly=True)
+                else:
+                    x = paddle.utils.dlpack.from_dlpack(capsule)
+                assert x.shape == [8]
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [t.start() for t in threads]; [t.join() for t in threads]
+        time.sleep(0.001)
+        assert not any(ref() is not None for ref in owners)
+        """),
+        flags=(),
+    )
+
+
+def test_what_paddle_releases_goes_at_the_next_bytecode(own_door):
+    class Owner(np.ndarray):
+        pass
+
+    array = np.arange(12.0).view(Owner)
+    owner = weakref.ref(array)
+    x = own_door(described(array))
+    del array
+    gc.collect()
+    assert owner() is not None
+    del x
+    gc.collect()
+    assert owner() is None

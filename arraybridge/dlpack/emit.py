@@ -16,11 +16,11 @@ __all__ = ["TRIPLES", "emitted", "text"]
 #: What `platform.machine` says -> what LLVM is told.
 TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 
-_HEAD = '''"""Machine code of the functions in `release.py`, written by `emit.py` with llvmlite {version}."""
+_HEAD = '''"""Machine code of what `release.py` describes, written by `emit.py`."""
 
 from __future__ import annotations
 
-VERSION = "{version}"
+VERSION = "{version}"  # of llvmlite
 
 CODE = {{
 '''
@@ -34,9 +34,7 @@ def emitted(triple: str) -> dict[str, bytes]:
     llvm.initialize_all_asmprinters()
     ir = source()
     for name in ENTRIES:  # a section each, so that each can be taken out alone
-        ir = re.sub(
-            rf"(define [^@]*@{name}\([^)]*\)) {{", rf'\1 nounwind section ".{name}" {{', ir
-        )
+        ir = re.sub(rf"(define [^@]*@{name}\([^)]*\)) {{", rf'\1 nounwind section ".{name}" {{', ir)
     module = llvm.parse_assembly(ir)
     module.triple = triple
     module.verify()
@@ -47,7 +45,8 @@ def emitted(triple: str) -> dict[str, bytes]:
     for section in object_file.sections():
         if section.size():
             sections[(section.name() or b"").decode()] = section.data()
-    assert not any(name.startswith((".rel.", ".rela", ".data", ".rodata")) for name in sections), sections
+    outside = {name for name in sections if name.startswith((".rel.", ".rela", ".data", ".rodata"))}
+    assert not outside, f"code that is not whole without {outside}"
     return {name: sections[f".{name}"] for name in ENTRIES}
 
 

@@ -1,8 +1,8 @@
-"""Machine code of the functions in `release.py`, written by `emit.py` with llvmlite 0.50.0."""
+"""Machine code of what `release.py` describes, written by `emit.py`."""
 
 from __future__ import annotations
 
-VERSION = "0.50.0"
+VERSION = "0.50.0"  # of llvmlite
 
 CODE = {
     "x86_64": {

@@ -8,7 +8,6 @@ a destructor could call takes it as a ``py_object``.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from ctypes import c_char_p, c_int, c_long, c_size_t, c_void_p, py_object
 

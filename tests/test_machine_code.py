@@ -1,0 +1,64 @@
+"""The stored machine code of the deleters: what LLVM makes of their IR, and no compiler needed."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+import llvmlite
+import pytest
+
+from arraybridge.dlpack import emit, machine_code, release
+
+from .support.processes import python
+
+
+@pytest.mark.skipif(
+    llvmlite.__version__ != machine_code.VERSION, reason="another LLVM may choose other code"
+)
+def test_the_stored_code_is_that_of_the_ir():
+    stored = Path(machine_code.__file__).read_text()
+    assert emit.text() == stored, "changed: run python -m arraybridge.dlpack.emit"
+
+
+@pytest.mark.parametrize("machine", emit.TRIPLES)
+def test_code_for_every_machine_holds_every_function(machine):
+    made = emit.emitted(emit.TRIPLES[machine])
+    assert made.keys() == machine_code.CODE[machine].keys() == set(release.ENTRIES)
+
+
+WORK = """
+import gc, sys, weakref
+import numpy as np
+from arraybridge import dlpack
+from arraybridge.dlpack import native
+from tests.support.exporters import Exported, Owner
+for versioned in (True, False):
+    owner = Owner()
+    alive = weakref.ref(owner)
+    tensor = dlpack.from_capsule(dlpack.to_capsule(owner.tensor, versioned=versioned))
+    array = np.from_dlpack(Exported(tensor, versioned))
+    capsule = dlpack.to_capsule(tensor, versioned=versioned)
+    del owner, tensor, capsule
+    assert array.tolist() == [1, 2, 3, 4] and alive() is not None
+    del array
+    gc.collect()
+    assert alive() is None
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in machine_code.CODE,
+    reason="compiled by llvmlite on this machine",
+)
+def test_no_compiler_is_needed():
+    script = "import sys\nsys.modules['llvmlite'] = sys.modules['numba'] = None\n"
+    python(script + WORK, flags=("-X", "faulthandler"))
+
+
+def test_compiled_elsewhere():
+    """As on a machine that the package has no code for."""
+    script = "from arraybridge.dlpack import machine_code\nmachine_code.CODE.clear()\n"
+    loaded = "\nassert 'llvmlite' in sys.modules and 'numba' not in sys.modules\n"
+    python(script + WORK + loaded, flags=("-X", "faulthandler"))

@@ -1,0 +1,189 @@
+"""Several threads at one capsule, one block, one first call, with a switch at every turn."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+
+import arraybridge as ab
+from arraybridge import dlpack
+from arraybridge.dlpack import ConsumedCapsuleError, ManagedTensor
+
+from .support.exporters import KINDS, Owner
+from .support.processes import python
+from .support.producers import Managed
+
+
+@pytest.fixture(autouse=True)
+def switching() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def outcomes(work: Callable[[object], object], things: list, threads: int = 4) -> list[Counter]:
+    """What became of each thing, where every thread does the work on all of them."""
+    barrier = threading.Barrier(threads)
+    found: list[list] = [[] for _ in things]
+
+    def run():
+        for place, thing in enumerate(things):
+            if place % 50 == 0:
+                barrier.wait()
+            try:
+                outcome = work(thing)
+            except Exception as error:
+                outcome = error
+            found[place].append(outcome)
+
+    running = [threading.Thread(target=run) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return [Counter(type(outcome) for outcome in each) for each in found]
+
+
+CONSUMERS = {
+    "from_capsule": dlpack.from_capsule,
+    "convert": lambda capsule: ab.convert(capsule, "numpy"),
+    "from_dlpack": ab.from_dlpack,
+    "torch": lambda capsule: ab.convert(capsule, "torch", alias_readonly=True),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_a_capsule_is_consumed_once(consumer, versioned):
+    managed = [Managed(versioned) for _ in range(600)]
+    capsules = [each.capsule() for each in managed]
+    found = outcomes(CONSUMERS[consumer], capsules)
+    assert {each[ConsumedCapsuleError] for each in found} == {3}
+    assert all(len(each) == 2 for each in found), Counter(map(str, found))
+    del capsules, found
+    gc.collect()  # the errors' tracebacks
+    assert Counter(each.deleted for each in managed) == {1: 600}
+
+
+def test_a_capsule_that_another_library_consumes_meanwhile():
+    owner = Owner()
+    capsules = [dlpack.to_capsule(owner.tensor) for _ in range(1000)]
+
+    def consume(capsule):
+        if threading.get_ident() % 2:
+            return dlpack.from_capsule(capsule)
+        return torch.from_dlpack(capsule)
+
+    for found in outcomes(consume, capsules):
+        refused = found[ConsumedCapsuleError] + found[RuntimeError]
+        assert (found.total(), refused) == (4, 3)
+
+
+def test_a_block_moves_out_once():
+    def move(block):
+        return dlpack.from_capsule(dlpack.to_capsule(block, move=True))
+
+    blocks = [ManagedTensor.allocate((8,), dlpack.DataType.named("int32")) for _ in range(600)]
+    places = [block.data for block in blocks]
+    found = [[] for _ in blocks]
+
+    def keep(place):
+        tensor = move(blocks[place])
+        found[place].append(tensor)
+        return tensor
+
+    counts = outcomes(keep, list(range(600)))
+    # Whoever finds it shared gets a view, whoever comes too late the error; memory that is
+    # handed out stays valid, whoever has it.
+    assert all(set(each) <= {ManagedTensor, BufferError} for each in counts), counts
+    for place, tensors in zip(places, found, strict=True):
+        assert tensors
+        for tensor in tensors:
+            assert tensor.data == place
+            ctypes.memset(tensor.data, 7, tensor.nbytes)
+
+
+def test_what_was_moved_says_so():
+    block = ManagedTensor.allocate((8,), dlpack.DataType.named("int32"))
+    capsule = dlpack.to_capsule(block, move=True)
+    for move in (True, False):
+        with pytest.raises(BufferError, match="handed over"):
+            dlpack.to_capsule(block, move=move)
+    del capsule
+
+
+def test_threads_that_export_first():
+    """The functions in machine code are made once, or more often without harm."""
+    python(
+        """
+import sys, threading, weakref
+sys.setswitchinterval(1e-6)
+import numpy as np
+from arraybridge import dlpack
+class Owner(np.ndarray): pass
+arrays = [np.ones(3).view(Owner) for _ in range(8)]
+gone = [weakref.ref(array) for array in arrays]
+barrier = threading.Barrier(8)
+failed = []
+def first(n):
+    barrier.wait()
+    try:
+        tensor = dlpack.acquire(arrays[n])
+        arrays[n] = None
+        for _ in range(20):
+            tensor = dlpack.from_capsule(dlpack.to_capsule(tensor))
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=first, args=(n,)) for n in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert not failed, failed
+assert all(ref() is None for ref in gone)
+"""
+    )
+
+
+def test_a_deleter_on_a_foreign_thread_waits_for_nobody():
+    """It returns while another thread keeps the GIL; the owner goes soon after."""
+    python(
+        """
+import ctypes, faulthandler, time, weakref
+faulthandler.dump_traceback_later(20, exit=True)
+from arraybridge import dlpack
+from tests.support.exporters import Owner
+
+functions = dlpack.native.functions()
+libc = ctypes.PyDLL(None)  # calls that keep the GIL
+for versioned in (True, False):
+    owner = Owner()
+    alive = weakref.ref(owner)
+    argument = ctypes.c_void_p(owner.tensor.to_struct(versioned))
+    del owner
+    start = functions.release_versioned if versioned else functions.release_legacy
+    thread = ctypes.c_ulong()
+    assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(start), argument) == 0
+    assert libc.pthread_join(thread, None) == 0  # for ever, if the deleter took the GIL
+    time.sleep(0.001)  # Python 3.11 looks for it when it takes the GIL again
+    assert alive() is None
+"""
+    )
+
+
+def test_conversions_by_several_threads():
+    array = np.arange(12.0).reshape(3, 4)
+
+    def there_and_back(_):
+        assert (ab.convert(ab.convert(array, "torch"), "numpy") == array).all()
+        assert (ab.contiguous(array.T) == array.T).all()
+        assert (ab.convert(array[::-1], "torch").numpy() == array[::-1]).all()
+
+    found = outcomes(there_and_back, list(range(300)))
+    assert all(each == {type(None): 4} for each in found), found
