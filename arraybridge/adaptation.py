@@ -71,7 +71,9 @@ def adapt(
         cannot address is an error.
     copy : bool, optional
         None: views where they are safe, so that what the function writes into a view is seen by the
-        caller. False: views or an error, of arguments and results. True: every argument is a fresh
+        caller (for functions of JAX and TensorFlow writable arguments are copied, as
+        :func:`arraybridge.convert` has it). False: views or an error, of arguments and results.
+        True: every argument is a fresh
         copy, which the function may write to without the caller's seeing it.
     result : {"caller", "function"} or library, default "caller"
         ``"caller"``: arrays in the result become the kind of the first array among the arguments,

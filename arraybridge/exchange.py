@@ -42,6 +42,8 @@ def convert(
         Where the result shall be; without it no route leaves the device of ``x``.
     copy : bool, optional
         None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
+        Memory that may still be written is safe to share with libraries whose arrays can change,
+        not with JAX and TensorFlow.
     alias_readonly : bool, default False
         Take a view of read-only memory even where the target's arrays are always writable.
 
@@ -82,6 +84,20 @@ def convert(
     if source.name in target.doors:
         _doors.setdefault(to, {})[type(x)] = target.doors[source.name]
     return result
+
+
+def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
+    """As :func:`convert`, by the rule of the standard's ``from_dlpack``: what can be is shared.
+
+    With libraries whose arrays never change too, although the memory may still be written.
+    """
+    target = library_named(to)
+    if not target.accepts.immutable:
+        return convert(x, to, device=device, copy=copy)
+    place = None if device is None else Device.parse(device)
+    x, source = adopt(x)
+    route, info = route_between(x, source, target, device=place, copy=copy, share=True)
+    return execute(x, source, target, route, info)
 
 
 def explain(

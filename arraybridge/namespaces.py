@@ -182,8 +182,9 @@ def unify(
 
 def _check_one_device(arrays: list[Any], library: str) -> None:
     """That arrays of one library, none of them moved, are on one device."""
-    devices = library_named(library).accepts.devices
-    if len(arrays) < 2 or all(Device(kind).host for kind in devices):
+    accepts = library_named(library).accepts
+    only_host = all(Device(kind).host for kind in accepts.devices)
+    if len(arrays) < 2 or (only_host and accepts.cpus == 1):
         return
     places = {place for x in arrays if (place := place_of(x)) is not None}
     if len(places) > 1:

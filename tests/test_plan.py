@@ -37,6 +37,7 @@ def test_what_fits_is_a_view_of_no_bytes():
         ),
         (info(readonly=True), ANY._replace(readonly=False), "cannot mark it so"),
         (info(pending=("conj",)), ANY, "conjugate bit"),
+        (info(data=0x1008, readonly=True), ANY._replace(immutable=True, alignment=64), "aligned"),
         (info(pending=("neg", "byteorder")), ANY, "negative bit is set and its bytes"),
         (info(), ANY._replace(copies=True), "copies whatever it imports"),
     ],
@@ -74,6 +75,18 @@ def test_alias_readonly_asks_for_the_view():
     # ... which helps only where nothing else stands against it
     strided = plan(info(readonly=True, strides=(-4, 1)), lossy._replace(strides="c"), copy=False)
     assert "alias_readonly" not in strided.why
+
+
+@pytest.mark.parametrize("data", [0x1000, 0x1008])
+def test_what_may_change_is_not_shared_with_what_never_does(data):
+    accepts = ANY._replace(immutable=True, alignment=64)
+    route = plan(info(data=data), accepts)
+    assert route.kind == "kernel"
+    assert "copy=False asks for the view" in route.why
+    assert plan(info(data=data), accepts, alias_readonly=True) == route
+    kind = "view" if data % 64 == 0 else "refuse"
+    assert plan(info(data=data), accepts, copy=False).kind == kind
+    assert plan(info(readonly=True), accepts).kind == "view"
 
 
 def test_copy_true_always_copies():
@@ -139,6 +152,25 @@ class TestDevices:
     def test_host_memory_under_another_label_is_the_cpu(self, kind):
         route = plan(info(device=Device.parse(kind)), ANY)
         assert (route.kind, route.device) == ("view", CPU)
+
+    def test_pinned_memory_is_copied_to_plain_memory(self):
+        pinned = info(device=Device.parse("cuda_host"))
+        both = ANY._replace(devices=frozenset({DeviceType.CPU, DeviceType.CUDA_HOST}))
+        assert plan(pinned, both).device == pinned.device
+        assert plan(pinned, both, copy=True).device == CPU
+
+    def test_cpus_are_told_apart_where_the_target_does(self):
+        third = Device.parse("cpu:2")
+        several = ANY._replace(cpus=3)
+        for wanted, result in ((None, third), (CPU, CPU), (third, third)):
+            route = plan(info(device=third), several, device=wanted)
+            assert (route.kind, route.device) == ("view", result)
+        assert plan(info(device=third), several, copy=True).device == third
+        assert plan(info(device=third), ANY).device == CPU
+        for accepts, known in ((several, "has cpu to cpu:2"), (ANY, "has cpu")):
+            route = plan(info(), accepts, device=Device.parse("cpu:9"))
+            assert route.kind == "refuse"
+            assert route.why == f"target has no cpu:9: of the CPU it {known}"
 
 
 def test_a_route_prints_as_a_sentence():

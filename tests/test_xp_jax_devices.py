@@ -71,12 +71,80 @@ CASES = {
     """,
 }
 
+# On a device of its own each, one(i); `place` is what JAX says.
+SEVERAL = """
+def one(i):
+    return jax.device_put(np.arange(4, dtype="f4"), jax.devices()[i])
+def place(x):
+    (device,) = x.devices()
+    return device.id
+host = np.arange(4, dtype="f4")
+"""
+ONE = {
+    "where it is": """
+        for i in range(2):
+            assert ab.inspect(one(i)).device == ab.Device(1, i)
+            for copy in (None, True, False):
+                assert place(ab.convert(one(i), "jax", copy=copy)) == i
+                assert ab.explain(one(i), "jax", copy=copy).device == ab.Device(1, i)
+            assert place(ab.contiguous(one(i).reshape(2, 2).T)) == i
+            assert place(ab.from_dlpack(one(i), copy=True).native) == i
+    """,
+    "where it shall be": """
+        wrapped = ab.from_dlpack(one(1)), xp.zeros(4)
+        for source in (host, torch.arange(4.0), one(0), one(1), *wrapped):
+            for i in range(2):
+                for copy in (None, True):
+                    how = {"device": f"cpu:{i}", "copy": copy}
+                    assert place(ab.convert(source, "jax", **how)) == i
+                    assert ab.explain(source, "jax", **how).device == ab.Device(1, i)
+                    assert place(xp.from_dlpack(source, **how).native) == i
+            with pytest.raises(ab.ConversionError, match="no cpu:9: .* it has cpu to cpu:1"):
+                ab.convert(source, "jax", device="cpu:9")
+            assert ab.explain(source, "jax", device="cpu:9").kind == "refuse"
+        assert ab.convert(one(1), "jax", device=(1, 0)).unsafe_buffer_pointer()
+        assert xp.asarray(one(0)).to_device("cpu:1").device == ab.Device(1, 1)
+        assert place(xp.ones(3, device="cpu:1").native) == 1
+    """,
+    "to others": """
+        for i in range(2):
+            j = one(i)
+            view = ab.convert(j, "numpy")
+            assert view.ctypes.data == j.unsafe_buffer_pointer() and not view.flags.writeable
+            assert ab.explain(j, "numpy").device == ab.Device(1)
+            assert ab.convert(j, "torch").device.type == "cpu"
+            for device in ("cpu:1", "cpu:9"):
+                with pytest.raises(ab.ConversionError, match="numpy has no cpu:.: .* has cpu"):
+                    ab.convert(j, "numpy", device=device)
+            assert np.from_dlpack(ab.from_dlpack(j)).tolist() == [0, 1, 2, 3]
+    """,
+    "unify": """
+        with pytest.raises(ab.ConversionError, match="on cpu and cpu:1: pass device="):
+            ab.unify(one(0), one(1))
+        for i in range(2):
+            _, a, b, c = ab.unify(one(0), one(1), host, like=one(i))
+            assert [place(x) for x in (a, b, c)] == [i, i, i]
+            assert (a + b + c).tolist() == [0, 3, 6, 9]
+            f = ab.adapt("jax", device=f"cpu:{i}", result="function")(lambda x: x * 2)
+            assert place(f(host)) == i
+    """,
+}
+
+
+@pytest.mark.parametrize("case", ONE)
+def test_one_of_two(case):
+    lines = [line.removeprefix(" " * 8) for line in ONE[case].splitlines()]
+    run("\n".join([HEAD, "import torch", SEVERAL, *lines]))
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_over_two(case):
     lines = [line.removeprefix(" " * 8) for line in CASES[case].splitlines()]
+    run(HEAD + "\n".join(lines))
+
+
+def run(code):
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    code = HEAD + "\n".join(lines)
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | flags,

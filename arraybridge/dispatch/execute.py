@@ -19,6 +19,7 @@ def route_between(
     device: Device | None = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
+    share: bool = False,
 ) -> tuple[Route, TensorInfo]:
     """The route of ``x`` from one library to another, and what ``x`` is.
 
@@ -43,6 +44,7 @@ def route_between(
         device=device,
         copy=copy,
         alias_readonly=alias_readonly,
+        share=share,
         kernel=_copier(info, source, target),
     )
     if type(target).wrap is Library.wrap and source is not target and route.kind in _WRAPPED:
@@ -60,7 +62,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
     """
     kind = route.kind
     if kind == "view":
-        if source is target:
+        if source is target and route.device == info.device:
             return x
         tensor = source.export_described(x, info, target.current_stream(info.device))
         if tensor.device != route.device:
@@ -106,7 +108,7 @@ def _copied(x, source, target, route, info):
         x, info = resolved, source.describe(resolved)
         if target is source:
             return x
-        rest = plan(info, target.accepts, device=route.device)
+        rest, info = route_between(x, source, target, device=route.device, share=True)
         return execute(x, source, target, rest, info)
     if not info.device.host:
         own = source.copy(x)
@@ -123,15 +125,16 @@ def _copied(x, source, target, route, info):
         )
     if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return target.wrap(source.export_described(x, info))
-    return target.wrap(compact_copy(source.export_described(x, info)), move=True)
+    block = compact_copy(source.export_described(x, info))
+    block.device = route.device
+    return target.wrap(block, move=True)
 
 
 def _transferred(x, source, target, route, info):
     """Across devices: within one library where one holds both, else by way of the host."""
     place = route.device
     if place.host:
-        on_host = source.to_host(x)
-        return _arrive(on_host, target)
+        return _arrive(source.to_host(x), target, device=place)
     if info.pending:
         x = source.resolve(x)
     moves = type(source).to_device is not Library.to_device  # TVM-FFI holds any device, moves none
@@ -147,8 +150,8 @@ def _transferred(x, source, target, route, info):
     return target.to_device(host, place)
 
 
-def _arrive(x, target, source=None):
+def _arrive(x, target, source=None, device=None):
     source = source or library_of_type(type(x))  # what a library resolved may be a core tensor
     assert source is not None, f"{type(x).__name__} came from a transfer, and is no known array"
-    route, info = route_between(x, source, target)
+    route, info = route_between(x, source, target, device=device, share=True)
     return execute(x, source, target, route, info)

@@ -82,6 +82,8 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
     here = info.device
     if wanted is None:
         if here.type in accepts.devices:
+            if here.type == CPU.type and here.id >= accepts.cpus:
+                return CPU, f"{here} is host memory"
             return here, ""
         if here.host and CPU.type in accepts.devices:
             return CPU, f"{here} is host memory"
@@ -94,7 +96,20 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
         return None, f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
+    if wanted.type == CPU.type and wanted.id >= accepts.cpus:
+        known = f"cpu to cpu:{accepts.cpus - 1}" if accepts.cpus > 1 else "cpu"
+        return None, f"{accepts.library} has no {wanted}: of the CPU it has {known}"
     return wanted, ""
+
+
+def _may_change(info: TensorInfo, accepts: Accepts) -> str | None:
+    """Why memory is not shared by default with arrays that never change, or None."""
+    if not accepts.immutable or info.readonly or not info.size:
+        return None
+    return (
+        f"{accepts.library}'s arrays never change, and this memory may still be written: "
+        "copy=False asks for the view"
+    )
 
 
 def plan(
@@ -104,6 +119,7 @@ def plan(
     device: Device | None = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
+    share: bool = False,
     kernel: str = "strided copy",
 ) -> Route:
     """The route of an array to a library.
@@ -119,6 +135,9 @@ def plan(
         None: a view where it is safe; False: a view or a refusal; True: always a copy.
     alias_readonly : bool
         Take a view of read-only memory even where the target cannot mark it.
+    share : bool
+        Memory that may still be written is shared with immutable arrays too: nobody else has it, or
+        the standard's ``from_dlpack`` is meant.
     kernel : str
         The name of what copies on the source's device.
 
@@ -151,6 +170,9 @@ def plan(
             return route("refuse", f"copy=False, but {here} to {place} is a copy", place)
         return route("transfer", "asked for by device=", place, info.nbytes, "device transfer")
     objection = view_objection(info, accepts, alias_readonly)
+    if copy is None and not share:
+        # First, so that it is the same whatever the memory is aligned to.
+        objection = _may_change(info, accepts) or objection
     if objection is None and not copy:
         return route("view", why or f"{accepts.library} takes it as it is", place)
     if copy is False:
@@ -162,4 +184,6 @@ def plan(
         return route("refuse", f"copy=False, but {objection}: {remedy}", place)
     if info.dtype.subbyte and not info.padded and not info.c_contiguous:
         return route("refuse", "packed sub-byte elements are only copied in C order", place)
+    if here.host and place.type != CPU.type:
+        place = CPU  # pinned memory is copied to plain memory
     return route("kernel", objection or "copy=True", place, info.nbytes, kernel)

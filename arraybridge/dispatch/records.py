@@ -139,7 +139,9 @@ class _Accepts(NamedTuple):
     broadcast: bool = True
     alignment: int = 1
     readonly: bool = False
+    immutable: bool = False
     ndim: tuple[int, int] = (0, 64)
+    cpus: int = 1
     copies: bool = False
     copied: frozenset[str] = frozenset()
     remedies: dict[str, str] = {}  # noqa: RUF012 - never written
@@ -164,8 +166,13 @@ class Accepts(_Accepts):
         Bytes that the address must be a multiple of.
     readonly : bool
         Whether its arrays cannot be written: they carry the flag, or are immutable.
+    immutable : bool
+        Its arrays never change, and what is computed from them may be computed later. Memory that
+        may still be written is copied for it, unless the view is asked for.
     ndim : tuple of int
         The least and the largest rank.
+    cpus : int
+        How many CPU devices it tells apart: ``cpu:0`` and on.
     copies : bool
         Its own import always copies.
     copied : frozenset of str
@@ -210,6 +217,10 @@ class Accepts(_Accepts):
         power = self.alignment
         if not isinstance(power, int) or power < 1 or power & (power - 1):
             raise ValueError(f"alignment is {power!r}; expected a power of two, in bytes")
+        if type(self.cpus) is not int or self.cpus < 1:
+            raise ValueError(
+                f"cpus is {self.cpus!r}; expected the number of CPU devices, 1 or more"
+            )
         match self.ndim:
             case (int(least), int(most)) if 0 <= least <= most <= MAX_NDIM:
                 return

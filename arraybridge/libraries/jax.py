@@ -1,7 +1,9 @@
 """JAX. Its arrays are immutable and its import speaks the legacy capsule only.
 
 It takes compact layouts at 64-byte alignment as views; with x64 off it would narrow 64-bit types in
-silence, so those are refused with the remedy.
+silence, so those are refused with the remedy. Computing is deferred, so memory that may still be
+written is copied, unless the view is asked for. Of several CPU devices, all of which are the same
+memory, ``cpu:1`` is the second; DLPack's ``__dlpack_device__`` says ``(1, 0)`` for each.
 """
 
 from __future__ import annotations
@@ -41,9 +43,10 @@ _NARROW = Accepts(
     strides="compact",
     alignment=64,
     readonly=True,
+    immutable=True,
     remedies=dict.fromkeys(_NARROWED, _REMEDY),
 )
-_WIDE = _NARROW._replace(dtypes=_NARROW.dtypes.union(_NARROWED), remedies={})
+_WIDE = _NARROW.dtypes.union(_NARROWED)
 
 
 _dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
@@ -97,14 +100,18 @@ class Jax(Library):
     def export_described(
         self, x: jax.Array, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
-        if info.device == CPU:
+        if info.device.type == DeviceType.CPU:
             x.block_until_ready()  # the address is known before what is computed is there
         return super().export_described(x, info, stream)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
-        if _import is not None and tensor.device == CPU:
-            return _import(to_capsule(tensor, versioned=False, move=move), _cpu(), None, None, 1)
-        return jax.dlpack.from_dlpack(_Producer(tensor, move))
+        place = tensor.device
+        if place.type != DeviceType.CPU:
+            return jax.dlpack.from_dlpack(_Producer(tensor, move))
+        cpu = _cpus()[place.id]
+        if _import is None:
+            return jax.dlpack.from_dlpack(_Producer(tensor, move), device=cpu)
+        return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
 
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
@@ -121,6 +128,8 @@ class Jax(Library):
         return np.asarray(x) if host and len(devices) > 1 else None
 
     def to_device(self, x: object, device: Device) -> jax.Array:
+        if isinstance(x, np.ndarray):
+            x = x.copy()  # device_put may share it, or read it later
         return jax.device_put(x, self.native_device(device))
 
     def native_device(self, device: Device) -> jax.Device:
@@ -178,17 +187,16 @@ def _accepted() -> tuple[Accepts, Accepts]:
         with contextlib.suppress(RuntimeError):  # no such backend
             jax.devices(platform)
             devices.add(device_type)
-    return _NARROW._replace(devices=frozenset(devices)), _WIDE._replace(devices=frozenset(devices))
+    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(_cpus()))
+    return narrow, narrow._replace(dtypes=_WIDE, remedies={})
 
 
-def _cpu():
-    global _cpu_device
-    if _cpu_device is None:
-        _cpu_device = jax.devices("cpu")[0]
-    return _cpu_device
+@functools.cache
+def _cpus() -> list[jax.Device]:
+    """JAX's CPU devices: one, unless XLA_FLAGS asks for more; ``cpu:1`` is the second."""
+    return jax.devices("cpu")
 
 
-_cpu_device = None
 try:
     # What jax.dlpack.from_dlpack comes down to; its checks cost three times as much, and `plan` has
     # made them. None where this jaxlib has another signature.

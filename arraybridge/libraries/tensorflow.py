@@ -55,6 +55,7 @@ class TensorFlow(Library):
         strides="c",
         alignment=_ALIGNMENT,
         readonly=True,
+        immutable=True,
         copied=_COPIED,
         remedies={"complex32": "view it as pairs of float16 in its own library first"},
     )
@@ -146,19 +147,6 @@ def _on_host(x):
     return "device:CPU:" in x.device
 
 
-def _from_numpy(x, _from=tf.experimental.dlpack.from_dlpack):
-    """A legacy capsule straight from NumPy, which refuses that for read-only memory."""
-    flags = x.flags
-    if (
-        flags.c_contiguous
-        and flags.writeable
-        and x.dtype in _plain
-        and x.ctypes.data % _ALIGNMENT == 0
-    ):
-        return _from(x.__dlpack__())
-    return None
-
-
 def to_numpy(x: tf.Tensor) -> np.ndarray | None:
     """The read-only view that TensorFlow keeps; None where the planned route must decide."""
     if isinstance(x, _EAGER) and x.dtype in _numbers and _on_host(x):
@@ -169,4 +157,3 @@ def to_numpy(x: tf.Tensor) -> np.ndarray | None:
 
 
 LIBRARY = TensorFlow()
-LIBRARY.doors = {"numpy": _from_numpy}

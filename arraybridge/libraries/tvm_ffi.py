@@ -46,6 +46,7 @@ class TvmFfi(Library):
         tested="0.1.15",
         dtypes=_names(),
         devices=frozenset(DeviceType),
+        cpus=2**31,
         remedies={
             **dict.fromkeys(
                 ("complex32", "complex64", "complex128"),

@@ -9,7 +9,7 @@ from ..array.carrier import Array
 from ..array.native import NativeArray, check_no_mask
 from ..array.operators import SCALARS
 from ..dlpack import Device
-from ..exchange import convert
+from ..exchange import convert, imported
 
 
 def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
@@ -51,7 +51,7 @@ def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     def function(x, /, *, device=None, copy=None):
         if x.__class__ is cls and not copy and _asked(device, x.device):
             return x
-        return cls._taken(convert(x, cls._home.name, device=device, copy=copy))
+        return cls._taken(imported(x, cls._home.name, device, copy))
 
     return function
 

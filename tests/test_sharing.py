@@ -1,0 +1,182 @@
+"""Memory that may still be written, and libraries whose arrays never change and compute later."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import dlpack
+
+torch = pytest.importorskip("torch")
+
+TARGETS = [
+    pytest.param("jax"),
+    pytest.param("tensorflow", marks=pytest.mark.heavy),
+]
+SOURCES = ["numpy", "torch", "tvm_ffi", "array_api_strict", "memory", "capsule", "Array"]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    pytest.importorskip(request.param)
+    return request.param
+
+
+def memory(offset: int = 0, shape=(4, 6)) -> np.ndarray:
+    """An array of ones, `offset` bytes past a multiple of 64."""
+    block = np.zeros(4 * int(np.prod(shape)) + 192, np.uint8)
+    first = -block.ctypes.data % 64 + offset
+    x = block[first : first + 4 * int(np.prod(shape))].view("f4").reshape(shape)
+    x[...] = 1
+    return x
+
+
+def source_of(library: str, x: np.ndarray):
+    if library == "memory":
+        return ab.from_pointer(x.ctypes.data, x.shape, "float32", device="cpu", owner=x)
+    if library == "capsule":
+        return x.__dlpack__(max_version=(1, 0))
+    if library == "Array":
+        return ab.from_dlpack(ab.convert(x, "torch"))
+    pytest.importorskip(library)
+    return ab.convert(x, library)
+
+
+def address(x) -> int:
+    return ab.inspect(x).pointer
+
+
+def test_whatever_malloc_gives_is_copied(target):
+    kept = []
+    for _ in range(200):
+        x = np.ones(1024, "f4")
+        j = ab.convert(x, target)
+        assert address(j) != x.ctypes.data
+        kept.append((x, j))
+    for x, _ in kept:
+        x[:] = 7
+    assert all(float(np.asarray(j).max()) == 1 for _, j in kept)
+
+
+@pytest.mark.parametrize("offset", [0, 4, 16, 32])
+@pytest.mark.parametrize("library", SOURCES)
+def test_what_is_writable_is_copied_at_any_alignment(target, library, offset):
+    x = memory(offset)
+    route = ab.explain(source_of(library, x), target)
+    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
+    assert "never change" in route.why
+    for _ in range(2):  # the first call and a later one
+        j = ab.convert(source_of(library, x), target)
+        assert address(j) != x.ctypes.data
+        x[:] = 7
+        np.testing.assert_array_equal(np.asarray(j), 1)
+        x[:] = 1
+
+
+@pytest.mark.parametrize("library", SOURCES)
+def test_the_view_is_there_for_the_asking(target, library):
+    x = memory()
+    assert ab.explain(source_of(library, x), target, copy=False).kind == "view"
+    j = ab.convert(source_of(library, x), target, copy=False)
+    assert address(j) == x.ctypes.data
+    x[:] = 7
+    np.testing.assert_array_equal(np.asarray(j), 7)
+
+
+@pytest.mark.parametrize("offset", [4, 16, 32])
+def test_a_view_that_cannot_be_is_an_error_that_says_why(target, offset):
+    x = memory(offset)
+    with pytest.raises(
+        ab.ConversionError, match=f"aligned to 64 bytes; this is aligned to {offset}"
+    ):
+        ab.convert(x, target, copy=False)
+    with pytest.raises(ab.ConversionError, match="aligned"):
+        ab.from_dlpack(x).to(target, copy=False)
+
+
+def test_what_cannot_be_written_is_shared(target):
+    x = memory()
+    x.flags.writeable = False
+    assert ab.explain(x, target).kind == "view"
+    assert address(ab.convert(x, target)) == x.ctypes.data
+    constant = ab.convert(np.ones(64, "f4"), target)
+    for library in ("jax", "tensorflow"):
+        if library != target and library in ab.dispatch.library._by_name:
+            assert address(ab.convert(constant, library)) == address(constant)
+
+
+def test_a_block_that_was_just_made_is_handed_over(target):
+    x = memory()[:, ::-1]
+    assert ab.explain(x, target).kind == "kernel"
+    j = ab.convert(x, target)
+    assert address(j) % 64 == 0
+    conj = torch.ones(64, dtype=torch.complex64).conj()
+    np.testing.assert_array_equal(np.asarray(ab.convert(conj, target)), 1)
+
+
+def test_no_elements_are_no_memory(target):
+    assert ab.explain(np.empty((0, 3), "f4"), target).kind == "view"
+
+
+def test_every_way_in_does_the_same():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    model = jax.numpy.ones(1)
+    x = memory()
+    ways = [
+        lambda: ab.convert(x, "jax"),
+        lambda: ab.convert(x, jax),
+        lambda: ab.from_dlpack(x).to("jax"),
+        lambda: ab.unify(model, x)[2],
+        lambda: ab.unify(x, like=model)[1],
+        lambda: ab.unify(ab.from_dlpack(model), x)[2].native,
+        lambda: ab.unify(model, [x], {"x": x})[2][0],
+        lambda: ab.adapt("jax", result="function")(lambda x: x)(x),
+        lambda: ab.adapt("numpy")(lambda _: x)(model),
+        lambda: xp.asarray(x).native,
+        lambda: xp.asarray(ab.from_dlpack(x)).native,
+        lambda: ab.namespace(model).asarray(x),
+    ]
+    for way in ways:
+        for _ in range(2):
+            assert address(way()) != x.ctypes.data
+    shared = [
+        lambda: ab.unify(model, x, copy=False)[2],
+        lambda: ab.adapt("jax", copy=False, result="function")(lambda x: x)(x),
+        lambda: xp.from_dlpack(x).native,  # as the standard has it
+        lambda: xp.from_dlpack(ab.from_dlpack(x)).native,
+        lambda: xp.from_dlpack(x, copy=False).native,
+        lambda: ab.namespace(model).from_dlpack(x),
+        lambda: ab.from_dlpack(x).native,
+    ]
+    for way in shared:
+        assert address(way()) == x.ctypes.data
+    assert address(xp.from_dlpack(x, copy=True).native) != x.ctypes.data
+
+
+def test_a_function_of_jax_does_not_see_later_writes():
+    jnp = pytest.importorskip("jax.numpy")
+    x = memory(shape=(64,))
+    kept = []
+
+    @ab.adapt("jax")
+    def steps(a):
+        kept.append(a)
+        yield a + 1
+        yield a * 2  # the caller has written to x in between
+
+    results = steps(x)
+    assert float(next(results)[0]) == 2
+    x[:] = 7
+    assert float(next(results)[0]) == 2
+    assert float(jnp.sum(kept[0])) == 64
+
+
+def test_the_core_s_own_tensors_too(target):
+    tensor = dlpack.ManagedTensor.allocate((16,), dlpack.DataType.named("float32"))
+    ab.convert(tensor, "numpy")[:] = 1
+    j = ab.convert(tensor, target)
+    ab.convert(tensor, "numpy")[:] = 7
+    np.testing.assert_array_equal(np.asarray(j), 1)
