@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..array.carrier import Array
-from ..array.native import NativeArray, check_no_mask
-from ..array.operators import SCALARS
+from ..array.native import NativeArray
 from ..dlpack import Device
-from ..exchange import convert, imported
+from ..exchange import imported
 
 
 def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
@@ -21,9 +20,8 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
             # The very Array: one of JAX's shares what is written to it with no other.
             if own and not copy and _asked(dtype, obj.dtype) and _asked(device, obj.device):
                 return obj
-            obj = obj._native if own else convert(obj, cls._home.name)
-        else:
-            obj = _natives(obj)
+            if own:
+                obj = obj._native
         place = native_device(cls, device)
         return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
 
@@ -33,16 +31,6 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
 def _asked(wish: Any, own: Any) -> bool:
     """Whether a dtype or a device is what an array has already; None asks for nothing."""
     return wish is None or bool(wish == own)  # not `in`: np.dtype("float64") equals None
-
-
-def _natives(x):
-    """An array, or nested sequences of them: native ones in place of Arrays, none with a mask."""
-    if x.__class__ in SCALARS:
-        return x
-    if isinstance(x, list | tuple):
-        return [_natives(each) for each in x]
-    check_no_mask(x)
-    return x._native if isinstance(x, Array) else x
 
 
 def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:

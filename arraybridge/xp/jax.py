@@ -12,7 +12,7 @@ arguments shows in what it returns only, and what it writes to Arrays of the sur
 would leak a tracer.
 
 With x64 off there are no 64-bit dtypes: ``__array_namespace_info__().dtypes()`` does not list them,
-and JAX narrows what is asked for in one of them, with a warning.
+and what is asked for in one of them, or holds integers beyond 32 bits, is an error.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from typing import Any
 
 from .borrow import lend
 from .corrections import Correction
+from .dtypes import check_dtypes
 from .integers import accept_wide_integers
+from .sources import taking_all
 from .standard import EXTENSIONS
 
 # library -> the namespace underneath
@@ -63,6 +65,9 @@ def native_face(library: str) -> Any:
             accept_wide_integers(face, table.WIDE)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
+        if hasattr(table, "check_dtype"):
+            check_dtypes(face, table.check_dtype)
+        vars(face)["asarray"] = taking_all(library, face)
         _aliased(face)
         _faces[library] = face
     return _faces[library]

@@ -11,6 +11,7 @@ import numpy
 
 from ...array.indexing import axes_of
 from ..integers import Wide
+from ..sources import is_numeric, no_numbers
 from . import Correction
 from .differences import differences
 from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned
@@ -51,6 +52,33 @@ def _sign_of_zero(xp: Any) -> bool:
     return bool(xp.signbit(xp.real(xp.sign(xp.asarray(complex(-0.0, -0.0))))))
 
 
+def asarray(obj: Any, /, *, device: Any = None, copy: Any = None, **kwargs: Any) -> Any:
+    """An array of anything; nested sequences may hold arrays."""
+    if isinstance(obj, list | tuple):
+        found: list[Any] = []
+        obj = _opened(obj, found)
+        if found:  # what has a dtype keeps it, on every device
+            obj = numpy.asarray(obj, copy=copy)
+            device = device or found[0].device
+    try:
+        return xp.asarray(obj, device=device, copy=copy, **kwargs)
+    except TypeError as error:
+        plain = numpy.asarray(obj)
+        raise error if is_numeric(plain.dtype) else no_numbers(plain) from None
+
+
+def _opened(nested: Any, found: list[Any]) -> Any:
+    """A nested sequence with NumPy's arrays in the place of ``found`` ones."""
+    if isinstance(nested, _Array):
+        found.append(nested)
+        return nested._array
+    if isinstance(nested, list | tuple) and not {bool, int, float, complex}.issuperset(
+        map(type, nested)
+    ):
+        return [_opened(each, found) for each in nested]
+    return nested
+
+
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """Whether elements are in another array, or whether they are not."""
     found = xp.isin(x1, x2)
@@ -72,6 +100,13 @@ def _tanh_of_infinity(xp: Any) -> bool:
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    Correction(
+        "asarray",
+        asarray,
+        "asarray: what nests arrays is stacked, as the other libraries do",
+        "no issue: beyond the standard, and refused on purpose",
+        lambda xp: xp.asarray([xp.ones(2), xp.ones(2)]).shape != (2, 2),
+    ),
     Correction(
         "floor_divide",
         floor_divide(MEANS),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from array_api_compat import numpy as xp
 
+from ..sources import is_numeric, no_numbers, readable
 from . import Correction
 from .differences import differences
 from .limits import floats_in_finfo
@@ -57,8 +58,34 @@ def _tanh_of_infinity(xp: Any) -> bool:
     return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
 
 
+def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
+    """An array of numbers, in the machine's byte order."""
+    result = xp.asarray(obj, copy=copy, **kwargs)
+    if not is_numeric(result.dtype):
+        raise no_numbers(result)
+    return result if result.dtype.isnative else readable(result, shared=copy is False)
+
+
+def _takes(obj: Any) -> Callable[[Any], bool]:
+    def needed(xp: Any) -> bool:
+        try:
+            xp.asarray(obj)
+        except TypeError:
+            return False
+        return True
+
+    return needed
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    Correction(
+        "asarray",
+        asarray,
+        "asarray: the array has a data type of the standard's kinds, not text, objects or times",
+        "no issue: NumPy has more data types than the standard",
+        _takes(numpy.asarray(["text"])),
+    ),
     Correction(
         "floor_divide",
         floor_divide(MEANS),

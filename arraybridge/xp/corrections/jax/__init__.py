@@ -10,9 +10,14 @@ import numpy as np
 
 from ...integers import Wide
 from .. import Correction
-from . import elementwise, functions
+from . import creation, elementwise, functions
 
-CORRECTIONS: tuple[Correction, ...] = (*elementwise.CORRECTIONS, *functions.CORRECTIONS)
+CORRECTIONS: tuple[Correction, ...] = (
+    *creation.CORRECTIONS,
+    *elementwise.CORRECTIONS,
+    *functions.CORRECTIONS,
+)
+check_dtype = creation.check_dtype
 
 
 def _as_scalar(value: int, dtype: Any) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Functions of JAX put right: creation, data types, manipulation, searching, linear algebra."""
+"""Functions of JAX put right: data types, manipulation, searching, linear algebra."""
 
 from __future__ import annotations
 
@@ -15,25 +15,7 @@ from numpy.exceptions import AxisError
 from .. import Correction
 from ..differences import differences
 from ..limits import floats_in_finfo
-
-
-def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
-    """An array of anything; ``copy=False`` is the same memory or an error."""
-    result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
-    if copy is False and not _shares(a, result):
-        raise ValueError(
-            f"JAX cannot make an array of this {type(a).__module__}.{type(a).__qualname__} without "
-            "a copy: leave copy=None, or take from_dlpack for arrays of other libraries"
-        )
-    return result
-
-
-def _shares(a, result):
-    if result is a or isinstance(result, jax.core.Tracer):  # what is traced has no memory yet
-        return getattr(a, "dtype", None) == result.dtype
-    if not isinstance(a, jax.Array) or len(result.sharding.device_set) > 1:
-        return False
-    return a.unsafe_buffer_pointer() == result.unsafe_buffer_pointer()
+from .creation import raises
 
 
 def can_cast(from_, to, /):
@@ -109,24 +91,8 @@ def _deprecated_for_arrays(xp: Any) -> bool:
     return False
 
 
-def _raises(kind: type[Exception], function: Callable[..., Any], *args: Any) -> bool:
-    """Whether a call raises just that kind of an exception."""
-    try:
-        function(*args)
-    except Exception as error:
-        return type(error) is kind
-    return False
-
-
 CORRECTIONS = (
     differences(jnp),
-    Correction(
-        "asarray",
-        asarray,
-        "asarray: copy=False is a ValueError where a copy would be needed",
-        "no issue known",
-        lambda xp: not _raises(ValueError, lambda: xp.asarray([1], copy=False)),
-    ),
     *(
         Correction(
             name,
@@ -174,7 +140,7 @@ CORRECTIONS = (
         expand_dims,
         "expand_dims: an invalid axis is an IndexError",
         "no issue known",
-        lambda xp: _raises(ValueError, xp.expand_dims, jnp.ones(1), 3),
+        lambda xp: raises(ValueError, xp.expand_dims, jnp.ones(1), 3),
     ),
     Correction(
         "permute_dims",

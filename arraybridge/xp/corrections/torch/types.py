@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 import numpy
@@ -35,32 +34,40 @@ def can_cast(from_: Any, to: torch.dtype, /) -> bool:
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
 ) -> torch.Tensor:
-    """An array of anything; nested sequences may hold arrays, whose gradients go on.
-
-    Buffers are what they hold (torch's own takes each for the bytes of float32 numbers).
-    """
+    """An array of numbers; nested sequences may hold arrays, whose gradients go on."""
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
-        leaves = [
-            asarray(each, device=device) if isinstance(each, list | tuple | torch.Tensor) else each
-            for each in obj
-        ]
-        common = result_type(*leaves)
-        place = next(leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor))
-        # stack takes every dtype, unlike torch's own reading of numbers
-        obj, copy = torch.stack([_leaf(leaf, common, place) for leaf in leaves]), None
-    elif not isinstance(obj, _NO_BUFFERS):
-        obj = _of_buffer(obj)
-    if isinstance(obj, numpy.ndarray) and not _viewable(obj):
         if copy is False:
-            raise ValueError(
-                "torch cannot view what is read-only, of another byte order or has negative "
-                "strides: asarray(..., copy=False) would have to copy it"
-            )
-        obj, copy = obj.astype(obj.dtype.newbyteorder("=")), None
-    elif isinstance(obj, torch.Tensor):
+            raise ValueError("asarray(..., copy=False): arrays in a sequence are copied")
+        obj, copy = _stacked(obj, dtype, device), None
+    if isinstance(obj, torch.Tensor):
         # torch's own warns of gradients, which go on, too
         kwargs.setdefault("requires_grad", obj.requires_grad)
-    return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+    elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
+        obj = numpy.asarray(obj, str(dtype).removeprefix("torch."), copy=copy)
+    try:
+        return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+    except (RuntimeError, ValueError) as error:
+        if "verflow" in str(error):
+            raise OverflowError(f"{error}: pass a dtype that holds the numbers") from None
+        if "infer dtype" in str(error):
+            raise TypeError(str(error)) from None
+        raise
+
+
+def _stacked(nested: Any, dtype: Any, device: Any) -> torch.Tensor:
+    leaves = [
+        asarray(each, dtype=dtype, device=device)
+        if isinstance(each, list | tuple | torch.Tensor)
+        else each
+        for each in nested
+    ]
+    common = dtype or result_type(*leaves)
+    place = next(leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor))
+    parts = [_leaf(leaf, common, place) for leaf in leaves]
+    shapes = {tuple(part.shape) for part in parts}
+    if len(shapes) > 1:
+        raise ValueError(f"asarray of a sequence whose elements differ in shape: {shapes}")
+    return torch.stack(parts)  # which takes every dtype, unlike torch's own reading of numbers
 
 
 def _leaf(x: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -69,24 +76,7 @@ def _leaf(x: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.as_tensor(x, dtype=dtype, device=device)
 
 
-# What asarray knows without asking for a buffer; NumPy's scalars have one, too.
-_NO_BUFFERS = (torch.Tensor, numpy.ndarray, list, tuple, int, float, complex, numpy.generic)
-
-
-def _of_buffer(obj: Any) -> Any:
-    """A NumPy view of what speaks the buffer protocol and nothing better; else the object."""
-    if hasattr(type(obj), "__dlpack__"):
-        return obj
-    try:
-        buffer = memoryview(obj)
-    except TypeError:
-        return obj
-    return numpy.asarray(buffer)
-
-
-def _viewable(x: numpy.ndarray) -> bool:
-    """Whether torch can share a NumPy array's memory as it is."""
-    return x.flags.writeable and x.dtype.isnative and all(step >= 0 for step in x.strides)
+_UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 
 
 def _holds_arrays(nested: Any) -> bool:
@@ -102,12 +92,10 @@ CORRECTIONS = (
     Correction(
         "asarray",
         asarray,
-        "asarray: nested sequences of arrays, of any data type; buffers as what they hold",
+        "asarray: nested sequences of arrays, of any data type; no number wraps",
         "no issue known",
         lambda xp: (
-            xp.asarray(array("d", [1.0])).dtype != xp.float64
-            or xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype
-            != xp.uint64
+            xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype != xp.uint64
             or not xp.asarray([torch.ones((), requires_grad=True)]).requires_grad
         ),
     ),

@@ -1,0 +1,197 @@
+"""What ``asarray`` takes besides a library's own arrays: every library's, buffers, numbers.
+
+Other libraries' arrays come in by ``convert``, bare and in nested sequences alike: what a library
+makes of a stranger's array by itself may be wrong numbers (PyTorch reads JAX's as bytes).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from ..array.carrier import Array
+from ..array.native import check_no_mask
+from ..array.operators import SCALARS
+from ..containers import ByType
+from ..dispatch.library import Library, library_named, library_of_type, on_registration
+from ..dispatch.records import ConversionError
+from ..dlpack import DeviceType
+from ..exchange import convert
+from .standard.data_types import DATA_TYPES
+
+NUMBER, SEQUENCE, ARRAY, REFUSED, OTHER = range(5)
+_NUMBERS = (*SCALARS, numpy.generic)
+_NO_NUMBERS = (type(None), str, dict, set, frozenset)
+_NO_SCALARS = (numpy.flexible, numpy.object_, numpy.datetime64, numpy.timedelta64)
+
+
+def _sort(cls: type) -> int:
+    """What asarray is to do with instances of a class."""
+    if issubclass(cls, _NO_NUMBERS) or issubclass(cls, _NO_SCALARS):
+        return REFUSED
+    if issubclass(cls, _NUMBERS):
+        return NUMBER
+    if issubclass(cls, list | tuple):
+        return SEQUENCE
+    if library_of_type(cls) is not None or issubclass(cls, Array):
+        return ARRAY
+    if any(hasattr(cls, name) for name in ("__dlpack__", "__cuda_array_interface__")):
+        return ARRAY
+    return OTHER
+
+
+_SORTS: ByType[int] = ByType(_sort)
+on_registration(_SORTS.clear)
+
+
+def taking_all(library: str, face: Any) -> Callable[..., Any]:
+    """``asarray`` of a native face that takes whatever is an array or is made of numbers.
+
+    Parameters
+    ----------
+    library : str
+    face : module
+        The library's native face with its own ``asarray``, corrected.
+    """
+    home = library_named(library)
+    plain = face.asarray
+    take = _Taking(home, face)
+
+    @functools.wraps(plain)
+    def asarray(obj, /, dtype=None, order=None, *, device=None, copy=None, **kwargs):
+        if order is not None:
+            kwargs["order"] = order
+        if home.owns(type(obj)):
+            check_no_mask(obj)
+        elif obj.__class__ not in SCALARS:
+            obj = take(obj, dtype, device, copy is False)
+        return plain(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+
+    return asarray
+
+
+class _Taking:
+    """From anything to what a library's own ``asarray`` makes an array of."""
+
+    def __init__(self, home: Library, face: Any) -> None:
+        self.home = home
+        self.face = face
+
+    def __call__(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
+        """``obj`` itself where the library's own ``asarray`` takes it; with ``shared`` no copy."""
+        sort = _SORTS[type(obj)]
+        if sort == NUMBER:
+            return obj
+        if sort == REFUSED:
+            raise _refusal(obj)
+        if sort == SEQUENCE:
+            return self.sequence(obj, dtype)
+        if sort == OTHER:
+            found = _memory(obj, shared)
+            if found is None:
+                return obj
+            obj = found
+        return self.array(obj, dtype, device, shared)
+
+    def sequence(self, obj: Any, dtype: Any) -> Any:
+        """Nested sequences with arrays of the library in the place of all others."""
+        if {_SORTS[cls] for cls in set(map(type, obj))} <= {NUMBER}:
+            return obj
+        return [self.item(x, dtype) for x in obj]
+
+    def item(self, x: Any, dtype: Any) -> Any:
+        if self.home.owns(type(x)):
+            check_no_mask(x)
+            return x
+        taken = self(x, dtype, None, False)
+        if isinstance(taken, numpy.ndarray) and not self.home.owns(numpy.ndarray):
+            return self.face.asarray(taken, dtype=dtype)
+        return taken
+
+    def array(self, x: Any, dtype: Any, device: Any, shared: bool) -> Any:
+        """Another library's array as one of the library, or of NumPy's for the library to take."""
+        if isinstance(x, Array) and x.library == self.home.name:
+            return x.native
+        if isinstance(x, numpy.ndarray):
+            x = readable(x, shared)
+            if self.home.name in _TAKE_NUMPYS and not shared:
+                return x
+        to = self.home.name if DeviceType.CPU in self.home.accepts.devices else "numpy"
+        try:
+            return convert(x, to, copy=False if shared else None)
+        except ConversionError as error:
+            if shared:
+                raise ValueError(f"asarray(..., copy=False): {error}") from error
+            if dtype is None and device is None:
+                raise
+            refused = error
+        # The library lacks the data type or the device, and another one is asked for.
+        try:
+            found = convert(x, "numpy", device=None if device is None else "cpu")
+        except ConversionError:
+            raise refused from None
+        name = None if dtype is None else self.name_of(dtype)
+        if name is not None and found.dtype.name != name:
+            found = found.astype(name)
+        return convert(found, to)
+
+    def name_of(self, dtype: Any) -> str | None:
+        """The standard's name of a data type of the library."""
+        return next((n for n in DATA_TYPES if getattr(self.face, n, None) == dtype), None)
+
+
+# Whose own asarray takes NumPy's arrays, by a copy and to the device that is its default.
+_TAKE_NUMPYS = frozenset({"numpy", "jax", "cupy", "dpnp"})
+
+
+def _memory(obj: Any, shared: bool) -> Any:
+    """A NumPy array on what speaks the buffer protocol or an array interface; else None."""
+    try:
+        return numpy.asarray(memoryview(obj))
+    except TypeError:
+        pass
+    if hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
+        return (
+            None
+            if hasattr(obj, "__jax_array__")
+            else numpy.asarray(obj, copy=False if shared else None)
+        )
+    return None
+
+
+def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
+    """A NumPy array of numbers in the machine's byte order."""
+    check_no_mask(x)
+    if not is_numeric(x.dtype):
+        raise no_numbers(x)
+    if x.dtype.isnative:
+        return x
+    if shared:
+        raise ValueError(f"asarray(..., copy=False): {x.dtype} is of another byte order")
+    return x.astype(x.dtype.newbyteorder("="))
+
+
+def is_numeric(dtype: numpy.dtype) -> bool:
+    """Whether a NumPy dtype is of numbers or bool: its own, or registered as ml_dtypes' are."""
+    return dtype.kind in "biufc" or dtype.isbuiltin == 2
+
+
+def no_numbers(x: numpy.ndarray) -> Exception:
+    """What is raised of arrays that hold text, objects, times or records; or too large integers."""
+    for number in x.flat if x.dtype == object else ():
+        if isinstance(number, int) and not -(2**63) <= number < 2**64:
+            return OverflowError(f"Python integer {number} out of bounds for every integer dtype")
+    return TypeError(
+        f"the array API standard has no data type for NumPy's {x.dtype}: bring it to numbers first "
+        "(x.astype, x.view('int64') of times, the fields of records), or take numpy.asarray"
+    )
+
+
+def _refusal(x: Any) -> TypeError:
+    return TypeError(
+        "asarray takes numbers, nested lists and tuples of them, buffers and arrays, got "
+        f"{type(x).__name__}"
+    )
