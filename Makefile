@@ -9,6 +9,7 @@
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
+#   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
 #   make clean        removes .venv and everything that was built or cached
 #
 # PYTEST_ARGS go to pytest: make test PYTEST_ARGS="-k capsule -x".
@@ -42,7 +43,7 @@ INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all lint bench gpu fuzz conformance clean
+.PHONY: help demo test test-all lint bench gpu fuzz conformance downstream clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -77,6 +78,8 @@ $(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,dev,half a minute)
 $(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute)
+$(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,test$(comma)downstream,about a minute)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)cuda,a few minutes)
 comma := ,
@@ -112,6 +115,10 @@ conformance: $(VENV)/.conformance
 		"its submodule array-api> [EXAMPLES=200] [FACES='numpy torch-native'] [JOBS=2] [WRITE=1]" >&2; exit 2; }
 	$(PY) -m tests.conformance "$(SUITE)" --examples $(EXAMPLES) \
 		$(if $(FACES),--faces $(FACES)) $(if $(WRITE),--write) $(if $(JOBS),--jobs $(JOBS))
+
+downstream: $(VENV)/.downstream
+	$(PY) -m tests.downstream $(if $(SUITES),--suites $(SUITES)) \
+		$(if $(LIBRARIES),--libraries $(LIBRARIES)) $(if $(WRITE),--write)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \

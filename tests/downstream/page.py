@@ -1,0 +1,120 @@
+"""docs/downstream.md, from what became of the tests."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from .causes import EXCUSED, cause_of
+from .suites import REFERENCE, SUITES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "downstream.md"
+
+INTRODUCTION = """\
+# Other projects' own tests
+
+SciPy, array-api-extra, scikit-learn and xarray test themselves on several array libraries, and
+their wheels carry those tests. Here they run on `arraybridge.xp.<library>`, as on one library more:
+plugins for pytest put it into their lists of libraries, and none of their code is in this
+repository. Tests that they skip or excuse on a library that they know by name are not skipped or
+excused on ours, but for [two](#what-is-excused-by-name). JAX's x64 is on, PyTorch's default data
+type is float64.
+
+The reference is array-api-strict: what fails there as well asks for more than the standard has.
+
+    make downstream
+    make downstream SUITES="scipy xarray" LIBRARIES="numpy torch jax" WRITE=1
+
+The command exits with 1 if a test fails here and passes on the reference, and its cause is not
+[listed](../tests/downstream/causes.py). [Programs that nobody here wrote](programs.md) is the page
+of single functions.
+"""
+
+
+class Result(NamedTuple):
+    """What became of each test: its name -> (outcome, message)."""
+
+    tests: dict[str, tuple[str, str]]
+    minutes: float
+
+    def counts(self) -> Counter[str]:
+        return Counter(outcome for outcome, _ in self.tests.values())
+
+    def failed(self, reference: Result, there: str) -> dict[str, str]:
+        """What fails here and is ``there`` on the reference: the test's name -> the message."""
+        missing = ("", "")
+        return {
+            name: message
+            for name, (outcome, message) in self.tests.items()
+            if outcome == "failed" and reference.tests.get(name, missing)[0] == there
+        }
+
+
+def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
+    """The page, and the tests whose cause is not known.
+
+    Parameters
+    ----------
+    found : dict
+        From a suite to a namespace to its result, the reference's included.
+    """
+    table = [
+        "| tests of | on | passed | skipped | failed | of which pass on the reference |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    by_cause: dict[str, list[str]] = defaultdict(list)
+    skipped_there: Counter[str] = Counter()
+    unknown = []
+    for name, results in found.items():
+        reference = results[REFERENCE]
+        for namespace, result in results.items():
+            counts, ours = result.counts(), result.failed(reference, "passed")
+            skipped = counts["skipped"] + counts["xfailed"]
+            last = "" if result is reference else len(ours)
+            table.append(
+                f"| {name} {version(SUITES[name].project)} | `{namespace}` | {counts['passed']} "
+                f"| {skipped} | {counts['failed']} | {last} |"
+            )
+            library = namespace.rpartition(".")[2]
+            skipped_there.update(
+                f"{name}, {library}: {_line(message)}"
+                for message in result.failed(reference, "skipped").values()
+            )
+            for test, message in ours.items():
+                cause = cause_of(name, test, message)
+                if cause is None:
+                    unknown.append(test)
+                    cause = f"Not known: {_line(message)}"
+                by_cause[cause].append(f"`{test}` on {library}")
+    lines = [INTRODUCTION, *table, "", f"{_versions()}; {date.today()}.", ""]
+    lines += ["## What fails here and passes on the reference", ""]
+    for cause, tests in by_cause.items():
+        lines += [f"{cause}", "", *(f"- {test}" for test in tests), ""]
+    if not by_cause:
+        lines += ["Nothing.", ""]
+    lines += ["## What fails here and is skipped on the reference", ""]
+    lines += [
+        "By the error, and how many tests end in it: methods and functions that the standard has",
+        "not, for the most part, for which the projects skip array-api-strict by its name.",
+        "",
+        *(f"- {count}: {message}" for message, count in skipped_there.most_common()),
+        "",
+    ]
+    lines += ["## What is excused by name", ""]
+    lines += [f"- `{test}`: {reason}" for test, reason in EXCUSED.items()]
+    return "\n".join(lines) + "\n", unknown
+
+
+def _line(message: str) -> str:
+    """A message's first line that says something, as code."""
+    said = [line for line in message.splitlines() if line.strip(": ") not in ("", "AssertionError")]
+    return f"`{said[0][:150]}`" if said else "no message"
+
+
+def _versions() -> str:
+    names = ("numpy", "torch", "jax", "array-api-strict")
+    return f"Python {sys.version.split()[0]}, {', '.join(f'{n} {version(n)}' for n in names)}"

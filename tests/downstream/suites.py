@@ -1,0 +1,86 @@
+"""The suites: which tests of which installed project, by which plugin, in which environment."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+REFERENCE = "array_api_strict"
+
+
+class Suite(NamedTuple):
+    """Tests that a project's wheel carries.
+
+    Attributes
+    ----------
+    project : str
+        Its distribution.
+    package : str
+        The package of it that holds the tests.
+    plugin : str
+        The pytest plugin, in this folder, that puts the namespace under test in.
+    mentions : str
+        A regular expression: test modules in which it is not found are not collected.
+    environment : tuple of (str, str)
+    options : tuple of str
+        For pytest, where the tests rely on the project's own settings.
+    """
+
+    project: str
+    package: str
+    plugin: str
+    mentions: str
+    environment: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+
+    def installed(self) -> bool:
+        return find_spec(self.package.partition(".")[0]) is not None
+
+    def folder(self) -> Path:
+        """Where the package is."""
+        found = find_spec(self.package)
+        assert found is not None
+        assert found.origin is not None
+        return Path(found.origin).parent
+
+    def site(self) -> Path:
+        """Where the names of its tests begin: the folder that the project is installed in."""
+        return self.folder().parents[self.package.count(".")]
+
+    def modules(self) -> list[Path]:
+        """The test modules to collect."""
+        found = re.compile(self.mentions)
+        return [
+            path
+            for path in sorted(self.folder().rglob("test_*.py"))
+            if found.search(path.read_text(encoding="utf-8"))
+        ]
+
+
+_SWITCH = (("SCIPY_ARRAY_API", "1"),)  # SciPy's, which scikit-learn asks for too
+
+SUITES = {
+    "scipy": Suite("scipy", "scipy", "on_scipy", r"\bxp\b", _SWITCH),
+    "array-api-extra": Suite(
+        "array-api-extra",
+        "array_api_extra.tests.main",
+        "on_array_api_extra",
+        r"\bxp\b",
+        options=("-W", "error::DeprecationWarning"),
+    ),
+    "scikit-learn": Suite(
+        "scikit-learn",
+        "sklearn",
+        "on_sklearn",
+        "yield_namespaces|yield_namespace_device_dtype_combinations",
+        _SWITCH,
+    ),
+    "xarray": Suite(
+        "xarray",
+        "xarray.tests",
+        "on_xarray",
+        r"NAMESPACE_ARRAYS = |importorskip\(.array_api_strict",
+    ),
+}
