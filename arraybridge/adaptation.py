@@ -59,7 +59,8 @@ def adapt(
     Arrays are converted, by :func:`arraybridge.convert` and so as views wherever that is safe, in
     positional and keyword arguments, bare or in nested lists, tuples, dicts and dataclasses; every
     array in the result is converted back. All else passes as it is: scalars, NumPy's too, None,
-    text, buffers, dtypes, objects of other classes.
+    text, buffers, dtypes, objects of other classes. An array that is not in memory (of Dask, Zarr,
+    h5py, xarray) is an error: nothing is computed or read unasked.
 
     Parameters
     ----------
@@ -96,7 +97,8 @@ def adapt(
     ConversionError
         When the function is called and an array cannot be converted; a note says in which call.
     TypeError
-        If what is decorated cannot be called: put ``adapt`` below ``property`` and its like.
+        If what is decorated cannot be called: put ``adapt`` below ``property`` and its like. When
+        the function is called, for an array that is not in memory; the message says what to pass.
     ValueError
         For a library, a device or a ``copy`` that does not exist; when the decorator is made.
 

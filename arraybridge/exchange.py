@@ -81,7 +81,7 @@ def convert(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
     result = execute(x, source, target, route, info)
-    if source.name in target.doors:
+    if source.name in target.doors and source.alike(type(x)):
         _doors.setdefault(to, {})[type(x)] = target.doors[source.name]
     return result
 

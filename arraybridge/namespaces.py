@@ -8,13 +8,14 @@ import numpy
 
 from .array.adoption import adopter
 from .array.carrier import Array
-from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of
+from .array.kinds import OUT_OF_MEMORY, Kind, arrays_in, is_array, kind_of, place_of
 from .array.native import VERSIONS, array_class
 from .containers import mapped
 from .dispatch.library import library_named, library_of_type
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
 from .dlpack import Device
+from .libraries.foreign import handed_on, lost, no_array
 from .xp.native import BASES, native_face
 
 _SCALARS = (bool, int, float, complex, type(None), numpy.generic)
@@ -95,11 +96,12 @@ def _of_native(x):
     try:
         return array_api_compat.array_namespace(x)
     except TypeError as error:
+        problem: object = lost(x) or handed_on(x)
+        if problem is None:
+            in_memory = library is not None or (is_array(x) and not OUT_OF_MEMORY[type(x)])
+            problem = "pass arraybridge.convert(x, 'numpy')" if in_memory else no_array(x)
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
-        raise TypeError(
-            f"{kind} has no array-API namespace ({error}): convert it first, such as with "
-            "arraybridge.convert(x, 'numpy')"
-        ) from error
+        raise TypeError(f"{kind} has no array-API namespace ({error}): {problem}") from error
 
 
 def unify(

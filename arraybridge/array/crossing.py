@@ -9,7 +9,7 @@ from ..dispatch.library import library_named
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
 from ..libraries.protocol import adopt
-from .kinds import KINDS, Kind, is_array, kind_of, place_of, unwrapped
+from .kinds import KINDS, OUT_OF_MEMORY, Kind, is_array, kind_of, place_of, unwrapped
 
 
 class Terms:
@@ -112,7 +112,7 @@ class Crossing:
                 seen = native  # as it is, gradients and tracers too
             else:
                 seen = convert(native, terms.library, **terms.options)
-        except BufferError as error:
+        except (BufferError, TypeError) as error:
             error.add_note(f"That was an argument of {terms.function}, adapted by arraybridge.")
             raise
         self.pairs.append((x, seen))
@@ -130,8 +130,8 @@ class Crossing:
 
     def _out(self, x: Any) -> Any:
         kind, goal, terms = KINDS[type(x)], self.goal, self.terms
-        if goal is None or (kind is None and not is_array(x)):
-            return x
+        if goal is None or (kind is None and (not is_array(x) or OUT_OF_MEMORY[type(x)])):
+            return x  # a graph that the function made is what it wanted to give
         if terms.result == "caller":
             for given, seen in self.pairs:
                 if seen is x and _same_memory(given, seen):

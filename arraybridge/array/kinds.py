@@ -11,13 +11,13 @@ from ..dispatch.library import library_of_type, on_registration
 from ..dispatch.records import ConversionError
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
+from ..libraries.foreign import has_no_memory, speaks
 from .adoption import adopter
 from .carrier import Array
 from .ingest import from_dlpack
 from .native import NativeArray, array_class
 
 _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic)
-_DOORS = ("__arraybridge__", "__dlpack__", "__array_interface__", "__cuda_array_interface__")
 
 
 class Kind(NamedTuple):
@@ -58,20 +58,24 @@ class Kind(NamedTuple):
 def is_array(x: Any) -> bool:
     """Whether ``x`` is what adapt and unify take for an array.
 
-    An array of a library, an Array, a DLPack capsule, or what speaks DLPack or an array interface.
-    Not NumPy's scalars; nor mere buffers, of which nobody can say whether they are meant as arrays.
+    An array of a library, an Array, a DLPack capsule, or what speaks DLPack or an array interface;
+    and what can only be refused: arrays that lie in no memory (graphs, files), and wrappers that
+    answer for an array. Not NumPy's scalars; nor mere buffers, of which nobody can say whether they
+    are meant as arrays.
     """
     known = _ARRAYS[type(x)]
     if known is not None:
         return known
-    return is_capsule(x) or any(hasattr(x, door) for door in _DOORS)
+    return is_capsule(x) or speaks(x)
 
 
 def _are_arrays(cls: type) -> bool | None:
     """Whether the instances of a class are arrays; None where each must be asked."""
     if issubclass(cls, _NEVER):
         return False
-    return True if issubclass(cls, Array) or library_of_type(cls) is not None else None
+    if hasattr(cls, "__arraybridge__") or library_of_type(cls) is not None:
+        return True
+    return True if OUT_OF_MEMORY[cls] else None
 
 
 def _kind_of_type(cls: Any) -> Kind | None:
@@ -82,8 +86,10 @@ def _kind_of_type(cls: Any) -> Kind | None:
     return None if library is None else Kind(library.name, False)
 
 
+OUT_OF_MEMORY: ByType[bool] = ByType(has_no_memory)
 _ARRAYS: ByType[bool | None] = ByType(_are_arrays)
 KINDS: ByType[Kind | None] = ByType(_kind_of_type)
+on_registration(OUT_OF_MEMORY.clear)
 on_registration(_ARRAYS.clear)
 on_registration(KINDS.clear)
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy
 
-from ..dispatch.library import Library, library_named
+from ..dispatch.library import Library, library_named, library_of_type
 from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
+from ..libraries.foreign import handed_on, has_no_memory, lost, no_array
 from .carrier import Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -56,17 +57,28 @@ def _is_function(cls: type[NativeArray], name: str) -> bool:
     return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
 
 
-def check_no_mask(x: Any) -> None:
-    """Refuse a masked array, as :func:`arraybridge.convert` does.
+def check_whole(x: Any) -> None:
+    """Refuse what has a mask or a unit that would be lost, and what is not in memory.
+
+    As :func:`arraybridge.convert` does.
 
     Raises
     ------
     ConversionError
         Whether anything is masked or not.
+    TypeError
+        For a graph or a file, which nobody asked to compute or read.
     """
-    subclass = x.__class__ is not numpy.ndarray and isinstance(x, numpy.ndarray)
-    if subclass and isinstance(x, numpy.ma.MaskedArray):  # which would load numpy.ma
-        raise ConversionError(str(library_named("numpy").describe(x).refused))
+    kind = type(x)
+    if kind is numpy.ndarray or isinstance(x, numpy.generic):
+        return
+    if library_of_type(kind) is not None and not isinstance(x, numpy.ndarray):
+        return
+    if has_no_memory(kind):
+        raise no_array(x)
+    problem = lost(x) or handed_on(x)
+    if problem is not None:
+        raise ConversionError(problem)
 
 
 def restored(library: str, native: Any) -> Array:
@@ -108,7 +120,7 @@ class NativeArray(Array):
         ``numpy.matrix`` has another ``*`` and another indexing, and a mask would be forgotten.
         """
         if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
-            check_no_mask(native)
+            check_whole(native)
             native = native.view(numpy.ndarray)
         return cls._of(native)
 

@@ -81,6 +81,10 @@ class Library:
         """
         return self.describe(x).refused is None
 
+    def alike(self, array_type: type) -> bool:
+        """Whether one door serves all arrays of a type: none is more than its memory and dtype."""
+        return True
+
     def export(self, x: object, stream: int | None = None) -> ManagedTensor:
         """An owning tensor on ``x``; by default through the protocol.
 

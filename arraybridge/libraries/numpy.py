@@ -13,6 +13,7 @@ from ..dispatch.kernel import SMALL, host_copy, in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
+from .foreign import lost
 
 _NATIVE = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -137,8 +138,8 @@ class NumPy(Library):
     def describe(self, x: np.ndarray) -> TensorInfo:
         refused = None
         pending: tuple[str, ...] = ()
-        if isinstance(x, np.ma.MaskedArray):
-            refused = "a masked array would lose its mask: fill it first, x.filled(value)"
+        if type(x) is not np.ndarray:
+            refused = lost(x)
         dtype = x.dtype
         if not dtype.isnative:
             dtype = dtype.newbyteorder("=")
@@ -171,8 +172,12 @@ class NumPy(Library):
             refused=refused,
         )
 
+    def alike(self, array_type: type) -> bool:
+        return array_type is np.ndarray or array_type is np.memmap  # others may get a unit
+
     def carries(self, x: np.ndarray, _chars: frozenset[str] = _CHARS) -> bool:
-        return x.dtype.char in _chars or self.describe(x).refused is None
+        plain = type(x) is np.ndarray and x.dtype.char in _chars
+        return plain or self.describe(x).refused is None
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)

@@ -5,9 +5,12 @@ What speaks DLPack, an array interface or the buffer protocol, and bare capsules
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..dispatch.library import Library, library_named, library_of_type
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
+from .foreign import handed_on, lost, no_array, own
 
 
 class Protocol(Library):
@@ -36,7 +39,9 @@ def adopt(x: object) -> tuple[object, Library]:
     Raises
     ------
     TypeError
-        If ``x`` is no array, whatever protocol it is asked by.
+        If ``x`` is no array in memory, whatever protocol it is asked by.
+    ConversionError
+        If its memory is not all that it means: it has a unit, or answers for what it wraps.
     """
     library = library_of_type(type(x))
     if library is not None:
@@ -45,29 +50,35 @@ def adopt(x: object) -> tuple[object, Library]:
         return x, LIBRARY
     if is_capsule(x):
         return acquire(x), LIBRARY
-    if hasattr(x, "__arraybridge__"):
-        return x.__arraybridge__()
-    if hasattr(x, "__dlpack__"):
+    if isinstance(x, type):
+        raise no_array(x)
+    if hasattr(type(x), "__arraybridge__"):
+        return x.__arraybridge__()  # type: ignore[attr-defined]
+    if own(x, "__dlpack__") is not None:
         _guard(x)
         api = exchange_api(type(x))
         return (acquire(x) if api is None else api.acquire(x)), LIBRARY
-    if hasattr(x, "__cuda_array_interface__"):
+    if own(x, "__cuda_array_interface__") is not None:
         from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
 
         return x, CUDA_ARRAY_INTERFACE
-    if hasattr(x, "__array_interface__") or _is_buffer(x):
-        import numpy as np
-
+    if own(x, "__array_interface__") is not None:
         return np.asarray(x), library_named("numpy")
-    raise TypeError(
-        f"{type(x).__name__} is no array: expected an array of "
-        "a library that arraybridge knows, or an object with __dlpack__, __array_interface__, "
-        "__cuda_array_interface__ or a buffer"
-    )
+    objection = handed_on(x)
+    if objection is not None:
+        raise ConversionError(objection)
+    try:
+        buffer = memoryview(x)  # type: ignore[arg-type]
+    except TypeError:
+        raise no_array(x) from None
+    return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, no text
 
 
 def _guard(x):
-    """What the C exchange API does not check, on a type that offers it."""
+    """What the protocol leaves out, and the C exchange API does not check."""
+    objection = lost(x)
+    if objection is not None:
+        raise ConversionError(objection)
     for flag, remedy in (
         ("requires_grad", "detach it first"),
         ("is_conj", "resolve its conjugate bit first"),
@@ -76,11 +87,3 @@ def _guard(x):
         state = getattr(x, flag, False)
         if (state() if callable(state) else state) is True:
             raise ConversionError(f"{type(x).__name__} has {flag}: {remedy}")
-
-
-def _is_buffer(x):
-    try:
-        memoryview(x)
-    except TypeError:
-        return False
-    return True

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ..array.carrier import Array
-from ..array.native import check_no_mask
+from ..array.native import check_whole
 from ..array.operators import SCALARS
 from ..containers import ByType
 from ..dispatch.library import Library, library_named, library_of_type, on_registration
@@ -65,7 +65,7 @@ def taking_all(library: str, face: Any) -> Callable[..., Any]:
         if order is not None:
             kwargs["order"] = order
         if home.owns(type(obj)):
-            check_no_mask(obj)
+            check_whole(obj)
         elif obj.__class__ not in SCALARS:
             obj = take(obj, dtype, device, copy is False)
         return plain(obj, dtype=dtype, device=device, copy=copy, **kwargs)
@@ -90,6 +90,7 @@ class _Taking:
         if sort == SEQUENCE:
             return self.sequence(obj, dtype)
         if sort == OTHER:
+            check_whole(obj)
             found = _memory(obj, shared)
             if found is None:
                 return obj
@@ -104,7 +105,7 @@ class _Taking:
 
     def item(self, x: Any, dtype: Any) -> Any:
         if self.home.owns(type(x)):
-            check_no_mask(x)
+            check_whole(x)
             return x
         taken = self(x, dtype, None, False)
         if isinstance(taken, numpy.ndarray) and not self.home.owns(numpy.ndarray):
@@ -164,7 +165,7 @@ def _memory(obj: Any, shared: bool) -> Any:
 
 def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
     """A NumPy array of numbers in the machine's byte order."""
-    check_no_mask(x)
+    check_whole(x)
     if not is_numeric(x.dtype):
         raise no_numbers(x)
     if x.dtype.isnative:

@@ -1,0 +1,238 @@
+"""What is more than its numbers, or not in memory: nothing is lost, computed or read unasked."""
+
+from __future__ import annotations
+
+import ctypes
+import types
+import weakref
+from importlib import import_module
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+import arraybridge as ab
+
+NUMBERS = np.arange(3.0)
+
+
+def _of(module, make):
+    """A case of a library that may be missing: made when the test asks for it."""
+
+    def made():
+        return make(pytest.importorskip(module))
+
+    return pytest.param(made, id=module)
+
+
+# An object, and what its error tells to pass.
+UNITS = [
+    _of("pint", lambda pint: (pint.UnitRegistry().Quantity(NUMBERS, "m"), "x.magnitude")),
+    _of("astropy.units", lambda units: (NUMBERS * units.m, "x.value")),
+    _of("unyt", lambda unyt: (unyt.unyt_array(NUMBERS, "m"), "x.value")),
+    _of("quantities", lambda quantities: (quantities.Quantity(NUMBERS, "m"), "x.magnitude")),
+]
+OUT_OF_MEMORY = [
+    _of("dask.array", lambda da: (da.from_array(NUMBERS, chunks=2), "x.compute()")),
+    _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
+    _of("h5py", lambda h5py: (_hdf5(h5py), "x[...]")),
+    _of("xarray", lambda xarray: (xarray.DataArray(NUMBERS, dims="x"), "x.data")),
+    _of("sparse", lambda sparse: (sparse.COO.from_numpy(NUMBERS), "x.todense()")),
+]
+NO_ARRAYS = [
+    pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
+    pytest.param(lambda: ((0.0, 1.0, 2.0), "numpy.asarray(x)"), id="tuple"),
+    pytest.param(lambda: (range(3), "numpy.asarray(x)"), id="range"),
+    _of("pandas", lambda pandas: (pandas.Series(NUMBERS), "x.to_numpy()")),
+    _of("polars", lambda polars: (polars.Series(NUMBERS), "x.to_numpy()")),
+    _of("awkward", lambda awkward: (awkward.Array(NUMBERS), "awkward.to_numpy(x)")),
+    _of("scipy.sparse", lambda sparse: (sparse.coo_array(NUMBERS), "x.toarray()")),
+]
+
+
+def _hdf5(h5py):
+    return h5py.File("memory", "w", driver="core", backing_store=False).create_dataset(
+        "x", data=NUMBERS
+    )
+
+
+def carried_out(x, remedy):
+    package = type(x).__module__.partition(".")[0]
+    return eval(remedy, {"x": x, "numpy": np, package: import_module(package)})
+
+
+def everywhere(x):
+    """Each way in which an array is taken that would have to be exported."""
+    yield lambda: ab.convert(x, "torch")
+    yield lambda: ab.convert(x, "torch", copy=True)
+    yield lambda: ab.from_dlpack(x)
+    yield lambda: ab.copyto(np.zeros(3), x)
+    yield lambda: ab.unify(torch.ones(3), x)
+    yield lambda: ab.unify(torch.ones(3), [{"x": x}])
+    yield lambda: ab.adapt("torch")(lambda y: y)(x)
+    yield lambda: ab.adapt("torch")(lambda **y: y)(key=[x])
+    yield lambda: import_module("arraybridge.xp.numpy").asarray(x)
+    yield lambda: import_module("arraybridge.xp.torch").asarray([x, x])
+
+
+@pytest.mark.parametrize("make", UNITS)
+def test_no_unit_is_lost(make):
+    x, remedy = make()
+    for _ in range(2):  # no door opens in between
+        for way in everywhere(x):
+            with pytest.raises(ab.ConversionError, match="would lose its unit") as caught:
+                way()
+            assert str(caught.value).endswith(remedy)
+    numbers = carried_out(x, remedy)
+    np.testing.assert_array_equal(ab.convert(numbers, "torch"), NUMBERS)
+    if isinstance(x, np.ndarray):  # NumPy's own keep it
+        assert ab.convert(x, "numpy") is x
+        assert ab.unify(x, NUMBERS)[1] is x
+        assert ab.adapt("numpy")(lambda y: y)(x) is x
+        assert ab.contiguous(x[::2]).unit if hasattr(x, "unit") else ab.contiguous(x[::2]).units
+        assert ab.explain(x, "torch").kind == "refuse"
+
+
+@pytest.mark.parametrize("make", OUT_OF_MEMORY)
+def test_nothing_is_computed_or_read_unasked(make):
+    x, remedy = make()
+    ways = [
+        *everywhere(x),
+        lambda: ab.unify(x, NUMBERS),
+        lambda: ab.unify(NUMBERS, like=x),
+        lambda: ab.explain(x, "numpy"),
+        lambda: ab.inspect(x),
+        lambda: ab.contiguous(x),
+        lambda: ab.adapt("numpy")(np.sum)(x),
+    ]
+    with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was computed")):
+        for way in ways:
+            with pytest.raises(TypeError, match="is no array in memory: pass ") as caught:
+                way()
+            assert str(caught.value).endswith(remedy)
+        given = ab.adapt("numpy")(lambda _: x)(NUMBERS)  # what a function makes it may give
+        assert given is x
+    np.testing.assert_array_equal(ab.convert(carried_out(x, remedy), "torch"), NUMBERS)
+
+
+@pytest.mark.parametrize("make", NO_ARRAYS)
+def test_what_is_no_array_says_what_to_pass(make):
+    x, remedy = make()
+    for way in (
+        lambda: ab.convert(x, "torch"),
+        lambda: ab.from_dlpack(x),
+        lambda: ab.namespace(x),
+        lambda: ab.contiguous(x),
+    ):
+        with pytest.raises(TypeError, match="is no array in memory: pass ") as caught:
+            way()
+        assert str(caught.value).endswith(remedy)
+    np.testing.assert_array_equal(ab.convert(carried_out(x, remedy), "torch"), NUMBERS)
+    assert ab.adapt("numpy")(lambda y: y)(x) is x or isinstance(x, list | tuple)
+
+
+class Meters(np.ndarray):
+    """A derived class with a unit, as some have it on each instance."""
+
+    def __array_finalize__(self, source):
+        if getattr(source, "unit", None):
+            self.unit = source.unit
+
+
+def test_a_unit_that_only_some_instances_have_is_seen_after_others_went_through():
+    bare = NUMBERS.view(Meters)
+    assert ab.convert(bare, "torch").tolist() == [0, 1, 2]
+    x = NUMBERS.view(Meters)
+    x.unit = "m"
+    for way in everywhere(x):
+        with pytest.raises(ab.ConversionError, match=r"test\w*.Meters would lose its unit"):
+            way()
+    assert ab.convert(np.asarray(x), "torch").tolist() == [0, 1, 2]
+
+
+class Wrapper:
+    """Hands on what it does not have itself."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+
+    def __getattr__(self, name):
+        return getattr(self.wrapped, name)
+
+
+class Anything:
+    """Answers to every name."""
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: self
+
+
+def test_what_a_wrapper_adds_is_not_dropped():
+    for x in (Wrapper(NUMBERS), Wrapper(torch.ones(3)), weakref.proxy(NUMBERS)):
+        for way in everywhere(x):
+            with pytest.raises(ab.ConversionError, match="pass that array itself"):
+                way()
+    assert ab.convert(Wrapper(NUMBERS).wrapped, "torch").tolist() == [0, 1, 2]
+
+
+def test_a_door_set_on_an_instance_is_its_own():
+    x = types.SimpleNamespace(
+        __dlpack__=NUMBERS.__dlpack__, __dlpack_device__=NUMBERS.__dlpack_device__
+    )
+    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+    x = types.SimpleNamespace(__array_interface__=NUMBERS.__array_interface__, keep=NUMBERS)
+    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+
+
+class Closed:
+    """Says that it has no door."""
+
+    __dlpack__ = __array_interface__ = __cuda_array_interface__ = None
+
+
+class Broken:
+    @property
+    def __dlpack__(self):
+        raise RuntimeError("the device is gone")
+
+
+@pytest.mark.parametrize(
+    "x",
+    [Anything(), mock.Mock(), mock.MagicMock(), Closed(), torch.Tensor, np.ndarray, object(), None],
+    ids=lambda x: getattr(x, "__name__", type(x).__name__),
+)
+def test_what_answers_to_any_name_or_to_none_is_no_array(x):
+    assert ab.adapt("numpy")(lambda y: y)(x) is x
+    assert ab.unify(NUMBERS, x)[2] is x
+    with pytest.raises(TypeError, match="is no array"):
+        ab.convert(x, "numpy")
+    with pytest.raises(TypeError, match="is no array"):
+        ab.from_dlpack(x)
+
+
+def test_an_error_of_the_producer_is_its_own():
+    for way in (lambda x: ab.convert(x, "numpy"), ab.adapt("numpy")(lambda x: x)):
+        with pytest.raises(RuntimeError, match="the device is gone"):
+            way(Broken())
+
+
+def test_a_class_may_have_any_module():
+    for module in (None, 3, "", "torch", property(lambda self: 1 / 0)):
+        odd = type("Odd", (), {"__module__": module})
+        with pytest.raises(TypeError, match=r"Odd is no array: expected"):
+            ab.convert(odd(), "numpy")
+        assert ab.adapt("numpy")(type)(odd()) is odd
+        derived = type("Derived", (np.ndarray,), {"__module__": module})
+        assert ab.convert(NUMBERS.view(derived), "torch").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "buffer", [b"abc", bytearray(b"abc"), memoryview(b"abc"), (ctypes.c_ubyte * 3)(97, 98, 99)]
+)
+def test_bytes_are_numbers(buffer):
+    found = ab.convert(buffer, "torch", copy=True)
+    assert (found.dtype, found.tolist()) == (torch.uint8, [97, 98, 99])
+    view = ab.convert(buffer, "numpy")
+    assert view.flags.writeable is not memoryview(buffer).readonly
+    assert np.shares_memory(view, np.frombuffer(buffer, "u1"))
