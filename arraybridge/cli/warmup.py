@@ -115,5 +115,8 @@ def show(item_sizes: tuple[int, ...] = ITEM_SIZES) -> int:
         said = "on disk already" if kernel.cached else f"{took:.2f} s"
         print(f"  {said if kept else f'{said}, not kept'}: {made.name} ({name})", flush=True)
     if missing:
-        print(f"{missing} kernels could not be written to {cache.folder()}")
+        why = cache.problem()
+        print(
+            f"{missing} kernels could not be written to {cache.folder()}{f': {why}' if why else ''}"
+        )
     return 1 if missing else 0

@@ -55,7 +55,10 @@ class _State:
         made = _mapped(self.table) or _compiled(self.table)
         self.words[TABLE.index("drain")] = made["drain"]
         self.functions = Functions(
-            *(made[name] for name in Functions._fields[:4]),
+            made["release_legacy"],
+            made["release_versioned"],
+            made["destroy_legacy"],
+            made["destroy_versioned"],
             pyapi.claim_function(made["claim_legacy"]),
             pyapi.claim_function(made["claim_versioned"]),
             pyapi.drain_function(made["drain"]),

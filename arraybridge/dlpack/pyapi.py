@@ -95,7 +95,7 @@ def take_object(slot: py_object) -> object:
 
 def addresses() -> dict[str, int | None]:
     """Addresses of the C functions that native deleters call."""
-    found = {name.decode(): address for name, address in _NAMES.items()}
+    found: dict[str, int | None] = {name.decode(): address for name, address in _NAMES.items()}
     found["free"] = FREE
     for name, before in _CALLED.items():  # `before`: as Python 3.12 calls it
         function = getattr(_api, name, None) or getattr(_api, before)
@@ -137,7 +137,7 @@ def map_code(image: bytes) -> int | None:
 
 def code_of(file: str) -> tuple[int, int] | None:
     """(first, past the last) address of the code of a loaded library; None where nobody tells."""
-    ends = []
+    ends: list[int] = []
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:

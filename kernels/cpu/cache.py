@@ -8,8 +8,9 @@ before it is kept.
 A file is named after everything that the code depends on: the sources of this folder, the versions
 of Numba and llvmlite, the CPU and its features, the settings of Numba in the environment. It
 carries a checksum, and is put in place by a rename, so that processes that write at the same time,
-or die in the middle, leave a whole file or none. What cannot be read or written costs the time to
-compile.
+or die in the middle, leave a whole file or none. It is read only where this user alone can have
+written it (`trust`): it is code, and would run as this user. (Numba's own cache looks at nothing
+of the kind, and holds pickles.) What cannot be read or written costs the time to compile.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
-__all__ = ["Kernel", "compiled", "folder", "is_cached"]
+from arraybridge.kernels.cpu import trust
+
+__all__ = ["Kernel", "compiled", "folder", "is_cached", "problem"]
 
 _MAGIC = b"arraybridge kernel, format 1\n"
 _DIGEST = 32
@@ -296,10 +299,9 @@ def _checksum(path: str, code: bytes) -> bytes:
 
 
 def _read(path: str) -> bytes | None:
-    """The object code in a file; None where it is missing or not whole."""
+    """The object code in a file; None where it is missing, not whole, or not to be trusted."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = trust.read(path)
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST
@@ -313,10 +315,25 @@ def _write(path: str, code: bytes) -> None:
     """Put a file in place, whole; or do nothing."""
     passing = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(passing, "xb") as file:
-            file.write(_MAGIC + _checksum(path, code) + code)
-        os.replace(passing, path)
+        with trust.folder(os.path.dirname(path), make=True):
+            descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(_MAGIC + _checksum(path, code) + code)
+            os.replace(passing, path)
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(passing)
+
+
+def problem() -> str | None:
+    """Why no kernel is kept or found in `folder`; None where they are, as far as is known."""
+    where = folder()
+    if where is None:
+        return "there is no home folder: set ARRAYBRIDGE_CACHE_DIR"
+    try:
+        with trust.folder(where):
+            return None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return str(error)

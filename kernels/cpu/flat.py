@@ -92,6 +92,6 @@ def _function() -> int:
         with loader.compiling():
             try:
                 (_move,) = linked(_IR, ("memcpy",), ("move",))
-            except (ImportError, AttributeError):
+            except Exception:  # no llvmlite, or no memory for it
                 _move = 0
     return _move

@@ -59,8 +59,10 @@ def _load(key: tuple) -> cache.Kernel | None:
         if key not in _kernels and _unavailable is None:  # no other thread was quicker
             try:
                 _kernels[key] = cache.compiled(*key)
-            except ImportError as error:  # Numba refuses a NumPy that is newer than itself
-                _unavailable = f"Numba cannot be imported: {error}"
+            except Exception as error:
+                # Numba refuses a NumPy that is newer than itself, LLVM does not find the memory
+                # that a limit leaves it, an interrupted import has left halves of modules.
+                _unavailable = f"Numba or LLVM does not work: {type(error).__name__}: {error}"
     return _kernels.get(key)
 
 
@@ -81,9 +83,18 @@ def _after_fork_in_child() -> None:
     global _loading, _loader, _unavailable
     _loading = threading.RLock()
     stranded = _loader not in (None, threading.get_ident()) or any(map(_is_held, _locks()))
-    if stranded:
+    if stranded or _half_imported():
         _loader = None
         _unavailable = "the process was forked while another thread was compiling"
+
+
+def _half_imported() -> bool:
+    """Whether a module of Numba or llvmlite was being imported: its lock may be lost."""
+    return any(
+        name.partition(".")[0] in ("numba", "llvmlite")
+        and getattr(getattr(module, "__spec__", None), "_initializing", False)
+        for name, module in tuple(sys.modules.items())
+    )
 
 
 def _locks() -> Iterator[object]:

@@ -255,8 +255,8 @@ def _here() -> _Pool | None:
             if _pool_of != os.getpid():
                 try:
                     _pool = _Pool()
-                except (ImportError, OSError, AttributeError):
-                    # No llvmlite, no POSIX threads: every job is done by its caller.
+                except Exception:
+                    # No llvmlite, no memory for it, no POSIX threads: the caller does every job.
                     _pool = None
                 _pool_of = os.getpid()
     return _pool

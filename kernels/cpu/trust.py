@@ -1,0 +1,155 @@
+"""Files that this user alone can write: object code is loaded from no others.
+
+A path is walked folder by folder, each opened relative to the one before, so that what was looked
+at is what is used. On the way nobody but this user and root may be able to put something else in
+the place of the next folder; the last folder and the file are this user's own, and only this user
+can write them. Symbolic links are followed where root or this user made them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["folder", "read"]
+
+#: Bytes of the largest file that is read: kernels have 10 to 100 kB.
+MOST = 16 << 20
+
+_CHECKED = hasattr(os, "geteuid") and os.open in os.supports_dir_fd
+_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # no permission to list a folder is needed
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def read(path: str) -> bytes:
+    """The bytes of a file in a folder of this user's own.
+
+    Raises
+    ------
+    OSError
+        Where there is none, or others could have written it: the message says why.
+    """
+    if not _CHECKED:
+        with open(path, "rb") as file:
+            return file.read(MOST)
+    where, name = os.path.split(path)
+    # Not to wait for whoever writes into a pipe; whatever it is, is looked at once it is open.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with folder(where) as place:
+        opened = os.open(name, flags, dir_fd=place)
+    with open(opened, "rb") as file:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise _refused("it is no regular file", path)
+        if found.st_nlink != 1:
+            raise _refused("it has another name too", path)
+        _check_own(found, path)
+        return file.read(MOST)
+
+
+@contextmanager
+def folder(path: str, *, make: bool = False) -> Iterator[int | None]:
+    """A descriptor of a folder of this user's own, for a ``with`` block; None where nobody checks.
+
+    Parameters
+    ----------
+    path : str
+    make : bool
+        Whether folders that are missing are made, for this user alone.
+
+    Raises
+    ------
+    OSError
+        Where there is none, or others can write to it: the message says why.
+    """
+    if not _CHECKED:
+        if make:
+            os.makedirs(path, exist_ok=True)
+        yield None
+        return
+    place = _walked(os.path.abspath(path), make)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def _walked(path: str, make: bool) -> int:
+    """The descriptor of the last folder of a path, every one of which has been looked at."""
+    parts = path.split("/")[:0:-1]  # a stack: what comes next is last
+    links = 0
+    place = os.open("/", _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        while parts:
+            name = parts.pop()
+            if name in ("", "."):
+                continue
+            _check_way(os.fstat(place), path)
+            target = _link(name, place, path)
+            if target is not None:
+                links += 1
+                if links > 40:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                parts += target.split("/")[::-1]
+                following = os.open("/" if target.startswith("/") else ".", _PATH, dir_fd=place)
+            else:
+                following = _entered(name, place, make)
+            place, before = following, place
+            os.close(before)
+        _check_own(os.fstat(place), path)
+    except BaseException:
+        os.close(place)
+        raise
+    return place
+
+
+def _link(name: str, place: int, path: str) -> str | None:
+    """What a symbolic link points to; None for anything else."""
+    try:
+        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISLNK(found.st_mode):
+        return None
+    if found.st_uid not in (0, os.geteuid()):
+        raise _refused(f"the link {name!r} is user {found.st_uid}'s", path)
+    return os.readlink(name, dir_fd=place)
+
+
+def _entered(name: str, place: int, make: bool) -> int:
+    flags = _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=place)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):  # another process was quicker
+        os.mkdir(name, 0o700, dir_fd=place)
+    return os.open(name, flags, dir_fd=place)
+
+
+def _check_way(found: os.stat_result, path: str) -> None:
+    """Refuse a folder in which others can replace what lies in it."""
+    me = os.geteuid()
+    if found.st_uid not in (0, me):
+        raise _refused(f"a folder on its way is user {found.st_uid}'s", path)
+    others = found.st_mode & _OTHERS
+    # With the sticky bit entries stay their owners'. And distributions that give every user a
+    # group of the same number let it write to what the user makes.
+    own_group = me != 0 and found.st_uid == found.st_gid == me
+    if others and not found.st_mode & stat.S_ISVTX and not (others == stat.S_IWGRP and own_group):
+        raise _refused("others can write to a folder on its way", path)
+
+
+def _check_own(found: os.stat_result, path: str) -> None:
+    if found.st_uid != os.geteuid():
+        raise _refused(f"it is user {found.st_uid}'s", path)
+    if found.st_mode & _OTHERS:
+        raise _refused("others can write to it", path)
+
+
+def _refused(why: str, path: str) -> PermissionError:
+    return PermissionError(errno.EPERM, f"not trusted, {why}", path)
