@@ -10,7 +10,7 @@ from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_
 from .dispatch.library import Library, library_of_type, on_registration
 from .dispatch.records import ConversionError, Route, TensorInfo
 from .dlpack import Tensor
-from .layout import is_broadcast, span
+from .layout import may_overlap_itself, span
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
@@ -163,7 +163,7 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
         raise ConversionError(
             f"{name} cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"
         )
-    if is_broadcast(wanted.shape, wanted.strides):
+    if may_overlap_itself(wanted.shape, wanted.strides):
         raise ConversionError(
             f"{name} cannot be written: several of its elements are one cell of memory, "
             f"its strides are {wanted.strides}"

@@ -37,6 +37,8 @@ __all__ = [
     "span",
 ]
 
+_TRIES = 10_000  # of `may_overlap_itself`: 30 ms at most
+
 #: What `classify` says, with what it means. The words are tried in this order.
 LAYOUTS: dict[str, str] = {
     "c": "dense, last axis fastest (also: one element, none)",
@@ -177,12 +179,13 @@ def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> boo
 def may_overlap_itself(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
-    """Whether two elements may share a byte.
+    """Whether two elements share a byte, or may: that is too much to find out.
 
-    False is a proof, by nesting: with the axes sorted by stride, each steps past everything that
-    the ones before it span. True is a suspicion: the exact answer is a bounded Diophantine problem
-    (NP-hard; NumPy's ``may_share_memory`` has the same limits), and the layouts that it would
-    acquit do not occur in slices, steps, flips, permutations or windows of dense arrays.
+    False is a proof. It is quick where each axis, sorted by stride, steps past everything that the
+    ones before it span, as in slices, steps, flips and permutations of dense arrays. Else it is a
+    bounded Diophantine problem, NP-hard in the number of axes: elements whose indices differ by
+    ``d`` share a byte where ``abs(d . strides) < itemsize``. Every ``d`` is tried that the axes
+    with smaller strides could still bring there, and after `_TRIES` of them the answer is True.
 
     Parameters
     ----------
@@ -191,15 +194,43 @@ def may_overlap_itself(
     """
     if strides is None or 0 in shape:
         return False
-    reach = itemsize  # bytes from the first touched to the end of the last, by the axes seen so far
     axes = [
-        (abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent != 1
+        (abs(stride), extent - 1)
+        for extent, stride in zip(shape, strides, strict=True)
+        if extent != 1
     ]
     axes.sort()
-    for stride, extent in axes:
-        if stride < reach:
+    nested = True
+    reaches = [itemsize - 1]  # how far the axes with smaller strides go, an item included
+    for stride, most in axes:
+        nested = nested and stride > reaches[-1]
+        reaches.append(reaches[-1] + stride * most)
+    return not nested and _overlap_found(axes, reaches)
+
+
+def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
+    """Whether two elements share a byte, for ``(stride, extent - 1)`` sorted by stride."""
+    if axes[0][0] == 0:
+        return True
+    tries = _TRIES
+    # (axes left, how far apart the elements are, whether an index differs); of a difference and its
+    # negative one is enough.
+    pending = [(len(axes), 0, False)]
+    while pending:
+        left, apart, differ = pending.pop()
+        if left == 0:
+            if differ:
+                return True
+            continue
+        stride, most = axes[left - 1]
+        reach = reaches[left - 1]
+        low = max(-((reach + apart) // stride), -most if differ else 0)
+        high = min((reach - apart) // stride, most)
+        tries -= max(high - low, 0) + 1
+        if tries < 0:
             return True
-        reach += stride * (extent - 1)
+        for by in range(low, high + 1):
+            pending.append((left - 1, apart + stride * by, differ or by != 0))  # noqa: PERF401
     return False
 
 

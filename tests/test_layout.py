@@ -109,9 +109,29 @@ class TestPredicates:
             ]
             low, high = layout.span(shape, strides, itemsize)
             assert (low, high) == ((min(touched), max(touched) + 1) if touched else (0, 0))
-            if len(set(touched)) < len(touched):
-                assert layout.may_overlap_itself(shape, strides, itemsize)
+            shared = len(set(touched)) < len(touched)
+            assert layout.may_overlap_itself(shape, strides, itemsize) == shared
         assert not layout.may_overlap_itself(shape, given.dst_strides, itemsize)
+
+    @pytest.mark.parametrize(
+        ("shape", "strides", "shared"),
+        [
+            ((2, 2), (3, 2), False),  # 0 2 3 5
+            ((3, 2), (2, 3), False),
+            ((3, 3), (2, 3), False),
+            ((3, 4), (2, 3), False),
+            ((4, 2), (2, 6), True),
+            ((1000, 1000), (1, 1), True),
+            ((1000, 2), (1, 999), True),
+            ((1000, 2), (1, 1000), False),
+            ((10,) * 12, (1,) * 12, True),
+            ((100, 100, 4), (7, 700, 2), False),
+            ((2,) * 20, tuple(3**axis for axis in range(20)), False),
+            ((3,) * 40, tuple((3**axis) // 2**axis * 2 + 1 for axis in range(40)), True),
+        ],
+    )
+    def test_overlap_of_axes_that_are_no_nest(self, shape, strides, shared) -> None:
+        assert layout.may_overlap_itself(shape, strides) == shared
 
     def test_none_is_c_order(self) -> None:
         assert layout.is_c_contiguous((2, 3), None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from ..array.operators import OPERATORS
+from .corrections import overlaps
 from .namespace import open_namespace
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ open_namespace(
     "numpy",
     native_type=numpy.ndarray,
     normal=_normal,
+    set=overlaps.set,
     direct=_UFUNCS,
     members={"_scalar": lambda self, scalar: scalar},  # whose dtype takes part, as it does in NumPy
 )

@@ -199,5 +199,14 @@ def get(native: Any, key: Any) -> Any:
 
 def set(native: Any, key: Any, value: Any) -> Any:
     """Write elements by index; gives the array."""
-    native[_key(native, key)] = value
+    array = native._array
+    if isinstance(value, _Array) and numpy.may_share_memory(array, value._array):
+        value = _Array._new(value._array.copy(), device=value.device)
+    parts = [
+        _Array._new(part._array.copy(), device=part.device)
+        if isinstance(part, _Array) and numpy.may_share_memory(array, part._array)
+        else part
+        for part in _key(native, key)
+    ]
+    native[tuple(parts)] = value
     return native

@@ -85,7 +85,24 @@ def share(native: torch.Tensor, x: torch.Tensor) -> bool:
     torch refuses that if it notices, and else reads what has just been written. What is transformed
     shows no memory; a compiler drops the copies that it does not need.
     """
-    return transformed() or torch._C._is_alias_of(native, x)
+    return transformed() or torch._C._is_alias_of(native, x) or _meet(native, x)
+
+
+def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether two storages meet: of tensors that another library made over one piece of memory."""
+    try:
+        first, second = native.data_ptr(), x.data_ptr()
+        if first > second:
+            first, second, native, x = second, first, x, native
+        # No stride is negative: the first one's end is all that is asked for.
+        if native.is_contiguous():
+            end = first + native.nbytes
+        else:
+            storage = native.untyped_storage()
+            end = storage.data_ptr() + storage.nbytes()
+    except (RuntimeError, NotImplementedError):  # no memory to show: fake, sparse, wrapped tensors
+        return False
+    return second < end and native.device == x.device
 
 
 def of_shared_memory(in_place: Any) -> Any:
