@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .dispatch.execute import execute
+from .dispatch.execute import copied_off_host, execute, no_copy
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
 from .dispatch.library import Library, library_of_type, on_registration
 from .dispatch.records import ConversionError, Route, TensorInfo
@@ -62,7 +62,10 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     info = library.describe(x)
     if info.c_contiguous and not info.pending:
         return x
-    own = library.copy(x)
+    if info.device.host or info.refused or info.pending:
+        own = library.copy(x)
+    else:
+        own = copied_off_host(x, library, info)
     if own is not None:
         return own
     if info.refused:
@@ -72,6 +75,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         if resolved is x:
             raise ConversionError(f"{library.name} could not resolve {', '.join(info.pending)}")
         return contiguous(resolved)
+    if not info.device.host:
+        raise ConversionError(no_copy(info, library))
     route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
     return execute(x, library, library, route, info)
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import HOST, copier_of
-from .dispatch.library import library_named, on_registration
+from .dispatch.library import library_named, library_of_type, on_registration
 from .dispatch.records import Route, TensorInfo
 from .dlpack import Device, Tensor, is_capsule, peek
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
-# Zero-copy doors that have opened before: target (as the caller spells it) -> array type ->
-# function.
+# Doors of the types that have come before: target (as the caller spells it) -> array type ->
+# function. The first call goes through them as well.
 _doors: dict[object, dict[type, Callable[[Any], Any]]] = {}
 on_registration(_doors.clear)
 
@@ -68,11 +68,15 @@ def convert(
         try:
             door = _doors[to][type(x)]
         except (KeyError, TypeError):
-            pass
-        else:
-            result = door(x)
-            if result is not None:
-                return result
+            door = None
+        if door is None:
+            door = _first(type(x), to)
+        try:
+            result = None if door is None else door(x)
+        except Exception:  # the planned route says what is wrong
+            result = None
+        if result is not None:
+            return result
     target = library_named(to)
     if device is not None:
         device = Device.parse(device)
@@ -80,10 +84,18 @@ def convert(
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
-    result = execute(x, source, target, route, info)
-    if source.name in target.doors and source.alike(type(x)):
-        _doors.setdefault(to, {})[type(x)] = target.doors[source.name]
-    return result
+    return execute(x, source, target, route, info)
+
+
+def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
+    """The door of a type of which none is known yet; None where there is none."""
+    source = None if hasattr(kind, "__arraybridge__") else library_of_type(kind)
+    if source is None or not source.has_doors(kind):
+        return None
+    door = library_named(to).doors.get(source.name)
+    if door is not None:
+        _doors.setdefault(to, {})[kind] = door
+    return door
 
 
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:

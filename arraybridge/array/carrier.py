@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from ..dispatch.execute import copied_off_host
 from ..dispatch.kernel import compact_copy, in_bytes
 from ..dispatch.library import Library, library_named
 from ..dispatch.plan import checked_copy
@@ -194,7 +195,7 @@ class Array(ArrayObject):
         if info.device.host:
             block = compact_copy(library.export(x))
             return to_capsule(block, versioned=versioned, move=True)
-        own = library.copy(x)
+        own = copied_off_host(x, library, info)
         if own is None:
             raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
         return _capsule(own, library, stream, versioned)

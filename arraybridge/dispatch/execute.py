@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..dlpack import Device, ManagedTensor
-from .kernel import compact_copy, kernel_for
+from ..dlpack import CPU, Device, ManagedTensor
+from .kernel import compact_copy, copy_into, kernel_for
 from .library import Library, library_named, library_of_type
 from .plan import checked_copy, plan
 from .records import ConversionError, Route, TensorInfo
@@ -47,9 +47,62 @@ def route_between(
         share=share,
         kernel=_copier(info, source, target),
     )
+    obstacle = None
     if type(target).wrap is Library.wrap and source is not target and route.kind in _WRAPPED:
-        route = route._replace(kind="refuse", why=target.no_wrap, nbytes=0, kernel=None)
+        obstacle = target.no_wrap
+    elif route.kind == "transfer":
+        obstacle = _no_way(info, source, target, route.device)
+    elif route.kind == "kernel" and not (info.device.host or info.pending):
+        obstacle = None if route.kernel else no_copy(info, source)
+    if obstacle is not None:
+        route = route._replace(kind="refuse", why=obstacle, nbytes=0, kernel=None)
     return route, info
+
+
+def no_copy(info: TensorInfo, source: Library) -> str:
+    """Why nothing copies off the host, and what to do."""
+    if _allocates(source):
+        return f"no kernel copies on {info.device}: arraybridge.register_kernel adds one"
+    return (
+        f"{source.name} has nothing that makes a copy on {info.device}: copy it in the library "
+        "that made it, and convert the copy"
+    )
+
+
+def _no_way(info, source, target, place):
+    """Why nothing goes from one device to another, or None."""
+    if place.type == CPU.type:
+        if type(source).to_host is Library.to_host:
+            return f"{source.name} arrays on {info.device} cannot be fetched"
+    elif source is target or _moves(source, place):
+        if type(source).to_device is Library.to_device:
+            return f"{source.name} arrays on {info.device} cannot be moved"
+    elif not info.device.host:
+        return f"no direct way from {info.device} to {place}: go through device='cpu' first"
+    elif type(target).to_device is Library.to_device:
+        return f"arraybridge cannot put {target.name} arrays on {place}"
+    return None
+
+
+def _moves(source, place):
+    # TVM-FFI holds any device, and moves none.
+    moves = type(source).to_device is not Library.to_device
+    return moves and place.type in source.accepts.devices
+
+
+def _allocates(library):
+    return type(library).empty_like is not Library.empty_like
+
+
+def copied_off_host(x: object, library: Library, info: TensorInfo) -> object | None:
+    """A C-contiguous copy on the same device, by its kernel or by the library; None for neither."""
+    kernel = kernel_for(info.device)
+    if kernel is None or not _allocates(library):
+        return library.copy(x)
+    block = library.empty_like(x)
+    stream = library.current_stream(info.device)
+    copy_into(library.export(block, stream), library.export(x, stream), stream)
+    return block
 
 
 def execute(x: object, source: Library, target: Library, route: Route, info: TensorInfo) -> object:
@@ -90,14 +143,20 @@ def _relabelled(tensor, device):
     )
 
 
-def _copier(info: TensorInfo, source: Library, target: Library) -> str:
-    """What would make a copy, as ``explain`` prints it."""
+def _copier(info: TensorInfo, source: Library, target: Library) -> str | None:
+    """What would make a copy, as ``explain`` prints it; None where nothing does."""
+    own = f"{source.name}'s own copy"
     if info.pending:
-        return f"{source.name}'s own copy"
+        return own
+    kernel = kernel_for(info.device)
+    if not info.device.host:
+        if kernel is not None and _allocates(source):
+            return kernel.name
+        return own if source.copies(info) else None
     if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return f"{target.name}'s own copy"
-    kernel = kernel_for(info.device)
-    return kernel.name if kernel else f"{source.name}'s own copy"
+    assert kernel is not None  # on the host there is always one
+    return kernel.name
 
 
 def _copied(x, source, target, route, info):
@@ -111,13 +170,9 @@ def _copied(x, source, target, route, info):
         rest, info = route_between(x, source, target, device=route.device, share=True)
         return execute(x, source, target, rest, info)
     if not info.device.host:
-        own = source.copy(x)
+        own = copied_off_host(x, source, info)
         if own is None:
-            raise ConversionError(
-                f"no kernel for {info.device}: arraybridge.register_kernel adds one, or copy it in "
-                f"{source.name} first",
-                route,
-            )
+            raise ConversionError(no_copy(info, source), route)
         return (
             own
             if source is target
@@ -126,25 +181,21 @@ def _copied(x, source, target, route, info):
     if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return target.wrap(source.export_described(x, info))
     block = compact_copy(source.export_described(x, info))
-    block.device = route.device
+    if route.device.type == CPU.type:  # the target may tell several apart
+        block.device = route.device
     return target.wrap(block, move=True)
 
 
 def _transferred(x, source, target, route, info):
     """Across devices: within one library where one holds both, else by way of the host."""
     place = route.device
-    if place.host:
+    if place.type == CPU.type:
         return _arrive(source.to_host(x), target, device=place)
     if info.pending:
         x = source.resolve(x)
-    moves = type(source).to_device is not Library.to_device  # TVM-FFI holds any device, moves none
-    if source is target or (moves and place.type in source.accepts.devices):
+    if source is target or _moves(source, place):
         moved = source.to_device(x, place)
         return moved if source is target else _arrive(moved, target)
-    if not info.device.host:
-        raise ConversionError(
-            f"no direct way from {info.device} to {place}: go through device='cpu' first", route
-        )
     numpy = library_named("numpy")
     host = x if source is numpy else _arrive(x, numpy, source)
     return target.to_device(host, place)

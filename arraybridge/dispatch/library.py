@@ -47,8 +47,9 @@ class Library:
         all that an export is.
     doors : dict
         Own zero-copy doors: from the name of a source library to a function that takes an array and
-        gives the target's array, or None where the planned route must decide. A door must keep
-        every promise that the planned route keeps.
+        gives the target's array, or None where the planned route must decide; so it does where the
+        door raises. A door does what :func:`arraybridge.explain` says, and as quickly as can be:
+        the same memory, strides and flags, and no array where that would refuse.
     """
 
     name: str = ""
@@ -63,6 +64,13 @@ class Library:
     def owns(self, array_type: type) -> bool:
         """Whether instances of a type are arrays of this library."""
         raise NotImplementedError
+
+    def has_doors(self, array_type: type) -> bool:
+        """Whether arrays of a type, of those that it owns, go through :attr:`doors` of others.
+
+        Those of the library itself do, and subclasses, which may mean something else, do not.
+        """
+        return True
 
     def describe(self, x: object) -> TensorInfo:
         """What ``x`` is; by default from what it exports, without keeping it.
@@ -80,10 +88,6 @@ class Library:
         An array may be carried although it cannot be exported as it is (a gradient is tracked).
         """
         return self.describe(x).refused is None
-
-    def alike(self, array_type: type) -> bool:
-        """Whether one door serves all arrays of a type: none is more than its memory and dtype."""
-        return True
 
     def export(self, x: object, stream: int | None = None) -> ManagedTensor:
         """An owning tensor on ``x``; by default through the protocol.
@@ -138,6 +142,18 @@ class Library:
         Asked where the kernels have nothing for the device, or gradients are tracked.
         """
         return None
+
+    def copies(self, info: TensorInfo) -> bool:
+        """Whether :meth:`copy` makes a copy, off the host, of what an info describes."""
+        return type(self).copy is not Library.copy
+
+    def empty_like(self, x: object) -> object:
+        """A new C-contiguous array for the elements of ``x``, on its device, off the host.
+
+        A kernel that is registered for the device writes to it; a library that has none copies by
+        itself.
+        """
+        raise NotImplementedError
 
     def compact(self, x: object) -> object | None:
         """The C-contiguous array where no kernel is worth it: ``x`` itself, or a small copy.

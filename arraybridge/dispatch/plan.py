@@ -120,7 +120,7 @@ def plan(
     copy: bool | None = None,
     alias_readonly: bool = False,
     share: bool = False,
-    kernel: str = "strided copy",
+    kernel: str | None = "strided copy",
 ) -> Route:
     """The route of an array to a library.
 
@@ -138,7 +138,7 @@ def plan(
     share : bool
         Memory that may still be written is shared with immutable arrays too: nobody else has it, or
         the standard's ``from_dlpack`` is meant.
-    kernel : str
+    kernel : str, optional
         The name of what copies on the source's device.
 
     Returns

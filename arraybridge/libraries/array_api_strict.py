@@ -14,6 +14,7 @@ from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, Device, DeviceType, ManagedTensor
 from .numpy import LIBRARY as NUMPY
+from .numpy import is_writable
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
@@ -72,6 +73,9 @@ class ArrayAPIStrict(Library):
     def copy(self, x: _Array) -> _Array | None:
         return None if x.device == _CPU_DEVICE else self._on(x._array.copy(order="C"), _place(x))
 
+    def empty_like(self, x: _Array) -> _Array:
+        return self._on(np.empty(x._array.shape, x._array.dtype), _place(x))
+
     def to_host(self, x: _Array) -> np.ndarray:
         return x._array.copy(order="C")
 
@@ -98,19 +102,23 @@ def _place(x):
     return CPU if device == _CPU_DEVICE else Device(DeviceType.EXT_DEV, _devices().index(device))
 
 
-def _from_numpy(x, _kind=np.ndarray):
-    """The wrapper on the very same array; subclasses (a mask would be lost) go by the plan."""
-    if type(x) is _kind:
-        try:
-            return _Array._new(x, device=_CPU_DEVICE)
-        except TypeError:  # no dtype of the standard, or not in the machine's byte order
-            pass
-    return None
+def _from_numpy(x):
+    """The wrapper on the very same array; it refuses what is no dtype of the standard."""
+    return _Array._new(x, device=_CPU_DEVICE) if _is_plain(x) else None
 
 
 def _to_numpy(x):
     """The array that is wrapped, if it is on the real device."""
-    return x._array if x.device == _CPU_DEVICE else None
+    array = x._array
+    return array if x.device == _CPU_DEVICE and _is_plain(array) else None
+
+
+def _is_plain(array, _kind=np.ndarray):
+    """Whether an array is handed on as it is: no mask, whole strides, and writable or not."""
+    flags = array.flags
+    if type(array) is not _kind or flags.writeable != is_writable(array):
+        return False
+    return flags.c_contiguous or not any(step % array.itemsize for step in array.strides)
 
 
 LIBRARY = ArrayAPIStrict()

@@ -106,6 +106,10 @@ class CuPy(Library):
         with x.device:
             return x.copy(order="C")
 
+    def empty_like(self, x: cupy.ndarray) -> cupy.ndarray:
+        with x.device:
+            return cupy.empty(x.shape, x.dtype)
+
     def to_host(self, x: cupy.ndarray) -> np.ndarray:
         with x.device:
             return cupy.asnumpy(x, order="C")

@@ -95,6 +95,9 @@ class Dpnp(Library):
     def copy(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return x.copy(order="C")
 
+    def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.empty_like(x, order="C")
+
     def to_host(self, x: dpnp.ndarray) -> np.ndarray:
         return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar
 

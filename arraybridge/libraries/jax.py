@@ -67,6 +67,9 @@ class Jax(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, jax.Array | jax.core.Tracer)
 
+    def has_doors(self, array_type: type) -> bool:
+        return not issubclass(array_type, jax.core.Tracer)
+
     def describe(self, x: jax.Array) -> TensorInfo:
         if isinstance(x, jax.core.Tracer):
             raise ConversionError(

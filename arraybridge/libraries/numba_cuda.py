@@ -69,6 +69,13 @@ class NumbaCUDA(Library):
             fresh.copy_to_device(x)
             return fresh
 
+    def copies(self, info: TensorInfo) -> bool:
+        return info.c_contiguous
+
+    def empty_like(self, x: _Array) -> _Array:
+        with cuda.gpus[_place(x).id]:
+            return cuda.device_array(x.shape, x.dtype)
+
     def to_host(self, x: _Array) -> np.ndarray:
         # Numba refuses negative strides and mistakes others: the span comes over as bytes.
         low, high = span(x.shape, x.strides, x.dtype.itemsize)
@@ -116,6 +123,9 @@ class Simulator(NumbaCUDA):
 
     def copy(self, x: _Array) -> _Array:
         return cuda.to_device(x._ary.copy(order="C"))
+
+    def copies(self, info: TensorInfo) -> bool:
+        return True
 
     def to_host(self, x: _Array) -> np.ndarray:
         return x._ary.copy(order="C")

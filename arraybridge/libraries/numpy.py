@@ -26,8 +26,8 @@ _EXTENDED = (
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
 # Of an array of numpy.broadcast_arrays, `flags.writeable` warns that it is to be read-only one day.
-_WRITEABLE, _WARNS = 0x400, -1 << 31
-_WRITING = _WRITEABLE | _WARNS
+WRITEABLE = 0x400
+WRITING = WRITEABLE | -1 << 31
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
 _overlaps = lru_cache(1024)(may_overlap_itself)
@@ -99,6 +99,11 @@ def _refusal(dtype: np.dtype) -> str:
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
 
 
+def is_writable(x: np.ndarray) -> bool:
+    """Whether NumPy says so, and not that it is to change."""
+    return x.flags.num & WRITING == WRITEABLE
+
+
 class Memory:
     """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
 
@@ -138,6 +143,9 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
+    def has_doors(self, array_type: type) -> bool:
+        return array_type is np.ndarray
+
     def describe(self, x: np.ndarray) -> TensorInfo:
         refused = None
         pending: tuple[str, ...] = ()
@@ -169,14 +177,11 @@ class NumPy(Library):
             steps,
             kind,
             CPU,
-            readonly=x.flags.num & _WRITING != _WRITEABLE,
+            readonly=not is_writable(x),
             padded=kind.subbyte,
             pending=pending,
             refused=refused,
         )
-
-    def alike(self, array_type: type) -> bool:
-        return array_type is np.ndarray or array_type is np.memmap  # others may get a unit
 
     def carries(self, x: np.ndarray, _chars: frozenset[str] = _CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars
@@ -251,10 +256,7 @@ class NumPy(Library):
 
 def _from_torch(x):
     """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices."""
-    try:
-        return x.numpy()
-    except (RuntimeError, TypeError):
-        return None  # the planned route says why, and what to do
+    return x.numpy()
 
 
 def _from_jax(x):
@@ -286,10 +288,7 @@ def _from_versioned(x, _from=np.from_dlpack):
 
     For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
     """
-    try:
-        return _from(x)
-    except (BufferError, RuntimeError):
-        return None
+    return _from(x)
 
 
 LIBRARY = NumPy()

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
+from .numpy import is_writable
 
 _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
 _dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}
@@ -204,27 +205,23 @@ def _from_numpy(x):
 
     Where elements of these dtypes are aligned, their strides are whole elements.
     """
-    if x.dtype in _numpy_dtypes and x.flags.aligned:
-        try:
-            return pa.Tensor.from_numpy(x)
-        except pa.ArrowInvalid:
-            pass
+    flags = x.flags
+    plain = flags.aligned and flags.writeable == is_writable(x) and x.size
+    if plain and x.dtype in _numpy_dtypes:
+        return pa.Tensor.from_numpy(x)
     return None
 
 
 def _from_tvm_ffi(x):
     """Both sides speak of the same struct; pyarrow refuses what it does not have."""
-    try:
-        return pa.Tensor.from_dlpack(x)
-    except pa.ArrowException:
-        return None
+    return pa.Tensor.from_dlpack(x)
 
 
 def to_numpy(x: object) -> np.ndarray | None:
     """Arrow's own view, read-only where the memory is; None where the planned route must decide."""
     if isinstance(x, pa.Tensor):
         result = x.to_numpy()
-        return result if result.flags.aligned else None
+        return result if result.flags.aligned and result.size else None
     if isinstance(x, pa.Array) and x.type in _dlpack_dtypes and not x.null_count:
         return x.to_numpy()
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ..dispatch.kernel import SMALL
+from ..dispatch.kernel import SMALL, own_copies_serve
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import (
@@ -21,6 +21,7 @@ from ..dlpack import (
     exchange_api,
     to_capsule,
 )
+from .numpy import WRITEABLE, WRITING
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -67,6 +68,9 @@ class Torch(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, torch.Tensor)
 
+    def has_doors(self, array_type: type) -> bool:
+        return array_type in (torch.Tensor, torch.nn.Parameter)
+
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = _dlpack_dtypes.get(x.dtype)
         place = x.device
@@ -110,7 +114,7 @@ class Torch(Library):
         )
 
     def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
-        return x.layout is _strided
+        return x.layout is _strided and not x.is_meta
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
@@ -137,6 +141,9 @@ class Torch(Library):
         if x.requires_grad or x.device.type != "cpu":
             return x.clone(memory_format=torch.contiguous_format)
         return None
+
+    def empty_like(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x, memory_format=torch.contiguous_format)
 
     def compact(self, x: torch.Tensor) -> torch.Tensor | None:
         if (
@@ -187,13 +194,15 @@ def _first_line(error):
     return str(error).strip().splitlines()[0]
 
 
-def _from_numpy(x, _from=torch.from_numpy):
-    """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself."""
-    if x.flags.writeable:
-        try:
-            return _from(x)
-        except (TypeError, ValueError):
-            pass
+def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor):
+    """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
+
+    Inside FakeTensorMode it gives another kind of tensor.
+    """
+    if x.flags.num & WRITING == WRITEABLE:
+        result = _from(x)
+        if type(result) is _kind:
+            return result
     return None
 
 
@@ -201,7 +210,7 @@ def _from_jax(x):
     """A small JAX array is copied (it is immutable, a tensor is not) from JAX's own view."""
     from .jax import only_one_cpu
 
-    if x.nbytes > 1 << 16 or not only_one_cpu():
+    if x.nbytes > 1 << 16 or not only_one_cpu() or not own_copies_serve():
         return None
     return _from_numpy(np.asarray(x).copy())
 

@@ -12,6 +12,7 @@ import tvm_ffi
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from .numpy import is_writable
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -33,6 +34,7 @@ def _names() -> frozenset[str]:
     return frozenset(names)
 
 
+_from_dlpack = tvm_ffi.from_dlpack
 _dlpack_dtypes: dict[str, DataType] = {}  # tvm_ffi.dtype is a str
 
 
@@ -89,26 +91,20 @@ class TvmFfi(Library):
         return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
 
 
-def _import(x, _from=tvm_ffi.from_dlpack):
-    try:
-        return _from(x)
-    except (BufferError, RuntimeError, ValueError):
-        return None  # the planned route says why, and what to do
-
-
 def _from_numpy(x):
-    """NumPy itself refuses read-only memory, other byte orders and dtypes, to a legacy consumer."""
-    return None if x.dtype.kind == "c" else _import(x)
+    """NumPy itself refuses other byte orders and dtypes."""
+    return None if x.dtype.kind == "c" or not is_writable(x) else _from_dlpack(x)
 
 
 def _from_torch(x):
     """Its compiled importer takes torch's C exchange API, which looks at none of these."""
-    return None if x.requires_grad or x.is_complex() or x.is_neg() else _import(x)
+    odd = x.requires_grad or x.is_complex() or x.is_neg() or x.ndim > 64
+    return None if odd else _from_dlpack(x)
 
 
 def _from_paddle(x):
     """As torch's."""
-    return _import(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
+    return _from_dlpack(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
 
 
 LIBRARY = TvmFfi()

@@ -20,6 +20,7 @@ from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, span
 from .numpy import LIBRARY as NUMPY
+from .numpy import is_writable
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
@@ -198,13 +199,7 @@ _in_numpy = frozenset(_numpy_dtypes.values())
 def _from_numpy(x):
     """``wp.array`` shares with ``copy=False``; it does not look at read-only and axes."""
     flags = x.flags
-    if (
-        type(x) is np.ndarray
-        and flags.c_contiguous
-        and flags.writeable
-        and 1 <= x.ndim <= 4
-        and 0 < x.nbytes <= _LARGEST
-    ):
+    if flags.c_contiguous and is_writable(x) and 1 <= x.ndim <= 4 and 0 < x.nbytes <= _LARGEST:
         kind = _numpy_dtypes.get(x.dtype)
         if kind is not None:
             return wp.array(x, dtype=kind, copy=False, device="cpu")
