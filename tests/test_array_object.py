@@ -108,8 +108,8 @@ class TestAttributes:
     def test_what_a_property_raises_is_kept(self):
         with pytest.raises(AttributeError, match=r"no __cuda_array_interface__ .* on cpu"):
             ab.from_dlpack(VALUES).__cuda_array_interface__  # noqa: B018
-        with pytest.raises(AttributeError, match="no __array_interface__: a JAX tracer"):
-            jax.jit(lambda a: a.__array_interface__)(ab.from_dlpack(jax.numpy.ones(3)))
+        with pytest.raises(AttributeError, match="no __cuda_array_interface__: a JAX tracer"):
+            jax.jit(lambda a: a.__cuda_array_interface__)(ab.from_dlpack(jax.numpy.ones(3)))
 
     def test_is_not_hashable(self, x):
         with pytest.raises(TypeError, match="unhashable"):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy
 
 from ..dispatch.execute import copied_off_host
-from ..dispatch.kernel import compact_copy, in_bytes
-from ..dispatch.library import Library, library_named
+from ..dispatch.kernel import compact_copy
+from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError, TensorInfo
 from ..dlpack import (
@@ -25,14 +25,15 @@ from ..exchange import convert
 from ..libraries.protocol import LIBRARY as PROTOCOL
 from ..libraries.protocol import adopt
 from .declared import ArrayObject
+from .overrides import array_function, array_ufunc
 
 
 class Array(ArrayObject):
     """An array of any library, or memory that only speaks DLPack. Made by :func:`from_dlpack`.
 
     It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
-    and for memory that the CPU can read ``__array__``, ``__array_interface__`` and, from Python
-    3.12 on, the buffer protocol. No memory is touched until a consumer asks for it, and no device
+    and for memory that the CPU can read ``__array__``, ``__bytes__`` and, from Python 3.12 on, the
+    buffer protocol. No memory is touched until a consumer asks for it, and no device
     runtime is needed to carry, inspect and hand on.
     """
 
@@ -41,7 +42,8 @@ class Array(ArrayObject):
     _library: Any
     _native: Any
 
-    __array_ufunc__ = None  # ndarray + Array is the Array's, and numpy.sin of one is an error
+    __array_function__ = array_function
+    __array_ufunc__ = array_ufunc
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, native: Any, library: Library) -> None:
@@ -215,24 +217,6 @@ class Array(ArrayObject):
             raise ValueError(f"copy=False, but {result.dtype} to {dtype} is a copy")
         return result.astype(dtype)
 
-    @property
-    def __array_interface__(self) -> dict[str, object]:
-        """NumPy's array interface, version 3; only where the CPU can read the memory."""
-        info = self._interface_info("__array_interface__")
-        if not info.device.host or info.refused or info.pending:
-            raise AttributeError(f"no __array_interface__ for an array on {info.device}")
-        from ..libraries.numpy import Memory
-
-        numpy = library_named("numpy")
-        if info.dtype_name not in numpy.accepts.dtypes:
-            raise AttributeError(f"no __array_interface__ for {info.dtype_name}")
-        array = self.__array__(copy=False)
-        strides = in_bytes(info.strides, info.dtype)
-        pointer = info.pointer if info.size else 0
-        return Memory(
-            pointer, info.shape, strides, array.dtype.str, info.readonly
-        ).__array_interface__
-
     def _interface_info(self, name: str) -> TensorInfo:
         """``info``, for an attribute that consumers look for: what has none lacks the attribute."""
         try:
@@ -240,9 +224,17 @@ class Array(ArrayObject):
         except ConversionError as error:
             raise AttributeError(f"no {name}: {error}") from error
 
+    def __bytes__(self) -> bytes:
+        """The elements' bytes in C order, whatever the layout."""
+        return self.__array__().tobytes()
+
     def __buffer__(self, flags: int, /) -> memoryview:
         """The buffer protocol (PEP 688)."""
-        view = memoryview(self.__array__(copy=False))
+        array = self.__array__(copy=False)
+        try:
+            view = memoryview(array)
+        except ValueError:
+            raise BufferError(f"buffers have no {array.dtype}: take bytes(x)") from None
         if flags & 1 and view.readonly:  # PyBUF_WRITABLE
             raise BufferError("the array is read-only")
         return view

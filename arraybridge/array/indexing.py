@@ -9,6 +9,9 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .bounds import fitting
+from .operators import SCALARS
+
 # Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
 _PLAIN = (int, slice, type(None), type(...), bool)
 
@@ -44,9 +47,18 @@ def methods(
         return array
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
-        if hasattr(value, "__arraybridge__"):
-            value = self._same(value)
-        self._native = set(self._native, unwrapped(self, key), value)
+        native = self._native
+        if value.__class__ is cls:
+            value = value._native
+            if value.dtype is not native.dtype:
+                value = fitting(value, native.dtype)
+        else:
+            if value.__class__ not in SCALARS:
+                value = self._value(value)
+            value = fitting(value, native.dtype)
+        if key.__class__ not in _PLAIN:
+            key = unwrapped(self, key)
+        self._native = set(native, key, value)
 
     return {"__getitem__": __getitem__, "__setitem__": __setitem__}
 

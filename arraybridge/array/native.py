@@ -19,6 +19,7 @@ from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
 from ..libraries.foreign import handed_on, has_no_memory, lost, no_array
+from .bounds import check_kind, scalar_of
 from .carrier import Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -81,6 +82,13 @@ def check_whole(x: Any) -> None:
         raise ConversionError(problem)
 
 
+def _mixed(one: str, another: str) -> TypeError:
+    return TypeError(
+        f"arrays of {one} and {another} in one operation: bring them into one library with "
+        "`xp, *arrays = arraybridge.unify(...)`"
+    )
+
+
 def restored(library: str, native: Any) -> Array:
     """An Array from what it was pickled as."""
     cls = array_class(library)
@@ -136,15 +144,45 @@ class NativeArray(Array):
         if isinstance(other, numpy.generic):
             return self._scalar(other)
         if isinstance(other, bool | int | float | complex):  # a subclass of them
-            return other
+            return scalar_of(other)
         if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
             raise TypeError(
                 f"an Array of {self._home.name} and a native {type(other).__name__} in one "
                 f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
             )
+        library = library_of_type(type(other))
+        if library is not None:
+            raise _mixed(self._home.name, library.name)
+        if hasattr(type(other), "__dlpack__") and type(other).__eq__ is object.__eq__:
+            raise _mixed(self._home.name, type(other).__qualname__)  # == would be False
         return NotImplemented
 
-    def _scalar(self, other: Any) -> Any:
+    def _value(self, value: Any) -> Any:
+        """What is to be written stands for: a native array, or a Python scalar."""
+        if isinstance(value, Array):
+            return self._same(value)
+        if isinstance(value, numpy.generic):
+            value = value.item()
+        if isinstance(value, bool | int | float | complex):
+            return scalar_of(value)
+        if self._home.owns(type(value)):
+            return value
+        library = None if isinstance(value, numpy.ndarray) else library_of_type(type(value))
+        if library is not None:
+            raise _mixed(self._home.name, library.name)
+        asarray = self._namespace.asarray
+        if not isinstance(value, list | tuple):
+            return asarray(value)._native
+        try:
+            fitting = asarray(value, dtype=self.dtype)._native  # refuses integers out of range
+        except (ValueError, OverflowError):  # NaN, too
+            check_kind(asarray(value)._native, self.dtype)
+            raise
+        check_kind(asarray(value)._native, self.dtype)
+        return fitting
+
+    @staticmethod
+    def _scalar(other: Any) -> Any:
         """A NumPy scalar as an operand."""
         return other.item()
 
@@ -154,10 +192,7 @@ class NativeArray(Array):
         if isinstance(other, cls):
             return other._native
         if isinstance(other, NativeArray):
-            raise TypeError(
-                f"arrays of {cls._home.name} and {other.library} in one operation: bring them "
-                "into one library with `xp, *arrays = arraybridge.unify(...)`"
-            )
+            raise _mixed(cls._home.name, other.library)
         return convert(other, cls._home.name)
 
     @classmethod

@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import bounds
+
 
 class Operator(NamedTuple):
     """One operator of the language.
@@ -74,6 +76,17 @@ OPERATORS = (
 # The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
 # A tuple: torch.compile mistakes what is in a set of types.
 SCALARS = (int, float, bool, complex)
+
+# What an integer scalar beyond what the array's dtype holds is compared as: for each function, what
+# is true of elements and a scalar below them all, and above.
+BEYOND = {
+    "equal": (False, False),
+    "not_equal": (True, True),
+    "less": (False, True),
+    "less_equal": (False, True),
+    "greater": (True, False),
+    "greater_equal": (True, False),
+}
 
 
 def methods(
@@ -160,14 +173,24 @@ def _unary(plain, op, cls, native_type, errors):
     return method
 
 
+# An integer of 0 to 127 is in every dtype: the others are looked at, as some libraries wrap them.
+
+
 def _binary(plain, op, cls, native_type, errors):
+    beyond = _beyond(op, cls)
+
     def method(self, other):
         if other.__class__ is cls:
             other = other._native
-        elif other.__class__ not in SCALARS:
-            other = self._operand(other)
-            if other is NotImplemented:
-                return other
+        else:
+            if other.__class__ not in SCALARS:
+                other = self._operand(other)
+                if other is NotImplemented:
+                    return other
+            if other.__class__ is int and not 0 <= other <= 127:
+                settled = beyond(self, other)
+                if settled is not None:
+                    return settled
         try:
             result = plain(self._native, other)
         except errors as error:
@@ -183,6 +206,7 @@ def _binary(plain, op, cls, native_type, errors):
 
 def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
     """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
+    beyond = _beyond(op, cls)
 
     def method(self, other):
         native = self._native
@@ -191,12 +215,17 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
             other = other._native
             if other.dtype is not native.dtype:
                 function = mixed
-        elif other.__class__ not in SCALARS:
-            other = self._operand(other)
-            if other is NotImplemented:
-                return other
-            if getattr(other, "dtype", native.dtype) is not native.dtype:
-                function = mixed
+        else:
+            if other.__class__ not in SCALARS:
+                other = self._operand(other)
+                if other is NotImplemented:
+                    return other
+                if getattr(other, "dtype", native.dtype) is not native.dtype:
+                    function = mixed
+            if other.__class__ is int and not 0 <= other <= 127:
+                settled = beyond(self, other)
+                if settled is not None:
+                    return settled
         try:
             result = function(native, other)
         except errors as error:
@@ -213,6 +242,8 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
 
 
 def _reflected(plain, op, cls, native_type, errors, binary):
+    beyond = _beyond(op, cls)
+
     def method(self, other):
         if other.__class__ not in SCALARS:
             other = self._operand(other)
@@ -220,6 +251,8 @@ def _reflected(plain, op, cls, native_type, errors, binary):
                 return other
             if other.__class__ is native_type:
                 return binary(cls._of(other), self)
+        if other.__class__ is int and not 0 <= other <= 127:
+            beyond(self, other)
         try:
             result = plain(other, self._native)
         except errors as error:
@@ -233,16 +266,50 @@ def _reflected(plain, op, cls, native_type, errors, binary):
     return method
 
 
+def _beyond(op, cls):
+    """What to do with an integer that not every dtype holds: None to go on, else the result."""
+    answers = BEYOND.get(op.function)
+    if op.function == "divide":  # which makes no integers of integers
+        return lambda self, value: None
+
+    if answers is None:
+
+        def beyond(self, value):
+            bounds.check(value, self._native.dtype)
+
+    else:
+
+        def beyond(self, value):
+            side = bounds.side(value, self._native.dtype)
+            if not side:
+                return None
+            native = cls._namespace.native
+            answer = answers[side > 0]
+            return self._of(native.full_like(self._native, answer, dtype=native.bool))
+
+    return beyond
+
+
 def _in_place(in_place, op, cls, native_type, errors):
+    beyond = _beyond(op, cls)
+
     def method(self, other):
+        native = self._native
         if other.__class__ is cls:
             other = other._native
-        elif other.__class__ not in SCALARS:
-            other = self._operand(other)
-            if other is NotImplemented:
-                return other
+            if other.dtype is not native.dtype:
+                _check_promotes(op, cls, native, other)
+        else:
+            if other.__class__ not in SCALARS:
+                other = self._operand(other)
+                if other is NotImplemented:
+                    return other
+                if hasattr(other, "dtype"):
+                    _check_promotes(op, cls, native, other)
+            if other.__class__ is int and not 0 <= other <= 127:
+                beyond(self, other)
         try:
-            self._native = in_place(self._native, other)
+            self._native = in_place(native, other)
         except errors as error:
             result = self._recovered(error, op.function, self._native, other)
             _check_fits(op, self, result)
@@ -288,7 +355,18 @@ def _check_fits(op, left, result):
             "the right operand must broadcast to the left one"
         )
     if result.dtype != left.dtype:
-        raise TypeError(
-            f"in-place {op.function} would change the dtype {left.dtype} to {result.dtype}: "
-            "write x = x + y, or bring the right operand to the left one's dtype"
-        )
+        raise _changed(op, left.dtype, result.dtype)
+
+
+def _check_promotes(op, cls, left, right):
+    """The same of two native arrays before anything is computed: some libraries would narrow."""
+    dtype = cls._namespace.native.result_type(left, right)
+    if dtype != left.dtype:
+        raise _changed(op, left.dtype, dtype)
+
+
+def _changed(op, before, after):
+    return TypeError(
+        f"in-place {op.function} would change the dtype {before} to {after}: "
+        "write x = x + y, or bring the right operand to the left one's dtype"
+    )

@@ -35,5 +35,6 @@ open_namespace(
     native_type=type(array_api_strict.zeros(())),
     get=_get,
     set=_set,
+    errors=(OverflowError,),
     members={"_probe": staticmethod(_probe)},
 )

@@ -12,6 +12,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy
+
+from ..array.bounds import scalar_of
 from ..array.carrier import Array
 from ..array.native import NativeArray
 from ..array.operators import SCALARS
@@ -134,8 +137,12 @@ def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
         return x._native
     if isinstance(x, Array):
         return cls._same(x)
-    if x is None or x.__class__ in SCALARS or not hasattr(type(x), "__dlpack__"):
+    if x is None or x.__class__ in SCALARS:
         return x
+    if isinstance(x, numpy.generic):
+        return cls._scalar(x)
+    if not hasattr(type(x), "__dlpack__"):
+        return scalar_of(x)
     raise TypeError(
         f"{cls._namespace.__name__} takes arraybridge Arrays, got {type(x).__module__}."
         f"{type(x).__qualname__}: wrap it with asarray, or take arraybridge.namespace of it"

@@ -1,8 +1,8 @@
-"""Large Python integers beside arrays that hold them: uint64, floating-point numbers.
+"""Python integers beside arrays: large ones where the dtype holds them, an error where not.
 
-Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32) and raise
-OverflowError. In the standard a scalar is of the array's dtype, whatever its size ("Mixing arrays
-with Python scalars").
+In the standard a scalar is of the array's dtype, whatever its size ("Mixing arrays with Python
+scalars"). Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32)
+and raise OverflowError; and some wrap what an integer dtype does not hold: 300 beside uint8 is 44.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from .scalars import beyond
 from .standard import functions_of
 
 _REFUSALS = (OverflowError, TypeError, ValueError)  # the others: of NumPy's arrays of objects
@@ -37,10 +38,10 @@ class Wide(NamedTuple):
         return x.__class__ is int and not self.least <= x <= self.most
 
 
-def accept_wide_integers(face: Any, wide: Wide) -> None:
-    """Have the functions of a native face take large integers.
+def accept_integers(face: Any, wide: Wide) -> None:
+    """Have the functions of a native face take large integers, and refuse those out of range.
 
-    Nothing is asked beforehand: integers that the library takes cost no more than a ``try``.
+    Integers that the library takes cost no more than a comparison and a ``try``.
 
     Parameters
     ----------
@@ -50,7 +51,13 @@ def accept_wide_integers(face: Any, wide: Wide) -> None:
     """
     for room, _, name, template in functions_of(face):
         if any(_is_of_scalars(str(kind)) for kind in template.__annotations__.values()):
-            setattr(room, name, _accepting(getattr(room, name), wide))
+            own = getattr(room, name)
+            two = list(template.__annotations__) == ["x1", "x2", "return"]
+            made = _of_two(own, name, wide, face) if two else _accepting(own, wide)
+            functools.update_wrapper(made, own)
+            # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
+            vars(made).update({n: getattr(own, n) for n in dir(own) if not n.startswith("_")})
+            setattr(room, name, made)
 
 
 def _is_of_scalars(annotation: str) -> bool:
@@ -60,23 +67,48 @@ def _is_of_scalars(annotation: str) -> bool:
 
 
 def _accepting(own: Any, wide: Wide) -> Any:
-    @functools.wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
             return own(*args, **kwargs)
         except _REFUSALS:
-            dtype = next(_dtypes(args, kwargs), None)
-            if dtype is None or not any(wide.holds(x) for x in (*args, *kwargs.values())):
+            if not _has_wide(wide, args, kwargs):
                 raise
+        return _widely(own, wide, args, kwargs)
 
-        def fitting(x: Any) -> Any:
-            return wide.as_scalar(x, dtype) if wide.holds(x) else x
-
-        return own(*map(fitting, args), **{name: fitting(x) for name, x in kwargs.items()})
-
-    # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
-    vars(function).update({n: getattr(own, n) for n in dir(own) if not n.startswith("_")})
     return function
+
+
+def _of_two(own: Any, name: str, wide: Wide, face: Any) -> Any:
+    """A function of two operands, which also heeds what the dtype of one holds of the other."""
+
+    def function(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if (x2.__class__ is int and not 0 <= x2 <= 127) or (
+            x1.__class__ is int and not 0 <= x1 <= 127
+        ):
+            settled = beyond(name, x1, x2, face)
+            if settled is not None:
+                return settled
+        try:
+            return own(x1, x2, *args, **kwargs)
+        except _REFUSALS:
+            if not _has_wide(wide, (x1, x2), kwargs):
+                raise
+        return _widely(own, wide, (x1, x2, *args), kwargs)
+
+    return function
+
+
+def _has_wide(wide: Wide, args: Any, kwargs: Any) -> bool:
+    return any(wide.holds(x) for x in (*args, *kwargs.values())) and any(_dtypes(args, kwargs))
+
+
+def _widely(own: Any, wide: Wide, args: Any, kwargs: Any) -> Any:
+    dtype = next(_dtypes(args, kwargs))
+
+    def fitting(x: Any) -> Any:
+        return wide.as_scalar(x, dtype) if wide.holds(x) else x
+
+    return own(*map(fitting, args), **{name: fitting(x) for name, x in kwargs.items()})
 
 
 def writing_wide_integers(write: Any, wide: Wide) -> Any:

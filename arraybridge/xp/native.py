@@ -13,7 +13,8 @@ from typing import Any
 from .borrow import lend
 from .corrections import Correction
 from .dtypes import check_dtypes
-from .integers import accept_wide_integers
+from .integers import accept_integers
+from .scalars import heed_bounds
 from .sources import taking_all
 from .standard import EXTENSIONS
 
@@ -62,7 +63,8 @@ def native_face(library: str) -> Any:
         face = _corrected(library, base_of(library), corrections_of(library))
         table = table_of(library)
         if hasattr(table, "WIDE"):
-            accept_wide_integers(face, table.WIDE)
+            accept_integers(face, table.WIDE)
+        heed_bounds(face)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
         if hasattr(table, "check_dtype"):

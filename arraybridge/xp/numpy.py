@@ -33,5 +33,6 @@ open_namespace(
     normal=_normal,
     set=overlaps.set,
     direct=_UFUNCS,
-    members={"_scalar": lambda self, scalar: scalar},  # whose dtype takes part, as it does in NumPy
+    # A NumPy scalar's dtype takes part, as it does in NumPy.
+    members={"_scalar": staticmethod(lambda scalar: scalar)},
 )

@@ -17,9 +17,6 @@ import numpy as np
 
 from ....array.indexing import axes_of
 
-_KINDS = ("bool", "integral", "real floating", "complex floating")
-_SCALARS = (bool, int, float, complex)  # of those kinds
-
 
 def get(native: Any, key: Any) -> Any:
     """Elements by index."""
@@ -34,10 +31,6 @@ def set(native: Any, key: Any, value: Any) -> Any:
     ------
     IndexError
         For an index that does not fit the array.
-    TypeError
-        If the value's kind of number does not fit in the array's.
-    OverflowError
-        If a Python integer does not fit in the array's dtype.
     """
     check_bounds(native.shape, key)
     value = _of_dtype(native.dtype, value)
@@ -74,27 +67,9 @@ def _out_of_bounds(index, axis, extent):
 
 
 def _of_dtype(dtype, value):
-    """A value to be written, as an array of the dtype that it is written to."""
-    if not isinstance(value, _SCALARS) and not hasattr(value, "dtype"):
-        value = jnp.asarray(value)
-    scalar = not hasattr(value, "dtype")
-    own = None if scalar else value.dtype
-    if not scalar and own == dtype:  # a dtype equals None, if it is float64
-        return value
-    kind = _kind_of_scalar(value) if scalar else _kind(own)
-    if kind > _kind(dtype):
-        raise TypeError(
-            f"{_KINDS[kind] if scalar else own} does not fit in an array of {dtype}: bring the "
-            "value to that dtype first, with astype"
-        )
-    if scalar:
+    """A value to be written, which fits, as an array of the dtype that it is written to."""
+    if not hasattr(value, "dtype"):
         return jnp.asarray(value, dtype=dtype)
+    if value.dtype == dtype:
+        return value
     return jax.lax.convert_element_type(value, dtype)
-
-
-def _kind_of_scalar(value):
-    return next(i for i, kind in enumerate(_SCALARS) if isinstance(value, kind))
-
-
-def _kind(dtype):
-    return next((i for i, kind in enumerate(_KINDS) if jnp.isdtype(dtype, kind)), 2)

@@ -1,0 +1,136 @@
+"""Which numbers a dtype holds, and what else is to be of that dtype: scalars, arrays.
+
+Array API standard 2025.12, "Mixing arrays with Python scalars" and "Indexing": what a dtype does
+not hold is left to the libraries, some of which wrap or cut it in silence. Here it is an error on
+all of them: OverflowError for an integer out of range, TypeError for a number of a higher kind.
+
+Functions and a dictionary of the module, which torch.compile can follow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+_BOOL, _INTEGRAL, _REAL, _COMPLEX = range(4)
+_SCALARS: tuple[Any, ...] = (bool, int, float, complex)  # by kind
+_INTEGER = re.compile(r"(u?)int(\d+)$")
+
+
+class Range(NamedTuple):
+    """What a dtype holds.
+
+    Attributes
+    ----------
+    kind : int
+        Its place among the kinds of numbers, each of which includes those before: bool, integral,
+        real, complex.
+    least, most : int
+        The integers that it holds; of no meaning for floating-point numbers.
+    """
+
+    kind: int
+    least: int = 0
+    most: int = 0
+
+
+_ranges: dict[Any, Range] = {}
+
+
+def range_of(dtype: Any) -> Range:
+    """What a dtype of any library holds."""
+    dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared to NumPy's
+    known = _ranges.get(dtype)
+    if known is None:
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        known = _ranges[dtype] = _named(name)
+    return known
+
+
+def _named(name: str) -> Range:
+    name = name.rpartition(".")[2]  # torch.int8
+    integer = _INTEGER.search(name)
+    if integer:
+        bits = int(integer[2])
+        return Range(_INTEGRAL, 0, 2**bits - 1) if integer[1] else _signed(bits)
+    if name == "int":
+        return _signed(64)
+    if name.startswith("bool"):
+        return Range(_BOOL, 0, 1)
+    return Range(_COMPLEX if name.startswith("complex") else _REAL)
+
+
+def _signed(bits: int) -> Range:
+    return Range(_INTEGRAL, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def side(value: int, dtype: Any) -> int:
+    """-1 for an integer below what an integer dtype holds, 1 for one above, else 0."""
+    kind, least, most = range_of(dtype)
+    if kind != _INTEGRAL or least <= value <= most:
+        return 0
+    return -1 if value < least else 1
+
+
+def check(value: int, dtype: Any) -> None:
+    """Raise OverflowError if ``value`` is to be of an integer dtype that does not hold it."""
+    if side(value, dtype):
+        raise out_of_bounds(value, dtype)
+
+
+def fitting(value: Any, dtype: Any) -> Any:
+    """A Python scalar, or an array, as what can be written in an array of ``dtype``.
+
+    Raises
+    ------
+    OverflowError
+        If an integer is out of the range of ``dtype``.
+    TypeError
+        If the value is of a higher kind: a fraction for integers, a complex number for real ones.
+    """
+    kind, least, most = range_of(dtype)
+    cls = value.__class__  # no dictionary: torch.compile mistakes what is in one of types
+    if cls is int:
+        own = _INTEGRAL
+    elif cls is float:
+        own = _REAL
+    elif cls is bool:
+        own = _BOOL
+    elif cls is complex:
+        own = _COMPLEX
+    else:
+        check_kind(value, dtype)
+        return value
+    if own > kind:
+        raise _does_not_fit(repr(value), dtype)
+    if kind != _INTEGRAL:
+        return float(value) if own < kind and own == _BOOL else value
+    if not least <= value <= most:
+        raise out_of_bounds(value, dtype)
+    return int(value)
+
+
+def check_kind(value: Any, dtype: Any) -> None:
+    """Raise TypeError if an array's elements are of a higher kind than ``dtype``."""
+    if range_of(value.dtype).kind > range_of(dtype).kind:
+        raise _does_not_fit(f"an array of {value.dtype}", dtype)
+
+
+def scalar_of(value: Any) -> Any:
+    """An instance of a subclass of Python's numbers as the number itself."""
+    return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)
+
+
+def out_of_bounds(value: int, dtype: Any) -> OverflowError:
+    """The error for an integer that a dtype does not hold."""
+    return OverflowError(
+        f"Python integer {value} out of bounds for {dtype}: bring the array to a dtype that holds "
+        "it, with astype"
+    )
+
+
+def _does_not_fit(what: str, dtype: Any) -> TypeError:
+    return TypeError(
+        f"{what} does not fit in an array of {dtype}: bring the value to that dtype, or the array "
+        "to one that holds it, with astype"
+    )

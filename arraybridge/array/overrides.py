@@ -1,0 +1,125 @@
+"""NumPy's functions and ufuncs on an Array: refused, with the remedy, unless they only ask.
+
+They would otherwise give NumPy's arrays in silence (``numpy.mean``) or fail (``numpy.sum``), each
+as it happens to be written. The error is for whoever wrote the call: within packages that bring any
+array to NumPy themselves, often by such a call, it would help nobody. They get what
+``numpy.asarray`` gives.
+
+The operators of NumPy's scalars and arrays end in ufuncs as well: they are left to the Array.
+
+NEP 13 and NEP 18.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from .operators import OPERATORS
+
+# What is asked of an array, or of where it lies, and makes no other.
+_ASK: dict[Any, Callable[..., Any]] = {
+    numpy.shape: lambda a: a.shape,
+    numpy.ndim: lambda a: a.ndim,
+    numpy.size: lambda a, axis=None: a.size if axis is None else _extent(a, axis),
+    numpy.iscomplexobj: lambda x: numpy.iscomplexobj(numpy.asarray(x)),
+    numpy.isrealobj: lambda x: numpy.isrealobj(numpy.asarray(x)),
+    numpy.shares_memory: lambda a, b, max_work=-1: numpy.shares_memory(
+        numpy.asarray(a), numpy.asarray(b), max_work
+    ),
+    numpy.may_share_memory: lambda a, b, max_work=0: numpy.may_share_memory(
+        numpy.asarray(a), numpy.asarray(b), max_work
+    ),
+}
+
+# Packages that take arrays of any library, and NumPy's own testing module.
+CONVERTING = {"matplotlib", "numpy", "pandas", "scipy", "sklearn"}
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+# The ufunc that an operator of NumPy's ends in -> the method of its right operand.
+_REFLECTED = {
+    getattr(numpy, op.function): f"__{_MIRRORED.get(op.name, f'r{op.name}')}__"
+    for op in OPERATORS
+    if op.forms != "unary"
+}
+_COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
+
+
+def _extent(x: Any, axis: Any) -> int:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return math.prod([x.shape[i] for i in axes])
+
+
+def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """``Array.__array_function__``."""
+    ask = _ASK.get(func)
+    if ask is not None:
+        return ask(*args, **kwargs)
+    if _converting():
+        return func(*_taken(args), **_taken(kwargs))
+    raise _refusal(self, func, f"{func.__module__}.{func.__name__}")
+
+
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """``Array.__array_ufunc__``."""
+    if method == "__call__" and not kwargs and len(inputs) == 2:
+        left: Any
+        left, right = inputs
+        name = _REFLECTED.get(ufunc)
+        if name is not None and right is self and isinstance(left, numpy.ndarray | numpy.generic):
+            if ufunc in _COMPARISONS and not left.ndim:
+                left = left[()]  # NumPy compares its scalars as arrays of no dimensions
+            return getattr(self, name)(left)
+    if _converting():
+        return getattr(ufunc, method)(*_taken(inputs), **_taken(kwargs))
+    name = ufunc.__name__
+    if getattr(numpy, name, None) is ufunc:
+        name = f"numpy.{name}"
+    if method != "__call__":
+        name = f"{name}.{method}"
+    raise _refusal(self, ufunc if method == "__call__" else None, name)
+
+
+def _converting() -> bool:
+    """Whether one of those packages has called."""
+    caller = sys._getframe(2).f_globals.get("__name__", "")
+    return caller.partition(".")[0] in CONVERTING
+
+
+def _taken(arguments: Any) -> Any:
+    """Arguments with NumPy's arrays in place of Arrays."""
+    if isinstance(arguments, dict):
+        return {name: _taken(x) for name, x in arguments.items()}
+    if isinstance(arguments, list | tuple):
+        return type(arguments)([_taken(x) for x in arguments])
+    return numpy.asarray(arguments) if hasattr(arguments, "__arraybridge__") else arguments
+
+
+def _refusal(x: Any, function: Any, name: str) -> TypeError:
+    remedies = []
+    if own := _in_the_standard().get(function):
+        remedies.append(f"the array's own is arraybridge.namespace(x).{own}")
+    host = getattr(x.device, "host", None)  # of a JAX tracer it is None
+    if host:
+        remedies.append("NumPy's takes numpy.asarray(x)")
+    elif host is False:
+        remedies.append("NumPy's takes a copy on the CPU, x.to('numpy', device='cpu')")
+    return TypeError("; ".join([f"{name} does not take an arraybridge Array", *remedies]))
+
+
+@functools.cache
+def _in_the_standard() -> dict[Any, str]:
+    """NumPy's functions that the standard has, and what it calls them: ``"linalg.qr"``."""
+    from ..xp.standard import functions_of
+
+    return {
+        getattr(room, name): path
+        for room, path, name, _ in functions_of(numpy)
+        if hasattr(room, name)
+    }

@@ -1,0 +1,232 @@
+"""What an integer dtype does not hold: one error, or one right result, on every library."""
+
+# ruff: noqa: B023 - called at once
+
+from __future__ import annotations
+
+import enum
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arraybridge as ab
+from arraybridge.array.operators import OPERATORS
+
+from .support.faces import each_library, faces
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+COMPARISONS = [op for op in OPERATORS if op.forms == "compare"]
+ARITHMETIC = [
+    op for op in OPERATORS if op.forms == "arithmetic" and op.name not in ("matmul", "truediv")
+]
+
+
+def beyond(dtype: str) -> st.SearchStrategy[int]:
+    limits = np.iinfo(dtype)
+    return st.one_of(
+        st.integers(limits.max + 1, 2**100),
+        st.integers(-(2**100), limits.min - 1),
+        st.sampled_from([limits.max + 1, limits.min - 1]),
+    )
+
+
+class Number(int):
+    pass
+
+
+class Name(enum.IntEnum):
+    LARGE = 300
+
+
+@each_library
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_arithmetic_is_an_overflow_error(dtype: str, library: str) -> None:
+    """Operators in all forms, and functions on both faces."""
+    wrapped = faces(library)[0]
+
+    @settings(max_examples=4 if library == "jax" else 12, deadline=None)
+    @given(value=beyond(dtype), op=st.sampled_from(ARITHMETIC))
+    def refused(value: int, op: Any) -> None:
+        x = wrapped.enter(np.asarray([1, 2, 3], dtype))
+        for form in (
+            lambda: op.plain(x, value),
+            lambda: op.plain(value, x),
+            lambda: op.in_place(x, value),
+        ):
+            with pytest.raises(OverflowError):
+                form()
+        assert wrapped.left(x).tolist() == [1, 2, 3]
+        for face in faces(library):
+            array = face.enter(np.asarray([1, 2, 3], dtype))
+            for args in (array, value), (value, array):
+                with pytest.raises(OverflowError):
+                    face.function(op.function)(*args)
+
+    refused()
+
+
+@each_library
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_comparisons_are_right(dtype: str, library: str) -> None:
+    x = np.asarray([0, 44, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    wrapped = faces(library)[0]
+
+    @settings(max_examples=4 if library == "jax" else 12, deadline=None)
+    @given(value=beyond(dtype), op=st.sampled_from(COMPARISONS))
+    def agrees(value: int, op: Any) -> None:
+        expected = [op.plain(int(each), value) for each in x]
+        mirrored = [op.plain(value, int(each)) for each in x]
+        array = wrapped.enter(x)
+        assert wrapped.left(op.plain(array, value)).tolist() == expected
+        assert wrapped.left(op.plain(value, array)).tolist() == mirrored
+        for face in faces(library):
+            array = face.enter(x)
+            assert face.left(face.function(op.function)(array, value)).tolist() == expected
+            assert face.left(face.function(op.function)(value, array)).tolist() == mirrored
+            assert not face.left(face.xp.isin(array, value)).any()
+            ordered = face.enter(np.asarray([1, 2, 2], dtype))
+            place = 0 if value < 0 else 3
+            for side in "left", "right":
+                assert int(face.left(face.xp.searchsorted(ordered, value, side=side))) == place
+
+    agrees()
+
+
+@each_library
+@pytest.mark.parametrize("value", [300, -1, Number(300), Name.LARGE, 2**31, 2**70])
+def test_written_filled_and_chosen(value: int, library: str) -> None:
+    for face in faces(library):
+        xp, x = face.xp, face.enter(np.asarray([1, 2, 3], "uint8"))
+        mask = face.enter(np.asarray([True, False, True]))
+        for call in (
+            lambda: xp.full(2, value, dtype=xp.uint8),
+            lambda: xp.full_like(x, value),
+            lambda: xp.asarray(int(value), dtype=xp.uint8),
+            lambda: xp.asarray([[1, int(value)]], dtype=xp.uint8),
+            lambda: xp.where(mask, x, int(value)),
+            lambda: xp.where(mask, int(value), x),
+            lambda: xp.arange(int(value), int(value) + 2, dtype=xp.uint8),
+            lambda: xp.linspace(0, int(value), 3, dtype=xp.uint8),
+        ):
+            with pytest.raises(OverflowError):
+                call()
+    face = faces(library)[0]
+    x = face.enter(np.asarray([1, 2, 3], "uint8"))
+    for key in 0, slice(0, 2), ..., face.enter(np.asarray([True, False, True])):
+        for written in value, np.int64(min(value, 2**62)):
+            with pytest.raises(OverflowError):
+                x[key] = written
+    with pytest.raises(OverflowError):
+        x[...] = [1, min(int(value), 2**62), 3]
+    assert face.left(x).tolist() == [1, 2, 3]
+    assert face.left(face.xp.full_like(x, 300, dtype=face.xp.float32)).tolist() == [300.0] * 3
+
+
+@each_library
+def test_the_default_integers_are_heeded(library: str) -> None:
+    for face in faces(library):
+        with pytest.raises(OverflowError):
+            face.xp.full(2, 2**70)
+        assert face.left(face.xp.full(2, 2**40)).tolist() == [2**40] * 2
+
+
+@each_library
+def test_clip(library: str) -> None:
+    """A bound that no element can pass is none; one that all would pass is an error."""
+    for face in faces(library):
+        x = face.enter(np.asarray([1, 44, 200], "uint8"))
+        for bounds in (-5, 300), (-5, None), (None, 300), (0, 2**70):
+            assert face.left(face.xp.clip(x, *bounds)).tolist() == [1, 44, 200]
+        assert face.left(face.xp.clip(x, -5, 100)).tolist() == [1, 44, 100]
+        assert face.left(face.xp.clip(x, min=150, max=1000)).tolist() == [150, 150, 200]
+        for bounds in ((300, 400), (None, -5)):
+            with pytest.raises(OverflowError):
+                face.xp.clip(x, *bounds)
+
+
+@each_library
+def test_numbers_of_a_higher_kind_are_a_type_error(library: str) -> None:
+    face = faces(library)[0]
+    xp = face.xp
+    for dtype, value in (
+        ("uint8", 1.7),
+        ("int64", float("nan")),
+        ("int32", 1j),
+        ("float32", 1j),
+        ("bool", 0.5),
+        ("uint8", np.float64(1.7)),
+    ):
+        x = xp.ones(3, dtype=getattr(xp, dtype))
+        higher = xp.asarray([complex(value)] * 3 if value == 1j else [float(value)] * 3)
+        for written in value, higher, [float(value.real)] * 3 if dtype != "float32" else value:
+            with pytest.raises(TypeError, match="astype"):
+                x[...] = written
+        number = complex(value) if value == 1j else float(value)
+        for each in faces(library):
+            with pytest.raises(TypeError, match="astype"):
+                each.xp.full(2, number, dtype=getattr(each.xp, dtype))
+            with pytest.raises(TypeError, match="astype"):
+                each.xp.full_like(each.enter(np.ones(3, dtype)), number)
+        assert face.left(x).tolist() == [1] * 3
+        x[...] = xp.astype(xp.ones(3, dtype=xp.int64), x.dtype)  # the remedy
+        x[0] = True
+        assert face.dtype_name(x) == dtype
+
+
+@each_library
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("uint8", "int64"), ("uint8", "int8"), ("int32", "int64"), ("float32", "float64")],
+)
+def test_in_place_never_changes_the_dtype(left: str, right: str, library: str) -> None:
+    """``uint8 += int64`` would be int64: of all shapes, no dimensions too."""
+    face = faces(library)[0]
+    for op in (operator.iadd, operator.isub, operator.imul, operator.ifloordiv, operator.ior):
+        if left == "float32" and op is operator.ior:
+            continue
+        for values in (np.asarray([100, 1, 2], right), np.asarray(100, right)):
+            x = face.enter(np.asarray([1, 2, 3], left))
+            with pytest.raises(TypeError):
+                op(x, face.enter(values))
+            assert face.left(x).tolist() == [1, 2, 3]
+    x = face.enter(np.asarray([1, 2, 3], right))
+    if (left, right) != ("uint8", "int8"):
+        x += face.enter(np.asarray([1, 2, 3], left))
+        assert face.left(x).tolist() == [2, 4, 6]
+        assert face.dtype_name(x) == right
+
+
+@each_library
+def test_what_fits_passes(library: str) -> None:
+    face = faces(library)[0]
+    for dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        x = face.enter(np.zeros(3, dtype))
+        for value in (int(limits.min), int(limits.max), 0, Number(5)):
+            x[0] = value
+            assert face.left(x).tolist() == [value, 0, 0]
+            assert face.left(x[:1] | value).tolist() == [value]
+            assert face.left(face.xp.full(1, value, dtype=x.dtype)).tolist() == [value]
+        x[...] = [1, 2, 3]
+        assert face.left(x).tolist() == [1, 2, 3]
+
+
+def test_under_torch_compile() -> None:
+    import arraybridge.xp.torch as xp
+
+    def function(t: torch.Tensor) -> torch.Tensor:
+        x = xp.asarray(t) + 1000
+        x[0] = 2000
+        return xp.where(x > 1001, x, 3000).native
+
+    t = torch.arange(4)
+    compiled = torch.compile(function, fullgraph=True, backend="eager")
+    assert compiled(t).tolist() == function(t).tolist() == [2000, 3000, 1002, 1003]
+    assert (ab.from_dlpack(t) < 2**70).native.all()
