@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dlpack import CPU, Device
-from ..layout import is_broadcast, is_c_contiguous, is_compact, is_non_negative
+from ..layout import c_strides, is_broadcast, is_c_contiguous, is_compact, is_non_negative
 from .records import Accepts, Route, TensorInfo
 
 _PENDING = {
@@ -68,6 +68,28 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
             f"this is aligned to {info.alignment}"
         )
     return None
+
+
+_ANY = 2**63 - 1  # of a library without a limit
+
+
+def _too_large(info: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None:
+    """Why the target's numbers cannot hold the shape and strides, or None."""
+    shape, itemsize = info.shape, info.itemsize
+
+    def largest(strides):
+        reach = (abs(s) * itemsize for e, s in zip(shape, strides, strict=True) if e > 1)
+        return max(*shape, *reach, 0, 0)
+
+    packed = largest(c_strides(shape)) <= accepts.largest
+    if packed and (copy or largest(info.strides) <= accepts.largest):
+        return None
+    bits = accepts.largest.bit_length() + 1
+    return (
+        f"{accepts.library} keeps extents and strides (bytes) in {bits} bits, too few for shape "
+        f"{shape} with strides {tuple(s * itemsize for s in info.strides)}: convert it in parts"
+        + (", or with copy=True" if packed else "")
+    )
 
 
 def _missing_dtype(info: TensorInfo, accepts: Accepts) -> str:
@@ -161,6 +183,10 @@ def plan(
             f"{len(info.shape)}: reshape it first",
             None,
         )
+    if accepts.largest < _ANY:
+        why = _too_large(info, accepts, copy)
+        if why:
+            return route("refuse", why, None)
     place, why = _place(info, accepts, device)
     if place is None:
         return route("refuse", why, None)

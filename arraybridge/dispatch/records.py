@@ -141,6 +141,7 @@ class _Accepts(NamedTuple):
     readonly: bool = False
     immutable: bool = False
     ndim: tuple[int, int] = (0, 64)
+    largest: int = 2**63 - 1
     cpus: int = 1
     copies: bool = False
     copied: frozenset[str] = frozenset()
@@ -171,6 +172,8 @@ class Accepts(_Accepts):
         may still be written is copied for it, unless the view is asked for.
     ndim : tuple of int
         The least and the largest rank.
+    largest : int
+        The largest extent, and the largest stride in bytes.
     cpus : int
         How many CPU devices it tells apart: ``cpu:0`` and on.
     copies : bool
@@ -214,6 +217,8 @@ class Accepts(_Accepts):
         for field in _FLAGS:
             if not isinstance(getattr(self, field), bool):
                 raise TypeError(f"{field} is True or False, got {getattr(self, field)!r}")
+        if not isinstance(self.largest, int) or self.largest < 1:
+            raise ValueError(f"largest is {self.largest!r}; expected a number of bytes")
         power = self.alignment
         if not isinstance(power, int) or power < 1 or power & (power - 1):
             raise ValueError(f"alignment is {power!r}; expected a power of two, in bytes")

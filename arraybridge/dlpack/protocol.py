@@ -11,7 +11,7 @@ import re
 
 from .capsule import from_capsule, is_capsule, to_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
-from .errors import DLPackError
+from .errors import DLPackError, MalformedTensorError
 from .header import VERSION
 from .tensor import ManagedTensor
 from .validate import check_stream
@@ -152,7 +152,26 @@ def acquire(
             f"{type(x).__name__}.__dlpack__() returned a {type(capsule).__name__}, expected a "
             "PyCapsule"
         )
-    return from_capsule(capsule)
+    tensor = from_capsule(capsule)
+    if dl_device is None and not _agree(device, tensor.device):
+        release = getattr(tensor.owner, "release", None)
+        if release is not None:
+            release()  # now, not when the traceback that holds this frame goes
+        raise MalformedTensorError(
+            f"{type(x).__name__}.__dlpack_device__() says {device}, and its capsule "
+            f"{tensor.device}: one of them is wrong, and the memory was left alone"
+        )
+    return tensor
+
+
+def _agree(said: Device, came: Device) -> bool:
+    """Whether a producer means one place: host memory has several names, so has CUDA's."""
+    if said == came or (said.host and came.host):
+        return True
+    return said.id == came.id and {said.type, came.type} == _ON_CUDA
+
+
+_ON_CUDA = {DeviceType.CUDA, DeviceType.CUDA_MANAGED}
 
 
 def offer(

@@ -17,7 +17,7 @@ from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, ManagedTensor, from_capsule
-from ..layout import is_non_negative
+from ..layout import is_non_negative, relaxed
 from .numpy import LIBRARY as NUMPY
 
 _NAMES = (
@@ -59,7 +59,17 @@ class MLX(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):
-            tensor = compact_copy(tensor)  # its importer refuses negative strides
+            tensor = compact_copy(tensor)  # its importer refuses negative strides,
+        elif min(tensor.strides, default=0) < 0:  # those that reach no element as well
+            tensor = ManagedTensor.adopt(
+                tensor.pointer,
+                tensor.shape,
+                tensor.dtype,
+                owner=tensor.owner,
+                strides=relaxed(tensor.shape, tensor.strides),
+                readonly=tensor.readonly,
+                padded=tensor.padded,
+            )
         dtype = tensor.dtype
         if dtype == _BFLOAT16:  # as bits, so that ml_dtypes is not needed
             bits = ManagedTensor.adopt(

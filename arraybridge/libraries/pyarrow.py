@@ -134,13 +134,16 @@ def _of_array(x):
         else:
             dtype, refused = _HANDLE, f"Arrow's {kind} is no tensor's dtype: {_remedy(kind)}"
     if refused is None:
-        buffer = x.buffers()[1]
-        if not buffer.is_cpu:
+        buffer = x.buffers()[1]  # None is allowed for an array without elements
+        if buffer is not None and not buffer.is_cpu:
             raise ConversionError(
                 "arraybridge cannot tell where the array's device memory is: copy it first, "
                 "x.copy_to(pyarrow.default_cpu_memory_manager())"
             )
-        data = buffer.address + (x.offset // 8 if pending else x.offset * dtype.itemsize)
+        if buffer is not None:
+            data = buffer.address + (x.offset // 8 if pending else x.offset * dtype.itemsize)
+        elif len(x) > x.null_count:
+            raise ConversionError("the array is malformed, as x.validate() says: it has no data")
         refused = _nulls(x)
     return TensorInfo(
         "pyarrow", data, 0, shape, (1,), dtype, CPU, True, pending=pending or (), refused=refused

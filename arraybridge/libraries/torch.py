@@ -72,6 +72,7 @@ class Torch(Library):
         return array_type in (torch.Tensor, torch.nn.Parameter)
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
+        _check_shape(x)
         dtype = _dlpack_dtypes.get(x.dtype)
         place = x.device
         kind = _DEVICES.get(place.type)
@@ -114,7 +115,7 @@ class Torch(Library):
         )
 
     def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
-        return x.layout is _strided and not x.is_meta
+        return x.layout is _strided and not x.is_meta and not x.is_nested
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         info = self.describe(x)
@@ -177,6 +178,23 @@ class Torch(Library):
             handle = torch.cuda.current_stream(device.id).cuda_stream
             return handle or (1 if device.type == DeviceType.CUDA else 0)
         return None
+
+
+def _check_shape(x):
+    """Refuse what has no shape to describe: such tensors raise when it is asked for."""
+    if x.is_nested:
+        raise ConversionError(
+            "a nested tensor's parts differ in shape: pass torch.nested.to_padded_tensor(x, 0.0), "
+            "or its parts, x.unbind()"
+        )
+    if type(x) is not torch.Tensor and isinstance(x, _UNINITIALIZED):
+        raise ConversionError(
+            f"an {type(x).__name__} has no shape yet: run the module once, or call "
+            "x.materialize(shape) and pass x.detach()"
+        )
+
+
+_UNINITIALIZED = torch.nn.parameter.UninitializedTensorMixin
 
 
 def _no_memory(x):

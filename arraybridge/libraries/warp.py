@@ -2,7 +2,7 @@
 
 That importer ignores ``byte_offset`` and knows legacy capsules only. Strides of any sign are right,
 in its kernels too, but they are kept as 32-bit numbers of bytes without a check: larger ones are
-refused here. There are 1 to 4 axes and no read-only arrays.
+refused. There are 1 to 4 axes and no read-only arrays.
 
 Vectors and matrices of an array's dtype become trailing axes, as in ``array.numpy()``. An array
 with ``requires_grad`` is taken as it is: its adjoint lies beside it, in ``x.grad``, an array of its
@@ -18,14 +18,13 @@ from ..dispatch.kernel import in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
-from ..layout import c_strides, span
+from ..layout import c_strides, relaxed, span
 from .numpy import LIBRARY as NUMPY
 from .numpy import is_writable
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
 ).split()
-_LARGEST = 2**31 - 1  # array_t of Warp's native code has int32 extents and strides
 
 
 _warp_types = {DataType.named(name): getattr(wp, name) for name in _NAMES if hasattr(wp, name)}
@@ -65,6 +64,7 @@ class Warp(Library):
         dtypes=frozenset(dtype.name for dtype in _warp_types),
         devices=_devices(),
         ndim=(1, 4),
+        largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
         remedies={
             "complex64": "hand over its real and imaginary parts",
             "complex128": "hand over its real and imaginary parts",
@@ -110,12 +110,7 @@ class Warp(Library):
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> wp.array:
         shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
         name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
-        strides = in_bytes(tensor.strides, tensor.dtype)
-        if max(*shape, *map(abs, strides)) > _LARGEST:
-            raise ConversionError(
-                f"Warp keeps extents and strides in 32 bits; shape {shape} has strides {strides} "
-                "(bytes): convert it in parts"
-            )
+        strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype)
         _, high = span(shape, strides, tensor.dtype.itemsize)
         owner = tensor.owner
 
@@ -199,7 +194,12 @@ _in_numpy = frozenset(_numpy_dtypes.values())
 def _from_numpy(x):
     """``wp.array`` shares with ``copy=False``; it does not look at read-only and axes."""
     flags = x.flags
-    if flags.c_contiguous and is_writable(x) and 1 <= x.ndim <= 4 and 0 < x.nbytes <= _LARGEST:
+    if (
+        flags.c_contiguous
+        and is_writable(x)
+        and 1 <= x.ndim <= 4
+        and 0 < x.nbytes <= Warp.accepts.largest
+    ):
         kind = _numpy_dtypes.get(x.dtype)
         if kind is not None:
             return wp.array(x, dtype=kind, copy=False, device="cpu")

@@ -86,7 +86,10 @@ where = described(_where, xp.where)
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.Tensor:
     """Whether each element of one array is among those of another."""
-    return torch.isin(*brought_together(x1, x2), invert=invert, **kwargs)
+    elements, tests = brought_together(x1, x2)
+    if isinstance(tests, torch.Tensor):
+        tests = tests.reshape(-1)  # which torch views so, and cannot of every layout
+    return torch.isin(elements, tests, invert=invert, **kwargs)
 
 
 def _dtype_of(x: Any) -> Any:
