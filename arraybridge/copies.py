@@ -149,6 +149,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     if info.device.host and _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)
+    out_library.written(destination)
 
 
 _FIT = {

@@ -169,6 +169,9 @@ class Library:
         """
         return False
 
+    def written(self, x: object) -> None:
+        """Take note that the memory of ``x`` was written by its address."""
+
     def to_host(self, x: object) -> object:
         """``x`` copied to the CPU: an array of any library that arraybridge knows."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")

@@ -5,6 +5,7 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -255,8 +256,11 @@ class NumPy(Library):
 
 
 def _from_torch(x):
-    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices."""
-    return x.numpy()
+    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices.
+
+    It takes no notice of forward-mode gradients.
+    """
+    return x.numpy() if sys.modules["torch.autograd.forward_ad"]._current_level < 0 else None
 
 
 def _from_jax(x):

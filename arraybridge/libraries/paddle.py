@@ -89,6 +89,9 @@ class Paddle(Library):
     def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
         return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
 
+    def written(self, x: paddle.Tensor) -> None:
+        x._bump_inplace_version()  # so that backward() refuses what it saved before
+
     def to_host(self, x: paddle.Tensor) -> paddle.Tensor:
         return x.cpu()
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
 
 from ..dispatch.kernel import SMALL, own_copies_serve
 from ..dispatch.library import Library
@@ -93,6 +95,8 @@ class Torch(Library):
                 )
         if refused is None and x.requires_grad:
             refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        if refused is None and _has_tangent(x):
+            refused = "forward-mode gradients would be lost silently: pass x.detach()"
         if dtype is None:
             dtype = DataType(3, 8)
             refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
@@ -139,7 +143,7 @@ class Torch(Library):
         return x.resolve_conj().resolve_neg()
 
     def copy(self, x: torch.Tensor) -> torch.Tensor | None:
-        if x.requires_grad or x.device.type != "cpu":
+        if x.requires_grad or x.device.type != "cpu" or _has_tangent(x):
             return x.clone(memory_format=torch.contiguous_format)
         return None
 
@@ -158,6 +162,9 @@ class Torch(Library):
         if x.is_contiguous():
             return x
         return x.contiguous() if x.numel() <= SMALL else None
+
+    def written(self, x: torch.Tensor) -> None:
+        increment_version(x)  # so that backward() refuses what it saved before
 
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()
@@ -195,6 +202,11 @@ def _check_shape(x):
 
 
 _UNINITIALIZED = torch.nn.parameter.UninitializedTensorMixin
+
+
+def _has_tangent(x):
+    """Whether it is a dual number of forward-mode differentiation."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
 
 
 def _no_memory(x):

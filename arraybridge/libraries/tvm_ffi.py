@@ -7,6 +7,8 @@ a tensor of them raises a ValueError wherever somebody asks for its dtype.
 
 from __future__ import annotations
 
+import sys
+
 import tvm_ffi
 
 from ..dispatch.library import Library
@@ -98,6 +100,8 @@ def _from_numpy(x):
 
 def _from_torch(x):
     """Its compiled importer takes torch's C exchange API, which looks at none of these."""
+    if sys.modules["torch.autograd.forward_ad"]._current_level >= 0:
+        return None
     odd = x.requires_grad or x.is_complex() or x.is_neg() or x.ndim > 64
     return None if odd else _from_dlpack(x)
 
