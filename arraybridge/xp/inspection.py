@@ -5,12 +5,38 @@ Array API standard 2025.12, "Inspection".
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..array.native import NativeArray
 from ..dispatch.records import ConversionError
 from ..dlpack import Device
 from .entrance import native_device
+
+
+def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
+    """A library's own ``__array_namespace_info__`` whose ``devices()`` are a list of devices."""
+
+    @functools.wraps(own, updated=())
+    def info() -> Any:
+        return _Listing(own())
+
+    return info
+
+
+class _Listing:
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_own":
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def devices(self) -> list[Any]:
+        """Those that the library names, without JAX's None."""
+        return [device for device in self._own.devices() if device is not None]
 
 
 class Info:
@@ -36,10 +62,10 @@ class Info:
         """The device of arrays that are made without ``device=``."""
         return self._cls._of(self._cls._probe(self._native, None)).device
 
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> list[Device]:
         """Every device that holds arrays here."""
         found = (self._ours(device) for device in self._info.devices())
-        return tuple(dict.fromkeys(device for device in found if device is not None))
+        return list(dict.fromkeys(device for device in found if device is not None))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The default dtypes by kind ("real floating", "integral", "indexing", ...)."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from .borrow import lend
 from .corrections import Correction
-from .dtypes import check_dtypes
+from .dtypes import ask_rightly, check_dtypes
+from .inspection import listing_devices
 from .integers import accept_integers
 from .scalars import heed_bounds
 from .sources import taking_all
@@ -69,7 +70,9 @@ def native_face(library: str) -> Any:
             lend(face, table.BORROWING)
         if hasattr(table, "check_dtype"):
             check_dtypes(face, table.check_dtype)
+        ask_rightly(library, face)
         vars(face)["asarray"] = taking_all(library, face)
+        vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
         _aliased(face)
         _faces[library] = face
     return _faces[library]

@@ -119,7 +119,8 @@ class _Taking:
         if isinstance(x, numpy.ndarray):
             x = readable(x, shared)
             if self.home.name in _TAKE_NUMPYS and not shared:
-                return x
+                plain = dtype is None or x.dtype.kind in "biufc"
+                return x if plain else x.astype(self.name_of(dtype) or x.dtype)  # ml_dtypes'
         to = self.home.name if DeviceType.CPU in self.home.accepts.devices else "numpy"
         try:
             return convert(x, to, copy=False if shared else None)

@@ -12,7 +12,7 @@ import numpy
 from ...array.indexing import axes_of
 from ..integers import Wide
 from ..sources import is_numeric, no_numbers
-from . import Correction
+from . import Correction, spaces
 from .differences import differences
 from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned
 
@@ -98,8 +98,13 @@ def _tanh_of_infinity(xp: Any) -> bool:
     return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
 
 
+def _integer_name(dtype: Any) -> str | None:
+    return str(dtype._np_dtype) if xp.isdtype(dtype, "integral") else None
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    spaces.correction(xp, _integer_name, xp.asarray),
     Correction(
         "asarray",
         asarray,
@@ -174,22 +179,32 @@ WIDE = Wide(_as_scalar)
 
 
 def _key(native: Any, key: Any) -> tuple[Any, ...]:
-    """An index that array-api-strict takes: not a new axis by itself, nor a stop before the start.
+    """An index that array-api-strict takes: no new axis by itself, no slice beyond the extent.
 
-    A slice with a negative step may stop at ``-n - 1``: it takes the first element, too.
+    Slices mean what they mean of a list, as in every other library.
     """
     parts = key if isinstance(key, tuple) else (key,)
-    if not any(isinstance(part, slice) and part.stop is not None for part in parts):
+    if not any(isinstance(part, slice) for part in parts):
         return parts
     left = native.ndim - sum(axes_of(part) for part in parts)
     taken = []
     axis = 0
     for part in parts:
-        if isinstance(part, slice) and axis < native.ndim and part.stop == -native.shape[axis] - 1:
-            part = slice(part.start, None, part.step)
+        if isinstance(part, slice) and axis < native.ndim:
+            part = _within(part, native.shape[axis])
         taken.append(part)
         axis += left if part is ... else axes_of(part)
     return tuple(taken)
+
+
+def _within(part: slice, extent: int) -> slice:
+    """A slice of the same elements, its ends within the extent."""
+    if part.start is None and part.stop is None:
+        return part
+    start, stop, step = part.indices(extent)
+    if not range(start, stop, step):
+        return slice(0, 0)
+    return slice(start, None if stop < 0 else stop, step)
 
 
 def get(native: Any, key: Any) -> Any:
@@ -199,6 +214,11 @@ def get(native: Any, key: Any) -> Any:
 
 def set(native: Any, key: Any, value: Any) -> Any:
     """Write elements by index; gives the array."""
+    key = _key(native, key)
+    if not native.size and key and isinstance(key[0], _Array) and key[0].dtype == xp.bool:
+        # array-api-strict reads a mask without elements as no elements of the first axis
+        numpy.broadcast_to(getattr(value, "_array", value), native[key].shape)
+        return native
     array = native._array
     if isinstance(value, _Array) and numpy.may_share_memory(array, value._array):
         value = _Array._new(value._array.copy(), device=value.device)
@@ -206,7 +226,7 @@ def set(native: Any, key: Any, value: Any) -> Any:
         _Array._new(part._array.copy(), device=part.device)
         if isinstance(part, _Array) and numpy.may_share_memory(array, part._array)
         else part
-        for part in _key(native, key)
+        for part in key
     ]
     native[tuple(parts)] = value
     return native

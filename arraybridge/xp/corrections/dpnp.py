@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import dpnp as xp
+import numpy
 
 from ..integers import Wide
-from . import Correction
+from . import Correction, spaces
 from .special_cases import Means, complex_function, turned
 
 
@@ -45,7 +46,13 @@ def _real_eigenvalues(xp: Any) -> bool:
     return xp.linalg.eigvals(xp.eye(2)).dtype.kind != "c"
 
 
+def _integer_name(dtype: Any) -> str | None:
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.kind in "iu" else None
+
+
 CORRECTIONS: tuple[Correction, ...] = (
+    spaces.correction(xp, _integer_name, xp.asarray),
     Correction(
         "acosh",
         complex_function(MEANS, "acosh"),

@@ -10,7 +10,7 @@ import numpy
 from array_api_compat import numpy as xp
 
 from ..sources import is_numeric, no_numbers, readable
-from . import Correction
+from . import Correction, spaces
 from .differences import differences
 from .limits import floats_in_finfo
 from .special_cases import Means, complex_function, deviation, floor_divide, turned
@@ -77,8 +77,14 @@ def _takes(obj: Any) -> Callable[[Any], bool]:
     return needed
 
 
+def _integer_name(dtype: Any) -> str | None:
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.kind in "iu" else None
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    spaces.correction(xp, _integer_name, xp.asarray),
     Correction(
         "asarray",
         asarray,

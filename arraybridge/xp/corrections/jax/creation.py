@@ -12,6 +12,7 @@ import numpy as np
 
 from ....dispatch.records import ConversionError
 from .. import Correction
+from ..spaces import between
 
 _REMEDY = "enable 64-bit types with jax.config.update('jax_enable_x64', True)"
 _OWN = (bool, int, float, complex)  # Python's types: the default dtypes of their kinds
@@ -80,14 +81,10 @@ def _shares(a, result):
 
 def arange(start, /, stop=None, step=1, dtype=None, **kwargs):
     """Evenly spaced values of a half-open interval, all of which the data type holds."""
-    if all(isinstance(x, int) for x in (start, 0 if stop is None else stop, step)) and step:
+    numbers = (start, 0 if stop is None else stop, step)
+    if dtype is None and step and all(type(x) is int for x in numbers):
         elements = range(start) if stop is None else range(start, stop, step)
-        if elements and (dtype is None or jnp.issubdtype(dtype, jnp.integer)):
-            ends = elements[0], elements[-1]
-            if dtype is None:
-                _check_integers(*ends)
-            else:
-                np.asarray(ends, dtype)  # an OverflowError for what does not fit
+        _check_integers(*elements[:1], *elements[-1:])
     return jnp.arange(start, stop, step, dtype, **kwargs)
 
 
@@ -100,6 +97,10 @@ def full(shape, fill_value, dtype=None, **kwargs):
 
 def linspace(start, stop, /, num, endpoint=True, retstep=False, dtype=None, **kwargs):
     """Evenly spaced values from one number to another."""
+    numbers = all(isinstance(x, int | float) for x in (start, stop))
+    if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
+        made = between(start, stop, num, np.dtype(dtype).name, endpoint)
+        return jnp.asarray(made, dtype, device=kwargs.get("device"))
     start, stop = (float(x) if isinstance(x, int) else x for x in (start, stop))
     return jnp.linspace(start, stop, num, endpoint, retstep, dtype, **kwargs)
 

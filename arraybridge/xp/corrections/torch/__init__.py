@@ -9,10 +9,11 @@ import torch
 from ...borrow import Borrowing
 from ...integers import Wide
 from .. import Correction
-from . import axes, broadcasting, elementwise, places, promotion, reductions, types
+from . import axes, broadcasting, creation, elementwise, places, promotion, reductions, types
 
 CORRECTIONS: tuple[Correction, ...] = axes.accepted(
     *types.CORRECTIONS,
+    *creation.CORRECTIONS,
     *promotion.CORRECTIONS,
     *elementwise.CORRECTIONS,
     *reductions.CORRECTIONS,

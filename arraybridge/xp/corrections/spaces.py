@@ -1,0 +1,71 @@
+"""``linspace`` of integers: rounded down and held to the data type, alike in every library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from . import Correction
+
+Function = Callable[..., Any]
+_EXACT = 2**53  # up to where float64 holds every integer
+
+
+def between(start: float, stop: float, num: int, name: str, endpoint: bool) -> numpy.ndarray:
+    """``num`` integers from ``start`` to ``stop``, as NumPy's rounding has them; exact if large.
+
+    Raises
+    ------
+    OverflowError
+        If the data type does not hold one of them.
+    """
+    values: Any
+    if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) >= _EXACT:
+        steps = max(num - 1 if endpoint else num, 1)
+        values = [start + i * (stop - start) // steps for i in range(num)]
+    else:
+        values = numpy.floor(numpy.linspace(start, stop, num, endpoint=endpoint))
+    limits = numpy.iinfo(name)
+    for value in (values[0], values[-1]) if num else ():  # the least and the largest
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"linspace: {value} is out of bounds for {name}")
+    return numpy.asarray(values, dtype=name)
+
+
+def correction(xp: Any, name_of: Callable[[Any], str | None], make: Function) -> Correction:
+    """The entry of a library whose own wraps, rounds otherwise, or lacks data types.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace underneath.
+    name_of : callable
+        NumPy's name of an integer data type; None for another one.
+    make : callable
+        An array of the library from one of NumPy's: ``make(x, dtype=, device=)``.
+    """
+
+    def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True, **kwargs):
+        name = None if dtype is None or kwargs else name_of(dtype)
+        if name is None or not all(isinstance(x, int | float) for x in (start, stop)):
+            common = {"dtype": dtype, "device": device, "endpoint": endpoint}
+            return xp.linspace(start, stop, num, **common, **kwargs)
+        return make(between(start, stop, num, name, endpoint), dtype=dtype, device=device)
+
+    return Correction(
+        "linspace",
+        linspace,
+        "linspace: integers are those of the interval",
+        "no issue known",
+        _linspace_wraps,
+    )
+
+
+def _linspace_wraps(xp: Any) -> bool:
+    try:
+        xp.linspace(0, 300, 3, dtype=xp.int8)
+    except OverflowError:
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""Slices, masks and places given by arrays, on every library, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from .support.faces import each_library, faces
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+ENDS = st.none() | st.integers(-9, 9)
+SLICES = st.builds(slice, ENDS, ENDS, st.sampled_from([None, 1, 2, 5, -1, -2, -7]))
+
+
+@each_library
+def test_slices_are_pythons(library):
+    """Ends beyond the extent too, which the standard leaves open: as of a list."""
+    wrapped, _ = faces(library)
+
+    @settings(max_examples=30 if library == "jax" else 200, deadline=None)
+    @given(st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]), st.data())
+    def holds(shape, data):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        form = data.draw(st.sampled_from(["all", "ellipsis", "trailing"]))
+        key = tuple(data.draw(st.lists(SLICES, min_size=x.ndim, max_size=x.ndim)))
+        if form == "ellipsis":
+            key = (*key[:1], ...)
+        elif form == "trailing":
+            key = (..., *key[-1:])
+        key = key[0] if key[1:] == () else key
+        array = wrapped.enter(x)
+        np.testing.assert_array_equal(wrapped.left(array[key]), x[key])
+        x[key] = -1
+        array[key] = -1
+        np.testing.assert_array_equal(wrapped.left(array), x)
+
+    holds()
+
+
+@each_library
+def test_a_stop_before_the_start(library):
+    """For length 3, ``x[:-4]`` is nothing, and writing there changes nothing."""
+    wrapped, _ = faces(library)
+    x = wrapped.enter(np.arange(3))
+    assert x[:-4].shape == (0,)
+    x[:-4] = 7
+    assert wrapped.left(x).tolist() == [0, 1, 2]
+    assert wrapped.left(x[2:-4:-1]).tolist() == [2, 1, 0]
+
+
+@each_library
+def test_masks_over_nothing(library):
+    wrapped, _ = faces(library)
+    for shape in ((0,), (0, 3), (2, 0), (2, 0, 3), (3, 0, 2), (2, 3)):
+        for axes in range(1, len(shape) + 1):
+            for value in (True, False):
+                x, mask = np.ones(shape), np.full(shape[:axes], value)
+                array, its = wrapped.enter(x), wrapped.enter(mask)
+                np.testing.assert_array_equal(wrapped.left(array[its]), x[mask])
+                array[its] = 2.0
+                array[its] = array[its] * 3
+                x[mask] = 6
+                np.testing.assert_array_equal(wrapped.left(array), x)
+
+
+FLOATS = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 1.0, 2.5, np.inf, np.nan])
+
+
+@each_library
+def test_searchsorted_keeps_to_sort(library):
+    """NaN comes last, in the order of `sort`; both sides, with a sorter, of any shape."""
+
+    @settings(max_examples=8 if library == "jax" else 60, deadline=None)
+    @given(
+        hnp.arrays("float64", 6 if library == "jax" else st.integers(0, 7), elements=FLOATS),
+        hnp.arrays("float64", (2, 3), elements=FLOATS),
+        st.sampled_from(["left", "right"]),
+        st.booleans(),
+        st.sampled_from(["float32", "float64"]),
+    )
+    @example(
+        np.asarray([np.nan, 1.0, np.inf] * 2), np.full((2, 3), np.nan), "left", True, "float64"
+    )
+    def holds(x1, x2, side, unsorted, name):
+        x1, x2 = x1.astype(name), x2.astype(name)
+        expected = np.searchsorted(np.sort(x1), x2, side=side)
+        for face in faces(library):
+            if unsorted:
+                sorter = face.enter(np.argsort(x1, stable=True))
+                found = face.xp.searchsorted(
+                    face.enter(x1), face.enter(x2), side=side, sorter=sorter
+                )
+            else:
+                order = face.xp.sort(face.enter(x1))
+                found = face.xp.searchsorted(order, face.enter(x2), side=side)
+            np.testing.assert_array_equal(face.left(found), expected)
+            assert face.dtype_name(found) == "int64"
+
+    holds()
+
+
+@each_library
+@pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64"])
+def test_searchsorted_of_unsigned_integers(name, library):
+    most = np.iinfo(name).max
+    x1, x2 = np.asarray([0, 1, most - 1], name), np.asarray([[0, 2], [most - 1, most]], name)
+    for face in faces(library):
+        for side in ("left", "right"):
+            found = face.xp.searchsorted(face.enter(x1), face.enter(x2), side=side)
+            np.testing.assert_array_equal(face.left(found), np.searchsorted(x1, x2, side=side))
+
+
+@each_library
+@pytest.mark.parametrize("index", [4, 5, -5, 8])
+def test_places_that_there_are_not(index, library):
+    """An error where one costs nothing; never another element's value. docs/array.md has it."""
+    for face in faces(library):
+        x, places = face.enter(np.arange(4.0)), face.enter(np.asarray([index]))
+        for function in (face.xp.take_along_axis, face.xp.take):
+            if library == "jax":  # which does not look, since that would wait for the values
+                assert np.isnan(face.left(function(x, places, axis=0))).all()
+            elif library == "dpnp":  # nor does dpnp
+                assert face.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
+            else:
+                with pytest.raises(IndexError):
+                    function(x, places, axis=0)
+        if face is faces(library)[0] and library not in ("jax", "dpnp"):
+            with pytest.raises(IndexError):
+                x[places]
+
+
+@each_library
+def test_take_along_axis_broadcasts(library):
+    x, places = np.arange(24.0).reshape(2, 3, 4), np.asarray([[[0, -1]], [[3, -4]]])
+    for face in faces(library):
+        found = face.xp.take_along_axis(face.enter(x), face.enter(places), axis=-1)
+        np.testing.assert_array_equal(
+            face.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
+        )
+        one = face.xp.take_along_axis(face.enter(x[:1]), face.enter(places), axis=2)
+        assert face.left(one).tolist() == face.left(one[:, :, :]).tolist()
+        assert one.shape == (2, 3, 2)
