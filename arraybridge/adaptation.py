@@ -71,10 +71,10 @@ def adapt(
         this device, and of the results back to the caller's. Without it an array that the library
         cannot address is an error.
     copy : bool, optional
-        None: views where they are safe, so that what the function writes into a view is seen by the
-        caller (for functions of JAX and TensorFlow writable arguments are copied, as
-        :func:`arraybridge.convert` has it). False: views or an error, of arguments and results.
-        True: every argument is a fresh
+        None: views where they are safe, else copies; what the function writes into either is seen
+        by the caller (for functions of JAX and TensorFlow writable arguments are copied, as
+        :func:`arraybridge.convert` has it), or an error where the caller's array cannot be
+        written. False: views or an error, of arguments and results. True: every argument is a fresh
         copy, which the function may write to without the caller's seeing it.
     result : {"caller", "function"} or library, default "caller"
         ``"caller"``: arrays in the result become the kind of the first array among the arguments,
@@ -215,6 +215,7 @@ def _async_generator_function(function, terms):
                 try:
                     item = await resume(value)
                 except StopAsyncIteration:
+                    crossing.leave(None)
                     return
                 try:
                     value = yield crossing.leave(item)

@@ -98,6 +98,16 @@ def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
     return door
 
 
+def view_door(kind: type, to: object) -> Callable[[Any], Any] | None:
+    """The door from arrays of a type to a library; None for none, or where it copies."""
+    door: Callable[[Any], Any] | None
+    try:
+        door = _doors[to][kind]
+    except (KeyError, TypeError):
+        door = _first(kind, to)
+    return None if getattr(door, "copies", False) else door
+
+
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
     """As :func:`convert`, by the rule of the standard's ``from_dlpack``: what can be is shared.
 

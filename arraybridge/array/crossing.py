@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from ..containers import items, mapped
+from ..containers import items, leaves, mapped
+from ..dispatch.execute import execute, route_between
 from ..dispatch.library import library_named
 from ..dlpack import Device, is_capsule
-from ..exchange import convert, inspect
+from ..exchange import convert, inspect, view_door
 from ..libraries.protocol import adopt
 from .kinds import KINDS, OUT_OF_MEMORY, Kind, is_array, kind_of, place_of, unwrapped
+from .written import Lent
 
 
 class Terms:
@@ -64,7 +67,7 @@ class Terms:
 class Crossing:
     """The arrays of one call, as the caller gave them and as the function sees them."""
 
-    __slots__ = ("arguments", "goal", "pairs", "place", "terms")
+    __slots__ = ("arguments", "copies", "goal", "lent", "pairs", "place", "terms")
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -72,6 +75,8 @@ class Crossing:
         self.place: Device | None = None  # where they go, if anywhere else
         self.pairs: list[tuple[Any, Any]] = []  # (given, seen)
         self.arguments = 0  # how many of the pairs are the call's own
+        self.copies = 0
+        self.lent: list[Lent] = []  # the copies among what is seen
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments as the function is to see them."""
@@ -81,17 +86,29 @@ class Crossing:
             seen.insert(0, args[0])
         if kwargs:
             kwargs = mapped(self._in, kwargs, is_array)
-        self.arguments = len(self.pairs)
+        self.arguments, self.copies = len(self.pairs), len(self.lent)
         return seen, kwargs
 
     def send(self, value: Any) -> Any:
         """What is sent to a generator, as it is to see it; what was sent before is forgotten."""
-        del self.pairs[self.arguments :]
+        del self.pairs[self.arguments :], self.lent[self.copies :]
         return mapped(self._in, value, is_array)
 
     def leave(self, result: Any) -> Any:
         """What is returned or yielded, as the caller is to see it."""
+        if self.lent:
+            self._give_back(result)
         return mapped(self._out, result, is_array)
+
+    def _give_back(self, result: Any) -> None:
+        """What was written to copies of arguments is written to the arguments."""
+        for lent in self.lent:
+            try:
+                lent.give_back(lambda: leaves(result, is_array))
+            except BufferError as error:
+                name = self.terms.function
+                error.add_note(f"That was an argument of {name}, adapted by arraybridge.")
+                raise
 
     # What follows is on the path of every call: quick ways are spelled out.
 
@@ -111,11 +128,29 @@ class Crossing:
             if not terms.asks and home == (kind if native is x else KINDS[type(native)]):
                 seen = native  # as it is, gradients and tracers too
             else:
-                seen = convert(native, terms.library, **terms.options)
+                seen = self._converted(x, native)
         except (BufferError, TypeError) as error:
             error.add_note(f"That was an argument of {terms.function}, adapted by arraybridge.")
             raise
         self.pairs.append((x, seen))
+        return seen
+
+    def _converted(self, given: Any, native: Any) -> Any:
+        """The argument in the function's library; a copy is remembered, as it may be written to."""
+        terms = self.terms
+        if not terms.options:
+            door = view_door(type(native), terms.library)
+            with suppress(Exception):  # the planned route says what is wrong
+                seen = None if door is None else door(native)
+                if seen is not None:
+                    return seen
+        target = library_named(terms.library)
+        array, source = adopt(native)
+        route, info = route_between(array, source, target, **terms.options)
+        seen = execute(array, source, target, route, info)
+        own = terms.copy is True or is_capsule(given)  # nobody else has what was in it
+        if route.kind in ("kernel", "transfer") and not (own or target.accepts.immutable):
+            self.lent.append(Lent(given, array, source, info, seen))
         return seen
 
     def _aim(self, first: Any, native: Any) -> None:
@@ -133,6 +168,9 @@ class Crossing:
         if goal is None or (kind is None and (not is_array(x) or OUT_OF_MEMORY[type(x)])):
             return x  # a graph that the function made is what it wanted to give
         if terms.result == "caller":
+            for lent in self.lent:
+                if lent.seen is x and lent.given_back:
+                    return lent.given
             for given, seen in self.pairs:
                 if seen is x and _same_memory(given, seen):
                     return given

@@ -49,7 +49,8 @@ class Library:
         Own zero-copy doors: from the name of a source library to a function that takes an array and
         gives the target's array, or None where the planned route must decide; so it does where the
         door raises. A door does what :func:`arraybridge.explain` says, and as quickly as can be:
-        the same memory, strides and flags, and no array where that would refuse.
+        the same memory, strides and flags, and no array where that would refuse. One that copies
+        has an attribute ``copies`` that is true.
     """
 
     name: str = ""

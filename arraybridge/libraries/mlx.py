@@ -106,6 +106,7 @@ _COPIED_AS_THEY_ARE = frozenset(
     np.dtype(name) for name in _NAMES if name not in ("bfloat16", "float64")
 )
 
+_from_numpy.copies = True  # type: ignore[attr-defined]
 LIBRARY = MLX()
 LIBRARY.doors = {"numpy": _from_numpy}
 NUMPY.doors["mlx"] = _to_numpy

@@ -245,5 +245,6 @@ def _from_jax(x):
     return _from_numpy(np.asarray(x).copy())
 
 
+_from_jax.copies = True  # type: ignore[attr-defined]
 LIBRARY = Torch()
 LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}

@@ -1,0 +1,86 @@
+"""What an adapted function has written to the copy of an argument, on its way to the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import string_at
+from typing import Any
+
+from ..dispatch.kernel import compact_copy, copy_into
+from ..dispatch.library import Library, library_of_type
+from ..dispatch.records import ConversionError, TensorInfo
+from ..exchange import convert
+
+
+class Lent:
+    """An argument that had to be copied for the function.
+
+    Parameters
+    ----------
+    given : array
+        What the caller passed.
+    array, library
+        What stands for it.
+    info : TensorInfo
+        What the library says of it.
+    seen : array
+        The copy, as the function sees it.
+    """
+
+    __slots__ = ("array", "before", "given", "given_back", "home", "info", "library", "seen")
+
+    def __init__(
+        self, given: Any, array: Any, library: Library, info: TensorInfo, seen: Any
+    ) -> None:
+        self.given, self.given_back = given, False
+        self.array, self.library, self.info, self.seen = array, library, info, seen
+        home = library_of_type(type(seen))
+        assert home is not None, f"{type(seen).__name__} came from a conversion"
+        self.home = home
+        self.before = self._state()
+
+    def _state(self) -> object:
+        """What tells whether the copy was written to: its elements, off the host a counter."""
+        if self.home.describe(self.seen).device.host:
+            block = compact_copy(self.home.export(self.seen))
+            return string_at(block.pointer, block.nbytes)
+        return getattr(self.seen, "_version", None)  # PyTorch's
+
+    def give_back(self, results: Callable[[], list[Any]]) -> None:
+        """Write to the caller's array what the function wrote to the copy, if it did.
+
+        Parameters
+        ----------
+        results : callable
+            What the function gives: if the copy itself is there, nothing is lost.
+
+        Raises
+        ------
+        ConversionError
+            If the caller's array cannot be written, and the copy was not returned.
+        """
+        now = self._state()
+        if now == self.before:
+            return
+        info = self.info
+        fixed = info.readonly or info.refused or self.home.describe(self.seen).shape != info.shape
+        if fixed and any(x is self.seen for x in results()):
+            return
+        if info.readonly or info.refused:
+            raise ConversionError(
+                f"the function wrote to the copy of an argument that cannot be written "
+                f"({info.library}, {info.refused or 'read-only'}): pass copy=True to adapt, "
+                "and take what it returns"
+            )
+        if self.home.describe(self.seen).shape != info.shape:
+            raise ConversionError(
+                "the function gave the copy of an argument another shape: pass copy=True to adapt, "
+                "and take what it returns"
+            )
+        if info.pending or not info.device.host:
+            device = None if info.device.host else info.device
+            self.array[...] = convert(self.seen, self.library.name, device=device)
+        else:
+            array = self.library.export_described(self.array, info)
+            copy_into(array, self.home.export(self.seen))
+        self.before, self.given_back = now, True

@@ -1,0 +1,221 @@
+"""What an adapted function writes is seen by the caller, or is an error: views and copies alike."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+
+torch = pytest.importorskip("torch")
+strict = pytest.importorskip("array_api_strict")
+
+
+def conj():
+    return torch.tensor([1 + 2j, 3 + 4j, 5 - 6j]).conj()
+
+
+def backwards():
+    return np.arange(6, dtype="f4")[::-1]
+
+
+def swapped():
+    return np.arange(3).astype(">f8")
+
+
+def fields():
+    x = np.zeros(3, [("a", "f4"), ("b", "i1")])["a"]
+    x[...] = [1, 2, 3]
+    return x
+
+
+def packed():
+    return np.zeros(32, np.uint8)[1:13].view("f4")
+
+
+class Speaks:
+    """An object that only speaks DLPack, on memory that PyTorch must copy."""
+
+    def __init__(self):
+        self.memory = np.arange(6, dtype="f4")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **keywords):
+        return self.memory[::-1].__dlpack__(**keywords)
+
+
+def elsewhere():
+    return strict.asarray([1.0, 2.0, 3.0], device=strict.Device("device1"))
+
+
+def values(x):
+    if isinstance(x, Speaks):
+        x = x.memory[::-1]
+    if isinstance(x, ab.Array):
+        x = x.native
+    x = getattr(x, "_array", x)
+    return np.asarray(x.resolve_conj() if isinstance(x, torch.Tensor) else x).copy()
+
+
+CASES = {  # (library of the function, its options, an argument that it can only have as a copy)
+    "conj": ("numpy", {}, conj),
+    "conj Array": ("numpy", {}, lambda: ab.from_dlpack(conj())),
+    "backwards": ("torch", {}, backwards),
+    "backwards Array": ("torch", {}, lambda: ab.from_dlpack(backwards())),
+    "swapped": ("torch", {}, swapped),
+    "fields": ("torch", {}, fields),
+    "speaks": ("torch", {}, Speaks),
+    "elsewhere": ("numpy", {"device": "cpu"}, elsewhere),
+}
+
+
+@pytest.mark.parametrize(("library", "options", "make"), CASES.values(), ids=CASES)
+class TestWritable:
+    def test_in_place(self, library, options, make):
+        @ab.adapt(library, **options)
+        def double(x):
+            x *= 2
+
+        x = make()
+        before = values(x)
+        assert double(x) is None
+        np.testing.assert_array_equal(values(x), 2 * before)
+
+    def test_a_part(self, library, options, make):
+        @ab.adapt(library, result="function", **options)
+        def write(x):
+            x[1] = 9
+
+        x = make()
+        expected = values(x)
+        expected[1] = 9
+        write(x)
+        np.testing.assert_array_equal(values(x), expected)
+
+    def test_the_argument_that_is_returned_is_itself(self, library, options, make):
+        @ab.adapt(library, **options)
+        def double(x):
+            x *= 2
+            return x
+
+        x = make()
+        if not isinstance(x, Speaks):
+            assert double(x) is x
+
+    def test_nested(self, library, options, make):
+        @ab.adapt(library, **options)
+        def double(d):
+            d["x"][0] *= 2
+
+        x = make()
+        before = values(x)
+        double({"x": [x]})
+        np.testing.assert_array_equal(values(x), 2 * before)
+
+    def test_what_is_not_written_stays(self, library, options, make):
+        x = make()
+        before = values(x)
+        ab.adapt(library, **options)(lambda x: None)(x)
+        np.testing.assert_array_equal(values(x), before)
+
+    def test_a_copy_of_its_own_is_its_own(self, library, options, make):
+        @ab.adapt(library, copy=True, **options)
+        def double(x):
+            x *= 2
+
+        x = make()
+        before = values(x)
+        double(x)
+        np.testing.assert_array_equal(values(x), before)
+
+    def test_between_yields(self, library, options, make):
+        @ab.adapt(library, **options)
+        def steps(x):
+            for _ in range(2):
+                x += 1
+                yield
+            x += 1
+
+        x = make()
+        before = values(x)
+        for n, _ in enumerate(steps(x), 1):
+            np.testing.assert_array_equal(values(x), before + n)
+        np.testing.assert_array_equal(values(x), before + 3)
+
+    def test_coroutines(self, library, options, make):
+        @ab.adapt(library, **options)
+        async def double(x):
+            x *= 2
+
+        @ab.adapt(library, **options)
+        async def steps(x):
+            yield
+            x += 1
+
+        async def run():
+            await double(x)
+            async for _ in steps(x):
+                pass
+
+        x = make()
+        before = values(x)
+        asyncio.run(run())
+        np.testing.assert_array_equal(values(x), 2 * before + 1)
+
+
+def test_out():
+    t, out = torch.tensor([1 + 1j, 2 - 2j]), torch.zeros(2, dtype=torch.complex64).conj()
+    add = ab.adapt("numpy")(np.add)
+    assert add(t, t, out=out) is out
+    assert out.resolve_conj().tolist() == (2 * t).tolist()
+    x, back = np.arange(3.0), np.zeros(3)[::-1]
+    assert ab.adapt("torch")(torch.add)(x, x, out=back) is back
+    assert back.tolist() == [0, 2, 4]
+    plain = torch.zeros(2, dtype=torch.complex64)
+    assert add(t, t, out=plain) is plain
+    outs = (np.zeros(3)[::-1], np.zeros(3, np.int64)[::-1])
+    ab.adapt("torch")(torch.max)(np.eye(3), 0, out=outs)
+    assert outs[0].tolist() == [1, 1, 1]
+    assert outs[1].tolist() == [0, 1, 2]
+
+
+def test_a_view_and_a_copy_of_one_memory():
+    x = np.arange(4, dtype="f4")
+
+    @ab.adapt("torch")
+    def write(view, copy):
+        view[0] = 7  # the copy of the same memory is stale now, and stays as it was
+
+    write(x, x[::-1])
+    assert x.tolist() == [7, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["jax", "pyarrow", "read-only", "broadcast"])
+def test_what_cannot_be_written_is_an_error(kind):
+    host = np.arange(1, 4, dtype="f4")
+    if kind == "jax":
+        x = pytest.importorskip("jax.numpy").asarray(host)
+    elif kind == "pyarrow":
+        x = pytest.importorskip("pyarrow").array(host)
+    elif kind == "read-only":
+        x, host.flags.writeable = host, False
+    else:
+        x = np.broadcast_arrays(host[0], host)[0]
+    for _ in range(2):
+        with pytest.raises(ab.ConversionError, match="pass copy=True") as error:
+            ab.adapt("torch")(lambda x: x.mul_(2).sum())(x)
+        assert "adapted by arraybridge" in error.value.__notes__[0]
+    total = ab.adapt("torch", copy=True, result="function")(lambda x: x.mul_(2).sum())
+    assert total(x) == 2 * np.asarray(x).sum()  # the remedy
+    double = ab.adapt("torch", result="function")(lambda x: [x.mul_(2)])
+    np.testing.assert_array_equal(double(x)[0], 2 * np.asarray(x))  # nothing is lost
+    assert ab.adapt("torch", result="function")(lambda x: x * 2)(x).shape == (3,)
+
+
+def test_a_capsule_is_nobody_s():
+    double = ab.adapt("torch", result="function")(lambda x: x.mul_(2))
+    assert double(backwards().__dlpack__(max_version=(1, 0))).tolist() == [10, 8, 6, 4, 2, 0]
