@@ -46,7 +46,12 @@ class Array(ArrayObject):
     __array_ufunc__ = array_ufunc
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, native: Any, library: Library) -> None:
+    def __init__(self, native: Any = None, library: Library | None = None) -> None:
+        if not isinstance(library, Library):
+            raise TypeError(
+                "an Array is made of an array by arraybridge.from_dlpack(x), and of numbers by "
+                "asarray of a namespace, such as arraybridge.xp.numpy.asarray(x)"
+            )
         self._native = native
         self._library = library
 
@@ -255,6 +260,8 @@ class Array(ArrayObject):
 
     def _advice(self, name: str) -> str:
         """What to say of a method that there is elsewhere."""
+        if name in INSTEAD:
+            return f"an arraybridge Array has no {name!r}: {INSTEAD[name]}"
         return (
             f"an arraybridge Array has no {name!r}: what the standard has as functions is in "
             "ab.namespace(x)"
@@ -301,6 +308,22 @@ def refer(cls: type[Array], names: Iterable[str]) -> None:
             setattr(cls, name, _Elsewhere(name))
 
 
+# What has no function in the standard, and another name here.
+INSTEAD = {
+    "numpy": "x.to('numpy') is NumPy's array",
+    "tolist": "x.to('numpy').tolist() gives Python's numbers",
+    "item": "x.to('numpy').item() gives Python's number",
+    "cpu": "x.to(device='cpu') is on the CPU",
+    "cuda": "x.to(device='cuda') is on the GPU",
+    "clone": "x.to(copy=True) is a copy",
+    "copy": "x.to(copy=True) is a copy",
+    "contiguous": "arraybridge.contiguous(x) is contiguous",
+    "is_contiguous": "x.info.c_contiguous tells",
+    "dim": "x.ndim tells",
+    "numel": "x.size tells",
+    "data_ptr": "x.info.pointer tells",
+    "stride": "x.strides tells, in elements",
+}
 refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
 refer(
     Array,

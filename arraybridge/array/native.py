@@ -20,7 +20,7 @@ from ..dlpack import CPU, Device
 from ..exchange import convert
 from ..libraries.foreign import handed_on, has_no_memory, lost, no_array
 from .bounds import check_kind, scalar_of
-from .carrier import Array, refer
+from .carrier import INSTEAD, Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -363,7 +363,7 @@ class NativeArray(Array):
         return restored, (name, self._native)
 
     def _advice(self, name: str) -> str:
-        found = []
+        found = [INSTEAD[name]] if name in INSTEAD else []
         if _is_function(type(self), name):
             found.append(f"the standard has it as a function, ab.namespace(x).{name}(x)")
         if hasattr(type(self._native), name):  # of an instance, some properties warn or raise

@@ -83,20 +83,26 @@ def dlpack_dtype(dtype: np.dtype) -> DataType | None:
 _HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 
 
+_BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
+
+
 def _refusal(dtype: np.dtype) -> str:
     if dtype.names:
         return (
             f"a structured dtype ({dtype}) has no DLPack type: convert its fields one by one, "
             f"x[{dtype.names[0]!r}]"
         )
+    integers = "x.view('int64')" if dtype.isnative else "x.astype('int64')"
     remedy = {
-        "O": "convert it to a numeric dtype first, x.astype(...)",
-        "M": "hand over its int64 view, x.view('int64')",
-        "m": "hand over its int64 view, x.view('int64')",
-        "U": "strings have no tensors; encode them first",
-        "S": "hand over its bytes, x.view('uint8')",
-        "V": "hand over its bytes, x.view('uint8')",
-    }.get(dtype.kind, "convert it to float64 or complex128 first, x.astype(...)")
+        "O": "pass its numbers in one dtype, x.astype('float64')",
+        "M": f"pass its integers, {integers}",
+        "m": f"pass its integers, {integers}",
+        "U": f"encode it, or pass its code points, {_BYTES.format('uint32')}",
+        "S": f"pass its bytes, {_BYTES.format('uint8')}",
+        "V": f"pass its bytes, {_BYTES.format('uint8')}",
+        "T": "pass text of one width, numpy.array(x.tolist()), to learn how that goes on",
+        "c": "pass x.astype('complex128'), which rounds",
+    }.get(dtype.kind, "pass x.astype('float64'), which rounds")
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
 
 
@@ -136,7 +142,7 @@ class NumPy(Library):
         devices=frozenset({DeviceType.CPU}),
         readonly=True,
         remedies={
-            "complex32": "view it as pairs of float16 in its own library first",
+            "complex32": "pass torch.view_as_real(x)",
             "": "NumPy and ml_dtypes have no such type; convert it in its own library first",
         },
     )
@@ -158,7 +164,7 @@ class NumPy(Library):
             pending = ("byteorder",)
         kind = dlpack_dtype(dtype)
         if kind is None:
-            refused, kind = refused or _refusal(dtype), _HANDLE
+            refused, kind = refused or _refusal(x.dtype), _HANDLE
         itemsize = dtype.itemsize or 1
         shape, strides = x.shape, x.strides
         steps = c_strides(shape)

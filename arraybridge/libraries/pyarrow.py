@@ -40,11 +40,12 @@ class PyArrow(Library):
         strides="non-negative",
         readonly=True,
         remedies={
-            "bool": "Arrow's tensors hold numbers; hand over a uint8 view, x.view('uint8')",
-            "complex64": "hand over a float32 view with a last axis of 2",
-            "complex128": "hand over a float64 view with a last axis of 2",
-            "bfloat16": "convert it to float32, or hand over a uint16 view, first",
-            "": "Arrow has no such type; hand over a view as integers of the same size",
+            "bool": "pass a uint8 view, arraybridge.convert(x, 'numpy').view('uint8')",
+            "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
+            "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
+            "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
+            "complex32": "pass torch.view_as_real(x)",
+            "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
         },
     )
 
@@ -67,10 +68,13 @@ class PyArrow(Library):
     def _of_chunks(self, x):
         chunks = [chunk for chunk in x.chunks if len(chunk)]
         if len(chunks) < 2:
-            return self.describe(chunks[0] if chunks else x.combine_chunks())
+            info = self.describe(chunks[0] if chunks else x.combine_chunks())
+            return info._replace(refused=_of_the_whole(info.refused))
         info = self.describe(chunks[0])
         shape = (len(x), *info.shape[1:])
-        refused = _nulls(x) or next(filter(None, (self.describe(c).refused for c in chunks)), None)
+        refused = _nulls(x) or _of_the_whole(
+            next(filter(None, (self.describe(c).refused for c in chunks)), None)
+        )
         return info._replace(
             data=0,
             shape=shape,
@@ -101,6 +105,14 @@ class PyArrow(Library):
             return x.combine_chunks()
         # Packed booleans are immutable, and have no other form here.
         return x if isinstance(x, pa.BooleanArray) else None
+
+
+def _of_the_whole(refused):
+    """What is said of a chunk, of chunks, which lack several methods."""
+    if refused is None:
+        return None
+    whole = "x.combine_chunks()"
+    return refused.replace("x.", f"{whole}.").replace("(x)", f"({whole})")
 
 
 def _of_tensor(x):
@@ -151,7 +163,9 @@ def _of_array(x):
 
 
 def _of_tensor_array(x):
-    refused = _nulls(x) or _nulls(x.storage.flatten())
+    refused = _nulls(x, "x.drop_null()") or _nulls(
+        x.storage.flatten(), "x.storage.flatten().fill_null(value)"
+    )
     if refused is None:
         try:
             return _of_tensor(x.to_tensor())._replace(readonly=True)
@@ -160,30 +174,33 @@ def _of_tensor_array(x):
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), _HANDLE, CPU, True, refused=refused)
 
 
-def _nulls(x):
+def _nulls(x, remedy="x.fill_null(value) or x.drop_null()"):
     count = x.null_count
     if not count:
         return None
     return (
         f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor "
-        "holds: pass x.fill_null(value) or x.drop_nulls()"
+        f"holds: pass {remedy}"
     )
 
 
 def _remedy(kind):
     types = pa.types
     if types.is_temporal(kind) and not types.is_interval(kind):
-        return f"hand over its integers, x.view('int{kind.bit_width}')"
+        return f"pass its integers, x.view('int{kind.bit_width}')"
     for is_kind, remedy in (
         (types.is_dictionary, "pass x.dictionary_decode()"),
         (types.is_run_end_encoded, "pass pyarrow.compute.run_end_decode(x)"),
         (types.is_decimal, "pass x.cast('float64'), which rounds"),
         (types.is_fixed_size_list, "pass x.flatten() and reshape the result"),
+        (types.is_list, "pass x.flatten(), as its rows may differ in length"),
+        (types.is_large_list, "pass x.flatten(), as its rows may differ in length"),
+        (types.is_struct, "pass its fields one by one, x.field(0)"),
     ):
         if is_kind(kind):
             return remedy
     if isinstance(kind, pa.BaseExtensionType):
-        return "hand over what it is stored as, x.storage"
+        return "pass what it is stored as, x.storage"
     return "convert it to numbers first"
 
 

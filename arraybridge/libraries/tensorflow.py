@@ -57,7 +57,7 @@ class TensorFlow(Library):
         readonly=True,
         immutable=True,
         copied=_COPIED,
-        remedies={"complex32": "view it as pairs of float16 in its own library first"},
+        remedies={"complex32": "pass torch.view_as_real(x)"},
     )
 
     def owns(self, array_type: type) -> bool:

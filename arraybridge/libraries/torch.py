@@ -99,7 +99,8 @@ class Torch(Library):
             refused = "forward-mode gradients would be lost silently: pass x.detach()"
         if dtype is None:
             dtype = DataType(3, 8)
-            refused = refused or f"{x.dtype} has no DLPack type: convert it first, x.to(...)"
+            other = "x.dequantize()" if x.is_quantized else "x.to(torch.float32)"
+            refused = refused or f"{x.dtype} has no DLPack type: pass {other}"
         pending: tuple[str, ...] = ()
         if refused is None:
             if x.is_conj():
