@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what comes later is cheap
 
+from . import forked  # noqa: F401 # pyright: ignore[reportUnusedImport] - before all others
+
 if TYPE_CHECKING:
     from . import dlpack
     from .adaptation import adapt

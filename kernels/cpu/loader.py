@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 
+from arraybridge.forked import lost_imports
 from arraybridge.kernels.cpu import cache
 
 __all__ = ["compiling", "is_loaded", "load", "unavailable"]
+
+FORKED = "the process was forked while another thread was compiling"
+
+#: Bytes of address space that Numba and LLVM must find: 350 MB were enough for the first.
+LOADING = 512 << 20
+COMPILING = 64 << 20
 
 _kernels: dict[tuple, cache.Kernel] = {}
 _loading = threading.RLock()
@@ -50,13 +58,38 @@ def unavailable() -> str | None:
 
     Kernels that are loaded already stay.
     """
-    return _unavailable
+    return _unavailable or _cramped()
+
+
+def _cramped() -> str | None:
+    """Say what limit on memory is too near; None where there is none.
+
+    LLVM aborts where it finds no memory, and OpenBLAS, which Numba brings by way of SciPy, sends
+    an interrupt or hangs: neither can be caught.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    needed = COMPILING if "numba" in sys.modules else LOADING
+    try:
+        with open("/proc/self/statm") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        taken = 0
+    if limit - taken >= needed:
+        return None
+    left = max(limit - taken, 0) >> 20
+    return f"RLIMIT_AS leaves {left} MiB, and Numba and LLVM want {needed >> 20}"
 
 
 def _load(key: tuple) -> cache.Kernel | None:
     global _unavailable
     with compiling():
-        if key not in _kernels and _unavailable is None:  # no other thread was quicker
+        if key not in _kernels and unavailable() is None:  # no other thread was quicker
             try:
                 _kernels[key] = cache.compiled(*key)
             except Exception as error:
@@ -82,23 +115,21 @@ def _after_fork_in_child() -> None:
     """Give up on the compiler if another thread, which is not in this child, was inside it."""
     global _loading, _loader, _unavailable
     _loading = threading.RLock()
-    stranded = _loader not in (None, threading.get_ident()) or any(map(_is_held, _locks()))
-    if stranded or _half_imported():
+    if _loader not in (None, threading.get_ident()) or _lost():
         _loader = None
-        _unavailable = "the process was forked while another thread was compiling"
+        _unavailable = FORKED
 
 
-def _half_imported() -> bool:
-    """Whether a module of Numba or llvmlite was being imported: its lock may be lost."""
-    return any(
-        name.partition(".")[0] in ("numba", "llvmlite")
-        and getattr(getattr(module, "__spec__", None), "_initializing", False)
-        for name, module in tuple(sys.modules.items())
-    )
+def _lost() -> bool:
+    """Whether a lock that compiling needs is held by a thread that is not in this process."""
+    if lost_imports():  # Numba imports much of Python, NumPy and SciPy while it compiles
+        return True
+    here = sys._current_frames().keys()
+    return any(owner and owner not in here for owner in _owners())
 
 
-def _locks() -> Iterator[object]:
-    """Yield the locks of Numba and of llvmlite: the thread may have compiled something else."""
+def _owners() -> Iterator[int | None]:
+    """Yield who holds the locks of Numba and of llvmlite."""
     for module, *attributes in (
         ("numba.core.compiler_lock", "global_compiler_lock", "_lock"),
         ("llvmlite.binding.ffi", "lib", "_lock", "_lock"),
@@ -106,17 +137,11 @@ def _locks() -> Iterator[object]:
         lock = sys.modules.get(module)
         for attribute in attributes:
             lock = getattr(lock, attribute, None)
-        if lock is not None:
-            yield lock
-
-
-def _is_held(lock) -> bool:
-    """Whether a lock is held by another thread than this one."""
-    free = lock.acquire(blocking=False)
-    if free:
-        lock.release()
-    return not free
+        found = re.search(r"owner=(\d+)", repr(lock))  # the one way to ask an RLock
+        yield int(found[1]) if found else None
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
+    if _lost():  # this module is first imported in such a child
+        _unavailable = FORKED
