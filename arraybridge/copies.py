@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .containers import ByType
 from .dispatch.execute import copied_off_host, execute, no_copy
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
 from .dispatch.library import Library, library_of_type, on_registration
@@ -15,7 +16,7 @@ from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
 # Array type -> its library's own way for what needs no kernel: contiguous already, or small.
-_compact: dict[type, Callable[[Any], Any]] = {}
+_compact: ByType[Callable[[Any], Any]] = ByType()
 on_registration(_compact.clear)
 
 
@@ -52,7 +53,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     try:
         compact = _compact[type(x)]
     except KeyError:
-        compact = _compact[type(x)] = _way_of(type(x))
+        compact = _compact.keep(type(x), _way_of(type(x)))
     result = compact(x)
     if result is not None:
         return result

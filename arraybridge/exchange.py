@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ctypes import c_void_p
 from typing import Any
 
+from .containers import ByType
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import library_named, library_of_type, on_registration
@@ -16,7 +17,7 @@ from .libraries.protocol import adopt
 
 # Doors of the types that have come before: target (as the caller spells it) -> array type ->
 # function. The first call goes through them as well.
-_doors: dict[object, dict[type, Callable[[Any], Any]]] = {}
+_doors: dict[object, ByType[Callable[[Any], Any]]] = {}
 on_registration(_doors.clear)
 
 

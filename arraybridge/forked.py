@@ -28,7 +28,7 @@ def lost_imports() -> list[str]:
 def _after_fork_in_child() -> None:
     for name in lost_imports():
         if name.partition(".")[0] == __package__:
-            _bootstrap._module_locks.pop(name, None)
+            _bootstrap._module_locks.pop(name, None)  # type: ignore[attr-defined]
             sys.modules.pop(name, None)
 
 

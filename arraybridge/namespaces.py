@@ -10,7 +10,7 @@ from .array.adoption import adopter
 from .array.carrier import Array
 from .array.kinds import OUT_OF_MEMORY, Kind, arrays_in, is_array, kind_of, place_of
 from .array.native import VERSIONS, array_class
-from .containers import mapped
+from .containers import ByType, mapped
 from .dispatch.library import library_named, library_of_type
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
@@ -19,7 +19,7 @@ from .libraries.foreign import handed_on, lost, no_array
 from .xp.native import BASES, native_face
 
 _SCALARS = (bool, int, float, complex, type(None), numpy.generic)
-_namespaces: dict[type, Any] = {}  # of arrays, and of NumPy scalars where they are alone
+_namespaces: ByType[Any] = ByType()  # of arrays, and of NumPy scalars where they are alone
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
@@ -57,7 +57,7 @@ def _namespace_of(xs, api_version):
     found: dict[int, tuple[Any, type]] = {}
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
-        xp = _namespaces.get(type(x)) if api_version is None else None
+        xp = _namespaces.known(type(x)) if api_version is None else None
         xp = xp or _look_up(x, api_version)
         found.setdefault(id(xp), (xp, type(x)))
     if len(found) == 1:
@@ -81,7 +81,7 @@ def _look_up(x, api_version):
             f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
         )
     if api_version is None and type(x) is not Array:  # whose memory may be anywhere
-        _namespaces[type(x)] = xp
+        _namespaces.keep(type(x), xp)
     return xp
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from ..containers import ByType
 from ..dispatch.execute import execute, route_between
 from ..dispatch.library import Library, library_named, on_registration
 from ..dispatch.plan import checked_copy
@@ -21,7 +22,7 @@ from .extent import check_extent
 from .native import array_class
 
 # Array types that were adopted before: how an Array of them is made, and the library's quick check.
-_known: dict[type, tuple[Callable[[Any], Array], Callable[[Any], bool]]] = {}
+_known: ByType[tuple[Callable[[Any], Array], Callable[[Any], bool]]] = ByType()
 on_registration(_known.clear)
 
 
@@ -54,7 +55,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Array API standard 2025.12, ``from_dlpack``.
     """
     if device is None and copy is None:
-        known = _known.get(type(x))
+        known = _known.get(type(x)) or _known.known(type(x))
         if known is not None and known[1](x):
             return known[0](x)
     copy = checked_copy(copy)
@@ -73,7 +74,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         return _maker(target, type(result))(result)
     make = _maker(library, type(native))
     if native is x:
-        _known[type(x)] = (make, library.carries)
+        _known.keep(type(x), (make, library.carries))
     return make(native)
 
 

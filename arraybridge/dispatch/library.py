@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..containers import LASTING, ByType
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
 from .records import Accepts, ConversionError, TensorInfo, closest
 
@@ -30,6 +31,7 @@ LIBRARIES = {  # name -> (its file here, what to install)
     "array_api_strict": ("array_api_strict", "array-api-strict"),
 }
 _ROOTS = {name: name for name in LIBRARIES} | {"jaxlib": "jax", "ml_dtypes": "numpy"}
+LASTING.update(_ROOTS)
 
 
 class Library:
@@ -199,7 +201,7 @@ _RESERVED = {  # names that a TensorInfo may have, or that stand for another
 }
 _INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
 _by_name: dict[str, Library] = {}
-_by_type: dict[type, Library] = {}
+_by_type: ByType[Library] = ByType()
 
 
 def register_library(library: Library, /, *, replace: bool = False) -> None:
@@ -386,11 +388,11 @@ def library_of_type(array_type: type) -> Library | None:
         pass
     for library in tuple(_by_name.values()):
         if library.owns(array_type):
-            return _by_type.setdefault(array_type, library)
+            return _by_type.keep(array_type, library)
     for base in array_type.__mro__:
         name = _ROOTS.get(root_of(base))
         if name is not None and name not in _by_name:
             library = _load(name)
             if library.owns(array_type):
-                return _by_type.setdefault(array_type, library)
+                return _by_type.keep(array_type, library)
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_void_p, py_object
+from weakref import WeakKeyDictionary
 
 from . import pyapi
 from .device import Device
@@ -89,7 +90,7 @@ class ExchangeAPI:
         return out.value or 0
 
 
-_tables: dict[type, ExchangeAPI] = {}
+_tables: WeakKeyDictionary[type, ExchangeAPI] = WeakKeyDictionary()
 
 
 def exchange_api(array_type: type) -> ExchangeAPI | None:

@@ -8,6 +8,7 @@ Source: data-apis array API standard 2025.12, ``array.__dlpack__``.
 from __future__ import annotations
 
 import re
+from weakref import WeakKeyDictionary
 
 from .capsule import from_capsule, is_capsule, to_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
@@ -25,7 +26,8 @@ _SIGNATURE_COMPLAINT = re.compile(
 # Keywords by which C functions, whose signatures cannot be read, are asked again: fewer each time.
 _NEWEST_FIRST = (("copy", "dl_device"), ("max_version",), ("stream",))
 
-_unknown_keywords: dict[type, frozenset[str]] = {}  # what each producer type turned out not to know
+# what each producer type turned out not to know
+_unknown_keywords: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
 def device_of(x: object) -> Device:
