@@ -95,7 +95,7 @@ def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
         return None
     door = library_named(to).doors.get(source.name)
     if door is not None:
-        _doors.setdefault(to, {})[kind] = door
+        _doors.setdefault(to, ByType()).keep(kind, door)
     return door
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from arraybridge.forked import lost_imports
+from arraybridge.forked import compiler_lost, lost_imports
 from arraybridge.kernels.cpu import cache
 
 __all__ = ["compiling", "is_loaded", "load", "unavailable"]
@@ -122,7 +122,7 @@ def _after_fork_in_child() -> None:
 
 def _lost() -> bool:
     """Whether a lock that compiling needs is held by a thread that is not in this process."""
-    if lost_imports():  # Numba imports much of Python, NumPy and SciPy while it compiles
+    if compiler_lost() or lost_imports():  # Numba imports much of NumPy and SciPy as it compiles
         return True
     here = sys._current_frames().keys()
     return any(owner and owner not in here for owner in _owners())
