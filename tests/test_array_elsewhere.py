@@ -254,3 +254,56 @@ def test_what_is_no_array_compares_as_python_has_it() -> None:
             assert (x != other) is (other != x) is True
             with pytest.raises(TypeError):
                 assert x < other
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("op", ["set", "add", "multiply", "max"])
+def test_at_of_read_only_memory(op: str, strict: bool) -> None:
+    """array-api-extra takes it for writable, as it knows no better: the Array becomes a copy."""
+    xpx = pytest.importorskip("array_api_extra")
+    for key in (0, slice(1, 3), ...):
+        memory = np.arange(4.0)
+        expected = getattr(xpx.at(memory.copy(), key), op)(7.0)
+        memory.flags.writeable = False
+        x = ab.from_dlpack(array_api_strict.asarray(memory, copy=False) if strict else memory)
+        assert x.readonly
+        found = getattr(xpx.at(x, key), op)(7.0)
+        np.testing.assert_array_equal(found, expected)
+        assert memory.tolist() == [0, 1, 2, 3]
+        x = ab.from_dlpack(memory)
+        x += 1
+        x[x > 3] = 0
+        assert np.asarray(x).tolist() == [1, 2, 3, 0]
+        assert memory.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("name", EXOTIC)
+def test_what_the_namespaces_say_of_small_floats(library: str, name: str) -> None:
+    x = ab.from_dlpack(MAKERS[library](np.ones(2, getattr(ml_dtypes, name))))
+    for xp, array in ((ab.namespace(x), x), (ab.namespace(x.native), x.native)):
+        dtype = array.dtype
+        for kind in ("real floating", "numeric", ("integral", "real floating"), dtype):
+            assert xp.isdtype(dtype, kind)
+        for kind in ("bool", "integral", "signed integer", "complex floating", xp.float32):
+            assert not xp.isdtype(dtype, kind)
+        with pytest.raises(ValueError, match="kind"):
+            xp.isdtype(dtype, "no kind")
+        limits = ml_dtypes.finfo(getattr(ml_dtypes, name))
+        for found in (xp.finfo(dtype), xp.finfo(array)):
+            assert found.bits == limits.bits
+            assert (found.max, found.eps) == (float(limits.max), float(limits.eps))
+            assert type(found.max) is type(found.smallest_normal) is float
+
+
+def test_what_numpy_s_namespace_says_of_small_integers() -> None:
+    import arraybridge.xp.numpy as xp
+
+    for name in ("int4", "uint4"):
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        sign = "unsigned integer" if name[0] == "u" else "signed integer"
+        assert xp.isdtype(dtype, "integral")
+        assert xp.isdtype(dtype, sign)
+        assert xp.isdtype(dtype, "numeric")
+        assert not xp.isdtype(dtype, "real floating")
+        assert int(xp.iinfo(dtype).max) == (15 if name[0] == "u" else 7)

@@ -89,10 +89,24 @@ def _mixed(one: str, another: str) -> TypeError:
     )
 
 
-def restored(library: str, native: Any) -> Array:
-    """An Array from what it was pickled as."""
+def _out_of_band(x: numpy.ndarray) -> tuple[Any, ...]:
+    """An array as NumPy pickles it out of band: compact, and of NumPy's own dtypes."""
+    dtype = x.dtype
+    if not (x.flags.c_contiguous or x.flags.f_contiguous):
+        writeable = x.flags.writeable
+        x = numpy.ascontiguousarray(x)
+        x.flags.writeable = writeable
+    if dtype.isbuiltin == 2:  # made elsewhere: bfloat16
+        return x.view(f"u{dtype.itemsize}"), dtype
+    return (x,)
+
+
+def restored(library: str, native: Any, dtype: Any = None) -> Array:
+    """An Array from what it was pickled as: a native array, or NumPy's of the bytes of a dtype."""
     cls = array_class(library)
     assert cls is not None, library
+    if dtype is not None:
+        native = native.view(dtype)
     return cls._of(
         native if library_named(library).owns(type(native)) else convert(native, library)
     )
@@ -357,7 +371,7 @@ class NativeArray(Array):
         name = self._library.name
         try:
             if self.device == CPU:
-                return restored, (name, convert(self._native, "numpy", copy=False))
+                return restored, (name, *_out_of_band(convert(self._native, "numpy")))
         except (ConversionError, TypeError):  # a gradient, say
             pass
         return restored, (name, self._native)

@@ -48,6 +48,7 @@ _REFLECTED = {
     for op in OPERATORS
     if op.forms != "unary"
 }
+_OPERANDS: tuple[Any, ...] = (numpy.ndarray, numpy.generic)
 _COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
 
 
@@ -69,10 +70,9 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``Array.__array_ufunc__``."""
     if method == "__call__" and not kwargs and len(inputs) == 2:
-        left: Any
         left, right = inputs
         name = _REFLECTED.get(ufunc)
-        if name is not None and right is self and isinstance(left, numpy.ndarray | numpy.generic):
+        if name is not None and right is self and isinstance(left, _OPERANDS):
             if ufunc in _COMPARISONS and not left.ndim:
                 left = left[()]  # NumPy compares its scalars as arrays of no dimensions
             return getattr(self, name)(left)

@@ -13,6 +13,8 @@ from .namespace import open_namespace
 
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
+    from .standard.everything import __array_api_version__ as __array_api_version__
+    from .standard.everything import __array_namespace_info__ as __array_namespace_info__
 
 
 def _probe(native: Any, device: Any) -> Any:
@@ -35,6 +37,6 @@ open_namespace(
     native_type=type(array_api_strict.zeros(())),
     get=_get,
     set=_set,
-    errors=(OverflowError,),
+    errors=(OverflowError, ValueError),
     members={"_probe": staticmethod(_probe)},
 )

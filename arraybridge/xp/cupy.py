@@ -11,5 +11,7 @@ from .namespace import open_namespace
 
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
+    from .standard.everything import __array_api_version__ as __array_api_version__
+    from .standard.everything import __array_namespace_info__ as __array_namespace_info__
 
 open_namespace(sys.modules[__name__], "cupy", native_type=cupy.ndarray)

@@ -27,6 +27,8 @@ from .namespace import open_namespace
 
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
+    from .standard.everything import __array_api_version__ as __array_api_version__
+    from .standard.everything import __array_namespace_info__ as __array_namespace_info__
 
 try:
     from jax._src.array import ArrayImpl as _Concrete  # to make one would start JAX's backends

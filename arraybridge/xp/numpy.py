@@ -13,6 +13,8 @@ from .namespace import open_namespace
 
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
+    from .standard.everything import __array_api_version__ as __array_api_version__
+    from .standard.everything import __array_namespace_info__ as __array_namespace_info__
 
 
 def _normal(result):
@@ -33,6 +35,7 @@ open_namespace(
     normal=_normal,
     set=overlaps.set,
     direct=_UFUNCS,
+    errors=(ValueError,),  # of in-place operators on read-only memory
     # A NumPy scalar's dtype takes part, as it does in NumPy.
     members={"_scalar": staticmethod(lambda scalar: scalar)},
 )

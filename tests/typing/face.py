@@ -1,4 +1,4 @@
-"""The public face as type checkers see it: pyright checks it strictly (`make lint`); never run."""
+"""The public face as type checkers see it: mypy and, strictly, pyright (`make lint`); never run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 import arraybridge as ab
+import arraybridge.xp.array_api_strict as strict_xp
+import arraybridge.xp.jax as jax_xp
 import arraybridge.xp.numpy as xp
+import arraybridge.xp.torch as torch_xp
 
 
 class StandardArray(Protocol):
@@ -90,6 +93,14 @@ def functions() -> None:
     assert_type(xp.linalg.qr(x).Q, ab.Array)
     assert_type(xp.fft.fft(x), ab.Array)
     assert_type(xp.isdtype(x.dtype, "real floating"), bool)
+    assert_type(xp.asarray([1], dtype=xp.float32, device="cpu"), ab.Array)
+    assert_type(xp.pi, float)
+    xp.__array_namespace_info__().capabilities()
+    assert_type(xp.__array_api_version__, str)
+    assert_type(xp.linalg.vector_norm(x), ab.Array)
+    assert_type(torch_xp.mean(torch_xp.ones(3)), ab.Array)
+    assert_type(jax_xp.linalg.svd(jax_xp.ones((2, 2))).S, ab.Array)
+    assert_type(strict_xp.bitwise_and(strict_xp.ones(2, dtype=strict_xp.int8), 1), ab.Array)
 
 
 def exchange(native: npt.NDArray[np.float32]) -> None:

@@ -213,13 +213,15 @@ def get(native: Any, key: Any) -> Any:
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
-    """Write elements by index; gives the array."""
+    """Write elements by index; gives the array, or a written copy of one that is read-only."""
     key = _key(native, key)
     if not native.size and key and isinstance(key[0], _Array) and key[0].dtype == xp.bool:
         # array-api-strict reads a mask without elements as no elements of the first axis
         numpy.broadcast_to(getattr(value, "_array", value), native[key].shape)
         return native
     array = native._array
+    if not array.flags.writeable:
+        native = _Array._new(array.copy(), device=native.device)
     if isinstance(value, _Array) and numpy.may_share_memory(array, value._array):
         value = _Array._new(value._array.copy(), device=value.device)
     parts = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -12,6 +13,7 @@ from array_api_compat import numpy as xp
 from ..sources import is_numeric, no_numbers, readable
 from . import Correction, spaces
 from .differences import differences
+from .extended import isdtype, limits
 from .limits import floats_in_finfo
 from .special_cases import Means, complex_function, deviation, floor_divide, turned
 
@@ -82,6 +84,10 @@ def _integer_name(dtype: Any) -> str | None:
     return dtype.name if dtype.kind in "iu" else None
 
 
+def _of_ml_dtypes(name: str) -> Any:
+    return numpy.dtype(getattr(import_module("ml_dtypes"), name))
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
     spaces.correction(xp, _integer_name, xp.asarray),
@@ -132,8 +138,22 @@ CORRECTIONS: tuple[Correction, ...] = (
         for name in ("std", "var")
     ),
     Correction(
+        "isdtype",
+        isdtype(xp.isdtype),
+        "isdtype: a library may count data types of its own among the kinds",
+        "https://github.com/jax-ml/ml_dtypes",
+        lambda xp: not xp.isdtype(_of_ml_dtypes("bfloat16"), "real floating"),
+    ),
+    Correction(
+        "iinfo",
+        limits(xp.iinfo, "iinfo"),
+        "iinfo: of a data type that isdtype counts among the integers",
+        "https://github.com/jax-ml/ml_dtypes",
+        lambda xp: xp.iinfo(_of_ml_dtypes("int4")).max != 7,
+    ),
+    Correction(
         "finfo",
-        floats_in_finfo(xp.finfo),
+        floats_in_finfo(limits(xp.finfo, "finfo")),
         "finfo: eps, max, min and smallest_normal are Python floats",
         "https://github.com/numpy/numpy/issues/26523 (closed: as intended there)",
         lambda xp: type(xp.finfo(xp.float32).eps) is not float,

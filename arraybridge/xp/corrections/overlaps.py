@@ -16,14 +16,23 @@ __all__ = ["set"]
 def set(
     native: numpy.ndarray, key: Any, value: Any, may_share_memory: Any = numpy.may_share_memory
 ) -> numpy.ndarray:
-    """Write elements by index, as if the value and the index were copied first; gives the array."""
+    """Write elements by index, as if the value and the index were copied first.
+
+    Gives the array, or a written copy of one that is read-only.
+    """
     if isinstance(value, numpy.ndarray) and may_share_memory(native, value):  # by their bounds
         if _is_there(native, key, value):
             return native
         value = value.copy()
     if key.__class__ is not slice and key.__class__ is not int:
         key = _apart(native, key)
-    native[key] = value
+    try:
+        native[key] = value
+    except ValueError:
+        if native.flags.writeable:
+            raise
+        native = native.copy()  # read-only memory stays what it is
+        native[key] = value
     return native
 
 

@@ -1,0 +1,75 @@
+"""Data types that others give NumPy: ml_dtypes' bfloat16, float8 and int4.
+
+NumPy computes with them, but ``isdtype``, ``finfo`` and ``iinfo`` know its own alone. PyTorch and
+JAX count theirs among the real floating-point and the integer ones: so they do here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from ...array.bounds import range_of
+
+_KINDS = (
+    ("bool",),
+    ("integral", "numeric"),
+    ("real floating", "numeric"),
+    ("complex floating", "numeric"),
+)
+
+
+def _extended(x: Any) -> numpy.dtype | None:
+    """The data type of ml_dtypes that is meant, or that an array has; else None."""
+    if isinstance(x, type) and not issubclass(x, numpy.generic):
+        return None
+    dtype = x if isinstance(x, numpy.dtype | type) else getattr(x, "dtype", None)
+    if isinstance(dtype, numpy.dtype | type):
+        dtype = numpy.dtype(dtype)
+        return dtype if dtype.isbuiltin == 2 else None  # NumPy's word for a type made elsewhere
+    return None
+
+
+def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
+    """``isdtype`` that knows what kind of numbers those are."""
+
+    def isdtype(dtype, kind):
+        extended = _extended(dtype)
+        if extended is None:
+            return plain(dtype, kind)
+        found = _kinds(extended)
+        for each in kind if isinstance(kind, tuple) else (kind,):
+            if not isinstance(each, str):
+                if extended == each:
+                    return True
+                continue
+            plain(numpy.dtype("f4"), each)  # which refuses what is no kind
+            if each in found:
+                return True
+        return False
+
+    return isdtype
+
+
+def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
+    kind, least, _ = range_of(dtype)
+    if kind == 1:
+        return (*_KINDS[kind], "signed integer" if least else "unsigned integer")
+    return _KINDS[kind]
+
+
+def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """``finfo`` or ``iinfo`` that asks ml_dtypes of its own."""
+
+    def function(type, /):
+        extended = _extended(type)
+        if extended is None:
+            return plain(type)
+        import ml_dtypes
+
+        return getattr(ml_dtypes, name)(extended)
+
+    function.__name__ = function.__qualname__ = name
+    return function
