@@ -123,7 +123,9 @@ class _Taking:
                 return x if plain else x.astype(self.name_of(dtype) or x.dtype)  # ml_dtypes'
         to = self.home.name if DeviceType.CPU in self.home.accepts.devices else "numpy"
         try:
-            return convert(x, to, copy=False if shared else None)
+            found = convert(x, to, copy=False if shared else None)
+            own = to == self.home.name
+            return found if own or shared else self.array(found, dtype, device, shared)
         except ConversionError as error:
             if shared:
                 raise ValueError(f"asarray(..., copy=False): {error}") from error
