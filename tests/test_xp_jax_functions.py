@@ -172,6 +172,41 @@ class TestRealFunctions:
                 call()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+class TestNaNsAmongMany:
+    """XLA's own reductions of 4096 elements or more lose them."""
+
+    PLACES = (((10_001,), None), ((5000, 3), 0), ((3, 5000), -1), ((20, 30, 40), (0, 2)), ((3,), 0))
+
+    @pytest.mark.parametrize(("shape", "axis"), PLACES)
+    @pytest.mark.parametrize("name", ["max", "min"])
+    def test_extrema(self, name, shape, axis, dtype, x64):
+        for place in (0, -1, 2):
+            x = np.random.default_rng(0).random(shape).astype(dtype)
+            x.reshape(-1)[place] = np.nan
+            for keepdims in (False, True):
+                expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+                for face, array in ((xp, xp.asarray(x)), (native, jnp.asarray(x)), (native, x)):
+                    found = getattr(face, name)(array, axis=axis, keepdims=keepdims)
+                    np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
+
+    def test_norms(self, dtype, x64):
+        x = xp.asarray(np.ones((5000, 2), dtype))
+        x[-1, 0] = np.nan
+        for order in (np.inf, -np.inf):
+            norms = xp.linalg.vector_norm(x, axis=0, ord=order)
+            np.testing.assert_array_equal(np.asarray(norms), np.asarray([np.nan, 1], dtype))
+            assert bool(xp.isnan(xp.linalg.matrix_norm(x, ord=order)))
+            assert float(xp.linalg.matrix_norm(x[:-1, :], ord=order)) == 2
+
+    def test_derivatives_and_transformations(self, dtype, x64):
+        x = jnp.asarray([1, 3, 2], dtype)
+        assert jax.grad(native.max)(x).tolist() == [0, 1, 0]
+        assert jax.jit(jax.vmap(native.min))(jnp.stack([x, -x])).tolist() == [1, -3]
+        many = jnp.full((100, 100), jnp.nan, dtype).at[:, 1:].set(1)
+        assert bool(jnp.isnan(jax.vmap(native.max)(many)).all())
+
+
 class TestNativeFace:
     def test_axes(self):
         x = jnp.zeros((1, 2, 3))

@@ -10,12 +10,13 @@ import numpy as np
 
 from ...integers import Wide
 from .. import Correction
-from . import creation, elementwise, functions
+from . import creation, elementwise, functions, reductions
 
 CORRECTIONS: tuple[Correction, ...] = (
     *creation.CORRECTIONS,
     *elementwise.CORRECTIONS,
     *functions.CORRECTIONS,
+    *reductions.CORRECTIONS,
 )
 check_dtype = creation.check_dtype
 
