@@ -145,8 +145,8 @@ def _write(out: Any, x: Any, name: str) -> None:
         info = library.describe(x)
     if kernel_for(info.device) is None:
         raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
-    written = out_library.export_described(destination, wanted)
-    read = library.export_described(x, info)
+    written = out_library.lend(destination, wanted)
+    read = library.lend(x, info)
     if info.device.host and _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)

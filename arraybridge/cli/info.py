@@ -126,7 +126,9 @@ def _views(accepts: dict[str, Any]) -> str:
     parts = [strides, f"{least} to {most} dimensions"]
     if not accepts["broadcast"]:
         parts.append("no zero strides")
-    if accepts["alignment"] > 1:
+    if accepts["alignment"] == "natural":
+        parts.append("aligned to the size of an element")
+    elif accepts["alignment"] > 1:
         parts.append(f"aligned to {accepts['alignment']} bytes")
     return ", ".join(parts)
 

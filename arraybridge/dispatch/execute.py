@@ -180,7 +180,7 @@ def _copied(x, source, target, route, info):
         )
     if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return target.wrap(source.export_described(x, info))
-    block = compact_copy(source.export_described(x, info))
+    block = compact_copy(source.lend(x, info))
     if route.device.type == CPU.type:  # the target may tell several apart
         block.device = route.device
     return target.wrap(block, move=True)

@@ -45,8 +45,8 @@ class Library:
     name : str
         What ``convert(x, name)`` calls it.
     exports_description : bool
-        Whether what :meth:`describe` says of an array on the CPU, with the array as the owner, is
-        all that an export is.
+        Whether what :meth:`describe` says of an array on the CPU, with what :meth:`pin` gives as
+        the owner, is all that an export is.
     doors : dict
         Own zero-copy doors: from the name of a source library to a function that takes an array and
         gives the target's array, or None where the planned route must decide; so it does where the
@@ -111,16 +111,29 @@ class Library:
         on_stream = stream is not None and info.device.type != DeviceType.CPU
         if not self.exports_description or on_stream:
             return self.export(x, stream)
-        return ManagedTensor.trusted(
-            info.data,
-            info.shape,
-            info.strides,
-            info.dtype,
-            info.device,
-            info.readonly,
-            info.padded,
-            x,
-        )
+        return _on_memory(info, self.pin(x, info))
+
+    def pin(self, x: Any, info: TensorInfo) -> object:
+        """What keeps the memory of ``x`` alive, whatever becomes of ``x``: the owner in exports.
+
+        By default ``x`` itself, which serves for arrays that have the same memory as long as they
+        live. Of those that can be freed, or given other memory, it is what holds the memory.
+
+        Raises
+        ------
+        ConversionError
+            If the memory is not that of ``info`` any more: another thread was quicker.
+        """
+        return x
+
+    def lend(self, x: object, info: TensorInfo) -> ManagedTensor:
+        """As :meth:`export_described`, for a copy on the host: nothing is pinned that need not be.
+
+        The tensor is not to outlive the call that it was asked for.
+        """
+        if not self.exports_description:
+            return self.export_described(x, info)
+        return _on_memory(info, x)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
         """An array of this library on ``tensor``, whose fields ``accepts`` allows.
@@ -190,6 +203,19 @@ class Library:
     def current_stream(self, device: Device) -> int | None:
         """The stream that this library would read on, by the standard's numbering, or None."""
         return None
+
+
+def _on_memory(info, owner):
+    return ManagedTensor.trusted(
+        info.data,
+        info.shape,
+        info.strides,
+        info.dtype,
+        info.device,
+        info.readonly,
+        info.padded,
+        owner,
+    )
 
 
 _HOME = "arraybridge.libraries"

@@ -62,9 +62,12 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
     objection = _layout_objection(info, accepts)
     if objection:
         return f"{accepts.library} {objection}; the layout is {info.layout}"
-    if accepts.alignment > 1 and info.pointer % accepts.alignment and info.size:
+    wanted = 1 if accepts.alignment == "natural" else accepts.alignment
+    if accepts.alignment == "natural" or not info.device.host:  # elsewhere misaligned is a fault
+        wanted = max(wanted, info.itemsize & -info.itemsize)
+    if wanted > 1 and info.pointer % wanted and info.size:
         return (
-            f"{accepts.library} wants data aligned to {accepts.alignment} bytes; "
+            f"{accepts.library} wants data aligned to {wanted} bytes; "
             f"this is aligned to {info.alignment}"
         )
     return None
@@ -173,6 +176,8 @@ def plan(
 
     if info.refused:
         return route("refuse", info.refused, None)
+    if not info.data and not info.pending and info.size:  # chunks have an address each
+        return route("refuse", "its elements are said to be at address 0: copy it first", None)
     if info.dtype_name not in accepts.dtypes:
         return route("refuse", _missing_dtype(info, accepts), None)
     least, most = accepts.ndim

@@ -137,7 +137,7 @@ class _Accepts(NamedTuple):
     devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
     strides: str = "any"
     broadcast: bool = True
-    alignment: int = 1
+    alignment: int | Literal["natural"] = 1
     readonly: bool = False
     immutable: bool = False
     ndim: tuple[int, int] = (0, 64)
@@ -163,8 +163,9 @@ class Accepts(_Accepts):
         ``compact``: a dense block with permuted axes.
     broadcast : bool
         Whether zero strides are taken.
-    alignment : int
-        Bytes that the address must be a multiple of.
+    alignment : int or "natural"
+        Bytes that the address must be a multiple of; ``"natural"``: of the size of an element, as
+        compiled code takes for granted. Off the host that is always so.
     readonly : bool
         Whether its arrays cannot be written: they carry the flag, or are immutable.
     immutable : bool
@@ -220,8 +221,10 @@ class Accepts(_Accepts):
         if not isinstance(self.largest, int) or self.largest < 1:
             raise ValueError(f"largest is {self.largest!r}; expected a number of bytes")
         power = self.alignment
-        if not isinstance(power, int) or power < 1 or power & (power - 1):
-            raise ValueError(f"alignment is {power!r}; expected a power of two, in bytes")
+        if power != "natural" and (not isinstance(power, int) or power < 1 or power & (power - 1)):
+            raise ValueError(
+                f"alignment is {power!r}; expected a power of two, in bytes, or 'natural'"
+            )
         if type(self.cpus) is not int or self.cpus < 1:
             raise ValueError(
                 f"cpus is {self.cpus!r}; expected the number of CPU devices, 1 or more"

@@ -271,7 +271,15 @@ class ManagedTensor(Tensor):
 
     @classmethod
     def trusted(cls, data, shape, strides, dtype, device, readonly, padded, owner) -> ManagedTensor:
-        """As :meth:`adopt`, unchecked: for what an array library itself says of its own array."""
+        """As :meth:`adopt`, for what an array library says of its own array: hardly checked.
+
+        Raises
+        ------
+        MalformedTensorError
+            For a NULL pointer under elements.
+        """
+        if not data and 0 not in shape:
+            check_address(data, 0, 0, 1, device)
         self = cls.__new__(cls)
         self.data = data
         self.byte_offset = 0

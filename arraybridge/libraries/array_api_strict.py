@@ -53,6 +53,9 @@ class ArrayAPIStrict(Library):
         tensor.device = _place(x)
         return tensor
 
+    def pin(self, x: _Array, info: TensorInfo) -> object:
+        return x._array
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
         return self._on(NUMPY.wrap(tensor, move=move), tensor.device)
 

@@ -91,7 +91,12 @@ class CuPy(Library):
                 if wanted != (current.ptr or _DEFAULT_STREAM):
                     cupy.cuda.ExternalStream(wanted).wait_event(current.record())
         return ManagedTensor.adopt(
-            info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
+            info.data,
+            info.shape,
+            info.dtype,
+            owner=x.data,  # the memory: ``x.data = `` gives the array another one
+            strides=info.strides,
+            device=info.device,
         )
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> cupy.ndarray:

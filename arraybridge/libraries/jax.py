@@ -100,12 +100,22 @@ class Jax(Library):
         tensor.readonly = True  # the legacy capsule cannot say so
         return tensor
 
-    def export_described(
-        self, x: jax.Array, info: TensorInfo, stream: int | None = None
-    ) -> ManagedTensor:
+    def pin(self, x: jax.Array, info: TensorInfo) -> object:
+        """JAX's own view, or what it exports: either waits, and outlives deletion and donation.
+
+        The pointer alone does neither: it is known before what is computed is there.
+        """
         if info.device.type == DeviceType.CPU:
-            x.block_until_ready()  # the address is known before what is computed is there
-        return super().export_described(x, info, stream)
+            try:
+                array = np.asarray(x)
+            except RuntimeError as error:
+                raise ConversionError(f"the JAX array has no memory: {error}") from error
+            if not array.flags.owndata:  # else a copy, of another layout
+                return array
+        return self.export(x).owner
+
+    def lend(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
+        return self.export_described(x, info)  # another thread may delete it
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
         place = tensor.device

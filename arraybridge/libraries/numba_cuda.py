@@ -52,6 +52,8 @@ class NumbaCUDA(Library):
     def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface, _place(x))
+        if x.gpu_data is not None:
+            tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
         order(interface["stream"], self.current_stream(tensor.device) if stream is None else stream)
         return tensor
 

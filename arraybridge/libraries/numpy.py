@@ -5,7 +5,6 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import Any
 
@@ -261,14 +260,6 @@ class NumPy(Library):
         return x
 
 
-def _from_torch(x):
-    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices.
-
-    It takes no notice of forward-mode gradients.
-    """
-    return x.numpy() if sys.modules["torch.autograd.forward_ad"]._current_level < 0 else None
-
-
 def _from_jax(x):
     """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
     from .jax import only_one_cpu
@@ -303,7 +294,6 @@ def _from_versioned(x, _from=np.from_dlpack):
 
 LIBRARY = NumPy()
 LIBRARY.doors = {
-    "torch": _from_torch,
     "jax": _from_jax,
     "pyarrow": _from_pyarrow,
     "tensorflow": _from_tensorflow,

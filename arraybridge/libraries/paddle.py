@@ -47,6 +47,7 @@ class Paddle(Library):
         dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()),
         devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
         strides="non-negative",
+        alignment="natural",
         ndim=(0, 9),
     )
 
@@ -80,6 +81,18 @@ class Paddle(Library):
         tensor = acquire(x, stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
+
+    def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
+        """What Paddle itself exports, which holds the allocation.
+
+        The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
+        """
+        if not info.size:
+            return x
+        tensor = acquire(x) if _API is None else _API.acquire(x)
+        if tensor.data + tensor.byte_offset != info.data:
+            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+        return tensor.owner
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
         if _API is None:

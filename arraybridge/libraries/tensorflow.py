@@ -85,6 +85,12 @@ class TensorFlow(Library):
             return self.export(x, stream)
         return super().export_described(x, info, stream)
 
+    def pin(self, x: tf.Tensor, info: TensorInfo) -> object:
+        return _view(x) if _on_host(x) else x
+
+    def lend(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
+        return self.export_described(x, info)
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
         if tensor.dtype.name in _COPIED:
             return tf.constant(NUMPY.wrap(tensor))

@@ -15,6 +15,7 @@ from ..dispatch.kernel import SMALL, own_copies_serve
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import (
+    CPU,
     DataType,
     Device,
     DeviceType,
@@ -23,6 +24,7 @@ from ..dlpack import (
     exchange_api,
     to_capsule,
 )
+from .numpy import LIBRARY as NUMPY
 from .numpy import WRITEABLE, WRITING
 
 _NAMES = (
@@ -42,7 +44,15 @@ _DEVICES = {
 }
 _DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
 _API = exchange_api(torch.Tensor)
+_modes = torch._C._len_torch_dispatch_stack
+_ALIGNED = 0x100  # of NumPy's flags
+_FLAGS, _BEHAVED = WRITING | _ALIGNED, WRITEABLE | _ALIGNED
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+# Of what NumPy lacks it gets the bits: integers of these sizes.
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+_IN_NUMPY = frozenset(
+    getattr(torch, n) for n in _NAMES if n not in ("bfloat16", "complex32") and "float8" not in n
+)
 
 
 def _built_for() -> frozenset[DeviceType]:
@@ -65,6 +75,7 @@ class Torch(Library):
         dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()) | {"float4_e2m1fnx2"},
         devices=_built_for(),
         strides="non-negative",
+        alignment="natural",  # of complex128, half of the operations crash elsewhere
     )
 
     def owns(self, array_type: type) -> bool:
@@ -93,6 +104,8 @@ class Torch(Library):
                     f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
                     "convert outside vmap, grad and compile"
                 )
+            else:
+                refused = _lacks_memory(x, data, strides)
         if refused is None and x.requires_grad:
             refused = "gradients are tracked and would be cut silently: pass x.detach()"
         if refused is None and _has_tangent(x):
@@ -126,10 +139,34 @@ class Torch(Library):
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
-        # The protocol orders the consumer's stream after ours; a bare pointer would not.
-        tensor = acquire(x, stream=stream)
+        # The protocol orders the consumer's stream after ours; a bare pointer would not. An alias
+        # has the storage still when ``x`` has another.
+        tensor = acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
+
+    def pin(self, x: torch.Tensor, info: TensorInfo) -> object:
+        """NumPy's array: an alias of the storage, which from then on cannot be resized.
+
+        The tensor itself can be given another storage (``x.data = ``, ``set_``, ``swap_tensors``),
+        and an alias alone would not keep ``resize_`` from moving the one that it has.
+        """
+        if info.device != CPU:
+            return x.detach()
+        if _modes():
+            with torch._C._DisableTorchDispatch():  # fake tensors and their like
+                return self._pinned(x, info)
+        return self._pinned(x, info)
+
+    @staticmethod
+    def _pinned(x, info):
+        try:
+            owner = (x if x.dtype in _IN_NUMPY else x.view(_BITS[x.itemsize])).numpy()
+        except RuntimeError:  # inside torch.func.grad, where operations give wrapped tensors
+            owner = x.untyped_storage()
+        if x.data_ptr() != info.data:
+            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+        return owner
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:
@@ -221,18 +258,41 @@ def _no_memory(x):
     return None
 
 
+def _lacks_memory(x, data, strides):
+    """Why a tensor's elements are not where it says that they are, or None."""
+    shape = x.shape
+    if 0 in shape:
+        return None
+    if not data:
+        if x._is_zerotensor():
+            return "its zeros are in no memory: pass x.clone()"
+        if torch._is_functional_tensor(x):
+            return "it is functionalized, without memory: convert outside torch.func.functionalize"
+    last = sum([(extent - 1) * step for extent, step in zip(shape, strides, strict=True)])
+    needed = (x.storage_offset() + last + 1) * x.itemsize
+    there = x.untyped_storage().nbytes()
+    if there < needed:
+        return (
+            f"its storage was resized to {there} bytes, of which its elements need {needed}: pass "
+            f"x after x.untyped_storage().resize_({needed})"
+        )
+    return None
+
+
 def _first_line(error):
     return str(error).strip().splitlines()[0]
 
 
-def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor):
+def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _all=_FLAGS, _wanted=_BEHAVED):
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
     Inside FakeTensorMode it gives another kind of tensor.
     """
-    if x.flags.num & WRITING == WRITEABLE:
+    if x.flags.num & _all == _wanted:
         result = _from(x)
-        if type(result) is _kind:
+        # Of complex numbers, NumPy aligns the parts.
+        even = x.dtype.kind != "c" or not result.data_ptr() % result.itemsize
+        if even and type(result) is _kind:
             return result
     return None
 
@@ -247,5 +307,23 @@ def _from_jax(x):
 
 
 _from_jax.copies = True  # type: ignore[attr-defined]
+
+
+def to_numpy(x, _modes=_modes, _forward=forward_ad):
+    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices.
+
+    It takes no notice of forward-mode gradients, and gives other memory where there is none: inside
+    FakeTensorMode, and for address 0.
+    """
+    data = x.data_ptr()
+    if not data or _modes() or _forward._current_level >= 0:
+        return None
+    # What has been NumPy's, or is a consumer's of it, cannot be resized.
+    if x.untyped_storage().resizable() and _lacks_memory(x, data, x.stride()):
+        return None
+    return x.numpy()
+
+
 LIBRARY = Torch()
 LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}
+NUMPY.doors["torch"] = to_numpy

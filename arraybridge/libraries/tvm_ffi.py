@@ -7,8 +7,6 @@ a tensor of them raises a ValueError wherever somebody asks for its dtype.
 
 from __future__ import annotations
 
-import sys
-
 import tvm_ffi
 
 from ..dispatch.library import Library
@@ -89,6 +87,9 @@ class TvmFfi(Library):
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
 
+    def pin(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
+        return x.__dlpack__()  # a handle of its own: that of ``x`` may be moved to another object
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tvm_ffi.Tensor:
         return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
 
@@ -99,11 +100,11 @@ def _from_numpy(x):
 
 
 def _from_torch(x):
-    """Its compiled importer takes torch's C exchange API, which looks at none of these."""
-    if sys.modules["torch.autograd.forward_ad"]._current_level >= 0:
-        return None
-    odd = x.requires_grad or x.is_complex() or x.is_neg() or x.ndim > 64
-    return None if odd else _from_dlpack(x)
+    """By way of NumPy's array, which holds the storage; torch's own struct holds the tensor."""
+    from .torch import to_numpy
+
+    array = to_numpy(x)
+    return None if array is None or array.dtype.kind == "c" else _from_dlpack(array)
 
 
 def _from_paddle(x):

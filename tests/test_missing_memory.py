@@ -1,0 +1,173 @@
+"""Arrays whose memory is not there: address 0, storages too small, modes that pretend.
+
+Each is refused, the first time and later, by every route alike, with a remedy that works.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import arraybridge as ab
+from arraybridge.dispatch.library import library_named, registration_changed
+from arraybridge.dlpack import CPU, DataType, ManagedTensor
+
+TARGETS = ["numpy", "jax", "tvm_ffi", "pyarrow", "array_api_strict"]
+BOTH_TURNS = pytest.mark.parametrize("turn", ["first", "later"])
+FLOAT32 = DataType.named("float32")
+
+
+def resized(x: torch.Tensor, nbytes: int) -> torch.Tensor:
+    x.untyped_storage().resize_(nbytes)
+    return x
+
+
+def restored(x: torch.Tensor, nbytes: int) -> torch.Tensor:
+    x.untyped_storage().resize_(nbytes)
+    return x
+
+
+# name -> (an array without its memory, what is said, the remedy)
+MISSING = {
+    "zeros": (
+        lambda: torch._efficientzerotensor((3, 4)),
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
+    "functionalized": (
+        lambda: torch._to_functional_tensor(torch.ones(3, 4)),
+        r"outside torch\.func\.functionalize",
+        lambda x: torch._from_functional_tensor(x),
+    ),
+    "storage of 0 bytes": (
+        lambda: resized(torch.ones(12), 0),
+        r"x\.untyped_storage\(\)\.resize_\(48\)",
+        lambda x: restored(x, 48),
+    ),
+    "storage too small": (
+        lambda: resized(torch.ones(12), 44),
+        r"resized to 44 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+    "slice beyond the storage": (
+        lambda: resized(torch.ones(12)[6:], 24),
+        r"resized to 24 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+    "transposed": (
+        lambda: resized(torch.ones(3, 4).T, 47),
+        r"resized to 47 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+}
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("missing", MISSING)
+def test_refused_with_a_remedy_that_works(missing, target, turn):
+    pytest.importorskip(target)
+    make, said, remedy = MISSING[missing]
+    registration_changed()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    x = make()
+    assert ab.explain(x, target).kind == "refuse"
+    with pytest.raises(BufferError, match=said):
+        ab.convert(x, target)
+    with pytest.raises(BufferError, match=said):
+        ab.from_dlpack(x).__dlpack__(max_version=(1, 0))
+    assert ab.inspect(ab.convert(remedy(x), target)).shape == tuple(x.shape)
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi"])
+def test_an_expanded_tensor_is_not_beyond_its_storage(target, turn):
+    x = torch.ones(3, 1).expand(3, 1000)
+    registration_changed()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    assert ab.inspect(ab.convert(x, target)).pointer == x.data_ptr()
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi", "pyarrow"])
+def test_inside_fake_tensor_mode_a_real_tensor_keeps_its_numbers(target, turn):
+    x, b = torch.arange(4.0), torch.arange(4).to(torch.bfloat16)
+    registration_changed()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert ab.explain(x, target).kind == "view"
+        view = ab.convert(x, target)
+        assert np.asarray(ab.convert(b, "numpy")).astype("f4").tolist() == [0, 1, 2, 3]
+        with pytest.raises(BufferError, match="FakeTensor wraps other tensors"):
+            ab.convert(mode.from_tensor(x), target)
+    assert ab.inspect(view).pointer == x.data_ptr()
+
+
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi"])
+def test_inside_transformations_a_real_tensor_is_a_view(target):
+    x = torch.arange(4.0)
+
+    def function(y):
+        assert ab.inspect(ab.convert(x, target)).pointer == x.data_ptr()
+        return y.sum()
+
+    ab.convert(x, target)
+    torch.func.grad(function)(torch.ones(2))
+    torch.func.functionalize(function)(torch.ones(2))
+    torch.vmap(function)(torch.ones(2, 2))
+
+
+def test_meta_tensors_are_refused():
+    with pytest.raises(BufferError, match="no memory to share"):
+        ab.convert(torch.empty(3, device="meta"), "numpy")
+
+
+class TestAnyLibrary:
+    """Where a library's own file did not see it."""
+
+    class Blind(ab.Library):
+        name = "blind"
+        exports_description = True
+        accepts = ab.Accepts("blind", "1", frozenset({"float32"}))
+
+        def owns(self, array_type):
+            return array_type is type(self)
+
+        def describe(self, x):
+            return ab.TensorInfo("blind", 0, 0, x.shape, (1,), FLOAT32, CPU)
+
+        shape = (3,)
+
+    @pytest.fixture
+    def blind(self):
+        library = self.Blind()
+        ab.register_library(library)
+        yield library
+        ab.unregister_library("blind")
+
+    @pytest.mark.parametrize("target", TARGETS)
+    def test_address_0_is_refused(self, blind, target):
+        pytest.importorskip(target)
+        assert ab.explain(blind, target).kind == "refuse"
+        for copy in (None, True, False):
+            with pytest.raises(BufferError, match="address 0"):
+                ab.convert(blind, target, copy=copy)
+        with pytest.raises(BufferError, match="NULL"):
+            ab.copyto(np.ones(3, "f4"), blind)
+        with pytest.raises(BufferError, match="NULL"):
+            ab.from_dlpack(blind).__dlpack__()
+
+    def test_address_0_under_nothing_is_fine(self, blind):
+        blind.shape = (0,)
+        assert ab.convert(blind, "numpy").shape == (0,)
+
+    def test_the_core(self):
+        fields = ((3,), (1,), FLOAT32, CPU, False, False, None)
+        with pytest.raises(BufferError, match="NULL although the tensor has elements"):
+            ManagedTensor.trusted(0, *fields)
+        assert library_named("numpy").accepts.alignment == 1
