@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import warnings
 
 import pytest
 
@@ -60,3 +62,49 @@ def test_all_libraries(target: str) -> None:
     if target not in libraries:
         pytest.skip(f"no {target}")
     all_right(target, libraries, native=True)
+
+
+@pytest.mark.parametrize(
+    ("door", "case", "told"),
+    [
+        (lambda x: torch_of(x.copy()), "contiguous", "explain says view, .* gives \\('kernel'"),
+        (lambda x: torch_of(x.view()), "read-only float32", "explain says kernel, .*\\('view'"),
+        (lambda x: torch_of(x) if Turns.odd() else None, "permuted", None),
+        (lambda x: torch_of(x.copy()) if Turns.odd() else None, "permuted", "a later one"),
+    ],
+)
+def test_a_door_that_does_otherwise_is_seen(door, case, told, monkeypatch) -> None:
+    pytest.importorskip("torch")
+    from arraybridge.cli.cell import WRONG, Pair
+    from arraybridge.dispatch.library import library_named, registration_changed
+
+    Turns.count = 0
+    monkeypatch.setattr(library_named("torch"), "doors", {"numpy": door})
+    try:
+        found = Pair("numpy", "torch").cell(*cases.chosen([case]))
+    finally:
+        registration_changed()
+    if told is None:
+        assert found["verdict"] == "view"
+    else:
+        assert found["verdict"] == WRONG
+        assert re.search(told, found["why"])
+
+
+class Turns:
+    """Every other call."""
+
+    count = 0
+
+    @classmethod
+    def odd(cls) -> bool:
+        cls.count += 1
+        return cls.count % 2 == 1
+
+
+def torch_of(x):
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of read-only memory
+        return torch.from_numpy(x)

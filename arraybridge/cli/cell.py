@@ -102,6 +102,7 @@ class Pair:
             how = {"device": self.target.device}
             route = self._explain(x, how)
         kind, why = route
+        self._first_and_later(kind, x, how)
         if kind == "refuse":
             self._must_refuse(x, how)
             if case.legal and self.target.holds(expected):
@@ -128,6 +129,41 @@ class Pair:
         same(self.target, result, expected)  # the result outlives the source
         verdict = {"view": VIEW, "kernel": COPY, "transfer": TRANSFER}[kind]
         return {"verdict": verdict, "why": why}
+
+    def _first_and_later(self, kind, x, how) -> None:
+        """The first call of a process and later ones give what ``explain`` says, and the same."""
+        from ..dispatch.library import registration_changed
+        from .cases import chosen
+
+        registration_changed()  # all that was remembered of types and doors is forgotten
+        first = self._outcome(x, how)
+        try:  # what is remembered now comes of a plain array
+            plain = self.source.build(chosen(["contiguous"])[0])
+            self.ab.convert(plain, self.target.name, **how)
+        except Exception:  # the source has none, or the target takes none
+            pass
+        for later in (self._outcome(x, how), self._outcome(x, how)):
+            if later != first:
+                raise Wrong(f"the first call gives {first}, a later one {later}")
+        if first[0] not in (kind, "empty") or (kind == "refuse") != (first[0] == "refuse"):
+            raise Wrong(f"explain says {kind}, the first call gives {first}")
+
+    def _outcome(self, x, how) -> tuple:
+        """What a conversion gives: memory, strides and flags."""
+        try:
+            result = self.ab.convert(x, self.target.name, **how)
+        except self.ab.ConversionError:
+            return ("refuse",)
+        source, info = self.ab.inspect(x), self.ab.inspect(result)
+        told = (info.shape, info.dtype.name, str(info.device), info.readonly)
+        if not info.size:
+            return ("empty", *told)
+        if info.device != source.device and not (info.device.host and source.device.host):
+            return ("transfer", *told)
+        if info.pointer != source.pointer:
+            return ("kernel", *told)
+        steps = zip(info.shape, info.strides, strict=True)
+        return ("view", *told, *(step for extent, step in steps if extent > 1))
 
     def _explain(self, x, how) -> tuple[str, str]:
         try:
@@ -193,9 +229,12 @@ class Pair:
             fresh = ab.convert(x, to, copy=True, **how)
             same(self.target, fresh, expected)
             self._sharing("kernel", x, fresh)
-        if kind == "view":
+        # Of memory that may be written the view is there for the asking alone (JAX, TensorFlow).
+        if ab.explain(x, to, copy=False, **how).kind == "view":
             self._sharing("view", x, ab.convert(x, to, copy=False, **how))
             return
+        if kind == "view":
+            raise Wrong("copy=False is explained as none")
         try:
             ab.convert(x, to, copy=False, **how)
         except ab.ConversionError:
@@ -225,7 +264,7 @@ class Pair:
             return "right"
         if a == b and self.source.readonly(x) and not self.target.readonly(result):
             return "view that makes read-only memory writable"
-        if a == b and self._explain(x, {})[0] == "kernel":
+        if a == b and self._explain(x, {"copy": False})[0] == "refuse":
             return LOST
         return "view" if a == b else "copy"
 
