@@ -17,14 +17,14 @@ from tests.support.processes import ROOT, python
 
 
 def test_drawn_copies() -> None:
-    assert fuzz(0, cases=400)["cases"] == 400
+    assert fuzz(0, cases=120)["cases"] == 120
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("first", [0, guarded.BLOCK])
 def test_many_drawn_copies(first: int) -> None:
     """About a minute of both; with the kernels of an older version it is over in seconds."""
-    done = fuzz(1, first=first, cases=2000)
+    done = fuzz("heavy", first=first, cases=2000)
     kinds = {kind.partition(",")[0] for kind in done["kinds"]}
     assert kinds >= {"runs", "items", "tile", "split", "merge", "reverse", "fill"}
 
