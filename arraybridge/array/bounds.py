@@ -35,15 +35,17 @@ class Range(NamedTuple):
 
 
 _ranges: dict[Any, Range] = {}
+_of_torch: dict[Any, Range] = {}  # apart: torch.compile compares no others
 
 
 def range_of(dtype: Any) -> Range:
     """What a dtype of any library holds."""
     dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared to NumPy's
-    known = _ranges.get(dtype)
+    ranges = _of_torch if hasattr(dtype, "is_floating_point") else _ranges
+    known = ranges.get(dtype)
     if known is None:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        known = _ranges[dtype] = _named(name)
+        known = ranges[dtype] = _named(name)
     return known
 
 
