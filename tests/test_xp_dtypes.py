@@ -141,6 +141,17 @@ class TestQuestions:
             assert face.xp.result_type(face.xp.int8, 1) == face.xp.int8
 
     @each_library
+    def test_scalars_of_numpy(self, library):
+        """They have a data type on NumPy, and are Python scalars elsewhere, as in operators."""
+        for face in faces(library):
+            x = face.xp.ones(2, dtype=face.xp.float32)
+            of_float64 = face.xp.result_type(x, np.float64("nan"))
+            assert of_float64 == (face.xp.float64 if library == "numpy" else face.xp.float32)
+            assert face.xp.result_type(x, np.float32(1)) == face.xp.float32
+            with pytest.raises(TypeError, match=r"takes .*, got"):
+                face.xp.result_type(x, np.datetime64("2020"))
+
+    @each_library
     def test_limits_of_the_other_kind(self, library):
         for face in faces(library):
             xp = face.xp

@@ -68,6 +68,9 @@ def ask_rightly(library: str, face: Any) -> None:
     def is_one(x: Any) -> bool:
         return owns(type(x)) or is_dtype(x)
 
+    def is_one_or_scalar(x: Any) -> bool:
+        return is_one(x) or (library == "numpy" and _is_numpys_scalar(x))
+
     def check(name: str, kind: str, x: Any, right: Callable[[Any], bool]) -> None:
         if not right(x):
             raise TypeError(f"{name} takes {kind}, got {x!r}")
@@ -78,17 +81,20 @@ def ask_rightly(library: str, face: Any) -> None:
 
     @functools.wraps(plain["result_type"])
     def result_type(*arrays_and_dtypes: Any) -> Any:
-        typed = False
+        typed, given = False, []
         for x in arrays_and_dtypes:
+            if isinstance(x, numpy.generic) and library != "numpy":
+                x = x.item()  # a Python scalar, as in operators
             if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
-                check("result_type", f"{both} and Python scalars", x, is_one)
+                check("result_type", f"{both} and Python scalars", x, is_one_or_scalar)
                 typed = True
+            given.append(x)
         if not typed:
             raise TypeError(
                 "result_type takes at least one array or data type: Python scalars have none "
                 f"by themselves, got {arrays_and_dtypes}"
             )
-        return plain["result_type"](*arrays_and_dtypes)
+        return plain["result_type"](*given)
 
     @functools.wraps(plain["can_cast"])
     def can_cast(from_: Any, to: Any, /) -> Any:
@@ -123,6 +129,10 @@ def _limits(plain: Any, takes: str, is_one: Callable[[Any], bool]) -> Any:
 
 
 _OF_ITS_OWN = ("torch", "array_api_strict._dtypes")  # whose data types are not NumPy's
+
+
+def _is_numpys_scalar(x: Any) -> bool:
+    return isinstance(x, numpy.generic) and is_numeric(x.dtype)
 
 
 def _is_numpys(x: Any) -> bool:
