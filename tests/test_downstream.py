@@ -9,7 +9,7 @@ from .downstream.page import Result, page
 from .downstream.suites import REFERENCE, SUITES
 
 
-@pytest.mark.parametrize("library", ["numpy"])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_array_api_extra(library):
     """All of its tests, which take some seconds."""
     result = run(SUITES["array-api-extra"], f"arraybridge.xp.{library}", [])

@@ -18,19 +18,17 @@ class Cause(NamedTuple):
 CAUSES = (
     Cause(
         "scipy",
-        r"FiltFilt::test_sine",
-        "ufunc|NumPy",
-        "The test hands its arrays to `np.abs` and `np.vstack`, which give NumPy's in silence for "
-        "those of array-api-strict; for Arrays NumPy's functions are a TypeError that says what to "
-        "call.",
-    ),
-    Cause(
-        "scipy",
         r"test_support_alternative_backends_mismatched_dtypes\[(rel_entr|xlogy)-",
         "float32",
         "int64 and float32 together, which the standard leaves open, are float32 in PyTorch and "
         "float64 in NumPy, which is the test's measure; array-api-strict refuses them, and SciPy "
         "then chooses float64.",
+    ),
+    Cause(
+        "scipy",
+        r"TestVectorizedFilter::test_input_validation",
+        "asarray takes numbers",
+        "SciPy passes a text on to `asarray` and its test knows the words of each library's error.",
     ),
     Cause(
         "xarray",
@@ -41,14 +39,20 @@ CAUSES = (
     ),
 )
 
-# Tests that tell libraries apart by name, where one of ours belongs with array-api-strict.
-EXCUSED = {
-    "array_api_extra/tests/main/test_testing.py::test_lazy_xp_function_cython_ufuncs": (
-        "array-api-strict is expected to refuse NumPy's ufuncs, every other library to dispatch "
-        "them; Arrays refuse them with a TypeError"
+# array-api-extra expects an error by the name of the library, of array-api-strict alone, and of
+# every other library that it goes well. These Arrays are in the first case.
+AS_STRICT = {
+    "array_api_extra/tests/main/test_at.py::test_incompatible_dtype": (
+        "floating-point numbers written into an array of integers are an error"
     ),
+    "array_api_extra/tests/main/test_testing.py::test_lazy_xp_function_cython_ufuncs": (
+        "ufuncs of NumPy's kind do not take an Array"
+    ),
+}
+# And these it skips on array-api-strict by its name.
+EXCUSED = {
     "array_api_extra/tests/main/test_set.py::TestNUnique::test_delegates": (
-        "skipped for libraries that array-api-extra has no delegate for, by their names"
+        "it asks for a delegate, which array-api-extra has by the names of libraries"
     ),
 }
 

@@ -9,10 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from .causes import EXCUSED, cause_of
+from ..conformance import commit
+from .causes import AS_STRICT, EXCUSED, cause_of
 from .suites import REFERENCE, SUITES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "downstream.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "downstream.md"
 
 INTRODUCTION = """\
 # Other projects' own tests
@@ -21,7 +23,7 @@ SciPy, array-api-extra, scikit-learn and xarray test themselves on several array
 their wheels carry those tests. Here they run on `arraybridge.xp.<library>`, as on one library more:
 plugins for pytest put it into their lists of libraries, and none of their code is in this
 repository. Tests that they skip or excuse on a library that they know by name are not skipped or
-excused on ours, but for [two](#what-is-excused-by-name). JAX's x64 is on, PyTorch's default data
+excused on ours, but for [three](#what-is-told-by-name). JAX's x64 is on, PyTorch's default data
 type is float64.
 
 The reference is array-api-strict: what fails there as well asks for more than the standard has.
@@ -90,7 +92,13 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
                     unknown.append(test)
                     cause = f"Not known: {_line(message)}"
                 by_cause[cause].append(f"`{test}` on {library}")
-    lines = [INTRODUCTION, *table, "", f"{_versions()}; {date.today()}.", ""]
+    lines = [
+        INTRODUCTION,
+        *table,
+        "",
+        f"Commit {commit(ROOT)[:7]}, {_versions()}; {date.today()}.",
+        "",
+    ]
     lines += ["## What fails here and passes on the reference", ""]
     for cause, tests in by_cause.items():
         lines += [f"{cause}", "", *(f"- {test}" for test in tests), ""]
@@ -104,8 +112,14 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
         *(f"- {count}: {message}" for message, count in skipped_there.most_common()),
         "",
     ]
-    lines += ["## What is excused by name", ""]
-    lines += [f"- `{test}`: {reason}" for test, reason in EXCUSED.items()]
+    lines += ["## What is told by name", ""]
+    lines += [
+        "Tests that expect of an Array what they expect of array-api-strict, by its name:",
+        "",
+    ]
+    lines += [f"- `{test}`: {reason}." for test, reason in AS_STRICT.items()]
+    lines += ["", "A test that is skipped as it is there:", ""]
+    lines += [f"- `{test}`: {reason}." for test, reason in EXCUSED.items()]
     return "\n".join(lines) + "\n", unknown
 
 

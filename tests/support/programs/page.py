@@ -26,7 +26,8 @@ over NumPy, PyTorch and JAX. Each call is made on Arrays and on plain NumPy arra
 values, and *works* says that both results agree: every array in the result is an Array of the same
 library, of the same shape and data type, with the same values (floats to the square root of their
 precision). The clients' switches are on (`SCIPY_ARRAY_API=1`, `array_api_dispatch=True`), JAX's x64
-is, PyTorch's default dtype is float64.
+is, PyTorch's default dtype is float64. What their own tests say of it is on
+[another page](downstream.md).
 
 This page is printed by `python -m tests.support.programs.page` from
 [the table](../tests/support/programs/table.py) that `tests/test_programs.py` runs. What fails is in
