@@ -27,13 +27,13 @@ HSTACK = Failure(
     "scikit-learn's: it joins the labels with `numpy.hstack`, and then finds two libraries; "
     "PyTorch's and JAX's own arrays fail alike.",
 )
-HSTACK_TORCH = HSTACK._replace(match=r"'dtype' must be torch\.dtype")
+HSTACK_TORCH = HSTACK._replace(match="isdtype takes data types of torch")
 NUMPYS_CODE = Failure(
     "native ndarray in one operation",
     "scikit-learn's: written for NumPy alone (not in its list of estimators for the array API), it "
     "takes medians with `numpy` and mixes them in; PyTorch's own tensors fail alike.",
 )
-NUMPYS_CODE_TORCH = NUMPYS_CODE._replace(match=r"'dtype' must be torch\.dtype")
+NUMPYS_CODE_TORCH = NUMPYS_CODE._replace(match="isdtype takes data types of torch")
 COMPLEX_ROOTS = Failure(
     "complex128 .* in place of float64",
     "SciPy's choice: real roots come back as floats on NumPy itself, as complex numbers on every "
