@@ -102,9 +102,9 @@ class Pair:
             how = {"device": self.target.device}
             route = self._explain(x, how)
         kind, why = route
-        self._first_and_later(kind, x, how)
         if kind == "refuse":
             self._must_refuse(x, how)
+            self._first_and_later(kind, x, how)
             if case.legal and self.target.holds(expected):
                 return {"verdict": ERROR, "why": f"refused without need: {why}"}
             return {"verdict": REFUSED, "why": why}
@@ -122,6 +122,7 @@ class Pair:
         if case.steps[-1:] != (("byteorder",),):
             same(self.source, x, expected)  # the source outlives the result
         self._on_request(kind, x, expected, how)
+        self._first_and_later(kind, x, how)
         result = ab.convert(x, to, **how)
         del x
         gc.collect()

@@ -127,7 +127,7 @@ def _views(accepts: dict[str, Any]) -> str:
     if not accepts["broadcast"]:
         parts.append("no zero strides")
     if accepts["alignment"] == "natural":
-        parts.append("aligned to the size of an element")
+        parts.append("naturally aligned")
     elif accepts["alignment"] > 1:
         parts.append(f"aligned to {accepts['alignment']} bytes")
     return ", ".join(parts)
