@@ -141,7 +141,8 @@ def test_info_outlives_a_crashing_import(tmp_path) -> None:
     done = run("info", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if "tvm_ffi" in line)
-    assert "crashes on import (signal 6)" in line
+    assert "crashes on import" in line  # and by what, if need be on a line of its own
+    assert "6)" in done.stdout
 
 
 def test_matrix_writes_its_tables(tmp_path) -> None:

@@ -95,7 +95,9 @@ def _load(key: tuple) -> cache.Kernel | None:
             except Exception as error:
                 # Numba refuses a NumPy that is newer than itself, LLVM does not find the memory
                 # that a limit leaves it, an interrupted import has left halves of modules.
-                _unavailable = f"Numba or LLVM does not work: {type(error).__name__}: {error}"
+                missing = isinstance(error, ImportError)
+                what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
+                _unavailable = f"{what}: {type(error).__name__}: {error}"
     return _kernels.get(key)
 
 
