@@ -77,10 +77,12 @@ class TestTheRecordIsWhatTheImporterDoes:
             assert same(x.numpy(), array)
             if array.size:
                 assert LIBRARY.describe(x).data == array.ctypes.data
+            array.flags.writeable = False  # else it is copied, whatever the layout
             assert ab.explain(array, "tensorflow").kind == "view"
         else:
             with pytest.raises(Refusal, match="Invalid strides"):
                 own_door(described(array))
+            array.flags.writeable = False
             assert "C order" in ab.explain(array, "tensorflow").why
 
     @pytest.mark.parametrize("offset", [4, 32])
@@ -94,13 +96,6 @@ class TestTheRecordIsWhatTheImporterDoes:
         x = own_door(described(aligned(np.ones(9, "f4"), 64)))
         assert tf.reduce_sum(x + 1) == 18
         assert ACCEPTS.alignment == 64
-
-    @pytest.mark.skipif(len(ACCEPTS.devices) > 1, reason="this build has a GPU to take it")
-    def test_another_device_ends_the_process(self):
-        """It deletes the tensor that it refuses, and so does the capsule that it left as it was."""
-        code = "t = described(np.ones(3), device=Device(2, 0))\n"
-        code += "try: own_door(to_capsule(t, versioned=False))\nexcept tf.errors.OpError: pass"
-        assert ends_the_process(PROLOGUE + code)
 
     def test_strings_end_the_process(self):
         assert ends_the_process(PROLOGUE + "tf.constant('a').__dlpack__()")
@@ -176,9 +171,10 @@ def test_numbers(dtype, shape):
 @pytest.mark.parametrize("dtype", COPIED)
 def test_what_dlpack_lacks_is_copied_by_its_constructor(dtype):
     array = np.arange(12).astype(getattr(ml_dtypes, dtype)).reshape(3, 4)[:, ::2]
-    route = ab.explain(array, "tensorflow")
-    assert route.kind == "kernel"
+    route = ab.explain(array, "tensorflow", copy=False)
+    assert route.kind == "refuse"
     assert "by copying it only" in route.why
+    assert ab.explain(array, "tensorflow").kind == "kernel"
     x = ab.convert(array, "tensorflow")
     assert x.dtype.name == dtype
     back = ab.convert(x, "numpy", copy=False)
