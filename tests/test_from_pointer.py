@@ -158,3 +158,14 @@ def test_no_dtype_is_no_float64():
     x = np.arange(4.0)
     with pytest.raises(TypeError, match="dtype is None"):
         pointed(x, x.ctypes.data, (4,), None)
+
+
+def test_a_dtype_in_the_other_byte_order_is_refused():
+    x = np.array([1, 2, 3], "f4").astype(np.dtype("f4").newbyteorder())
+    for dtype in (x.dtype, x.dtype.str):
+        with pytest.raises(TypeError, match=r"byte order.*x\.astype\("):
+            ab.from_pointer(x.ctypes.data, (3,), dtype, device="cpu", owner=x)
+    y = x.astype(x.dtype.newbyteorder("=").str)  # the remedy
+    for dtype in (y.dtype, y.dtype.str, "f4", "=f4"):
+        z = ab.from_pointer(y.ctypes.data, (3,), dtype, device="cpu", owner=y)
+        np.testing.assert_array_equal(np.asarray(z), [1, 2, 3])

@@ -173,6 +173,7 @@ def _data_type(dtype: Any) -> DataType:
     name = dtype if isinstance(dtype, str) else None
     if dtype is None:  # which is float64 to NumPy
         raise TypeError("dtype is None: from_pointer must be told what the memory holds")
+    _check_byte_order(dtype)
     name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name is None and type(dtype).__name__.lower().endswith("type"):
         name = str(dtype)  # torch.float32
@@ -184,3 +185,18 @@ def _data_type(dtype: Any) -> DataType:
         with suppress(TypeError):
             return DataType.named(numpy.dtype(dtype).name)  # "f4", float
         raise
+
+
+def _check_byte_order(dtype: Any) -> None:
+    """Refuse elements in the other byte order, which neither the name nor DLPack can express."""
+    swapped = isinstance(dtype, numpy.dtype)
+    if isinstance(dtype, str) and dtype.startswith(("<", ">")):
+        with suppress(TypeError):
+            dtype, swapped = numpy.dtype(dtype), True
+    if swapped and not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        raise TypeError(
+            f"dtype {dtype.str!r} is not in this machine's byte order, and DLPack has no other: "
+            f"convert the data first, x.astype({native.str!r}) of a NumPy array, and pass its "
+            "pointer"
+        )
