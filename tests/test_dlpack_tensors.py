@@ -287,3 +287,17 @@ def test_a_managed_tensor_checks_the_stream():
     assert np.from_dlpack(dlpack.from_capsule(tensor.__dlpack__(stream=-1)))[1] == 1
     with pytest.raises(ValueError, match="the CPU has no streams"):
         tensor.__dlpack__(stream=1)
+
+
+@pytest.mark.parametrize("own", [np.ones(4), bytearray(32)], ids=["array", "bytearray"])
+def test_adopted_memory_is_read_only_where_its_owner_says_so(own):
+    x = np.frombuffer(own)
+    assert not ManagedTensor.adopt(
+        x.ctypes.data, (4,), DataType.named("float64"), owner=own
+    ).readonly
+    x.flags.writeable = False
+    for owner in (x, memoryview(own).toreadonly()):
+        tensor = ManagedTensor.adopt(x.ctypes.data, (4,), DataType.named("float64"), owner=owner)
+        assert tensor.readonly
+        with pytest.raises(ValueError, match="read-only"):
+            ab.convert(tensor, "numpy")[0] = 7

@@ -38,6 +38,7 @@ from .validate import (
     check_version,
     checked_device,
     checked_dtype,
+    exports_readonly,
     extent,
     integer,
     integers,
@@ -243,6 +244,8 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """A tensor on memory that ``owner`` keeps alive; strides in elements, None for C order.
 
+        Read-only where ``readonly`` is true, or the owner exports a buffer that is read-only.
+
         Raises
         ------
         MalformedTensorError
@@ -258,13 +261,14 @@ class ManagedTensor(Tensor):
         shape = integers(shape, "shape")
         if strides is not None:
             strides = integers(strides, "strides")
+        check_ndim(len(shape), 1)
+        dtype, device = checked_dtype(*dtype), checked_device(*device)
+        readonly = readonly or (device.host and exports_readonly(owner))
         flags = (
             readonly * FLAG_READ_ONLY
             | copied * FLAG_IS_COPIED
             | padded * FLAG_IS_SUBBYTE_TYPE_PADDED
         )
-        check_ndim(len(shape), 1)
-        dtype, device = checked_dtype(*dtype), checked_device(*device)
         self._set(data, byte_offset, shape, strides, dtype, device, flags)
         self.owner = owner
         return self

@@ -263,3 +263,13 @@ def check_stream(stream: Any, device: Device) -> None:
         raise ValueError(
             "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
         )
+
+
+def exports_readonly(owner: object) -> bool:
+    """Whether an object says, by its buffer, that its memory is not to be written."""
+    if owner is None:
+        return False
+    try:
+        return memoryview(owner).readonly  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, BufferError):  # it has no buffer, or none of such elements
+        return False
