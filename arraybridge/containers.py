@@ -2,7 +2,7 @@
 
 Containers are lists, tuples, dicts, what is derived from them, and instances of dataclasses. All
 else is a leaf, sets and other mappings included; a dict's keys are none. Where no leaf changes, the
-very container comes back. A cycle is a RecursionError.
+very container comes back. A container that holds itself is a RecursionError.
 """
 
 from __future__ import annotations
@@ -114,7 +114,13 @@ def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]
         found.append(leaf)
         return leaf
 
-    mapped(keep, tree, is_leaf)
+    try:
+        mapped(keep, tree, is_leaf)
+    except RecursionError:
+        raise RecursionError(
+            f"the {type(tree).__name__} is nested too deeply, or holds itself: pass its arrays "
+            "without the cycle"
+        ) from None
     return found
 
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import typing
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 from scipy.stats import ttest_1samp
 
+import arraybridge as ab
 from arraybridge.containers import CONTAINERS, ByType, leaves, mapped
 
 
@@ -170,6 +172,9 @@ def test_a_cycle_is_an_error():
     cycle.append(cycle)
     with pytest.raises(RecursionError):
         mapped(double, cycle)
+    cycle.append(np.ones(1))
+    with pytest.raises(RecursionError, match="holds itself"):
+        ab.unify(cycle)
 
 
 trees = st.recursive(

@@ -54,3 +54,12 @@ def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
 def test_loads_no_slow_part_of_the_standard_library(loaded: list[str], name: str) -> None:
     # each costs milliseconds, and `import numpy` is about 60
     assert name not in loaded
+
+
+def test_dir_lists_the_public_names():
+    import arraybridge as ab
+
+    assert {name for name in dir(ab) if not name.startswith("__")} == set(ab.__all__) - {
+        "__version__"
+    }
+    assert "__version__" in dir(ab)
