@@ -194,6 +194,60 @@ def test_a_view_and_a_copy_of_one_memory():
     assert x.tolist() == [7, 1, 2, 3]
 
 
+PAIRS = {
+    "copy, view": lambda o: (o[::-1], o),
+    "view, copy": lambda o: (o, o[::-1]),
+    "copies": lambda o: (o[::-1], o[::-1]),
+    "windows": lambda o: (o[4::-1], o[:1:-1]),
+    "byte order": lambda o: (o[::-1], o.view(">f8")),
+    "Array": lambda o: (ab.from_dlpack(o[::-1]), o),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_no_write_to_shared_memory_is_lost(pair):
+    def both(a, b):
+        a.add_(1)
+        b.add_(1)
+        return a, b
+
+    with pytest.raises(ab.ConversionError, match="share no memory"):
+        ab.adapt("torch")(both)(*pair(np.zeros(6)))
+    a, b = pair(np.zeros(6))
+    a, b = ab.adapt("torch", copy=True, result="numpy")(both)(a, b)  # the remedies
+    assert a.any()
+    assert b.any()
+    a, b = pair(np.zeros(6))[0], np.zeros(6)
+    ab.adapt("torch")(both)(a, b)
+    assert values(a).tolist() == [1] * len(b[: a.shape[0]])
+    assert b.tolist() == [1] * 6
+
+
+def test_writes_beside_each_other_are_both_seen():
+    o = np.zeros(6)
+    ab.adapt("torch")(lambda a, b: [a.add_(1), b.add_(2)])(o[4::-2], o[::-2])
+    assert o.tolist() == [1, 2, 1, 2, 1, 2]
+    ab.adapt("torch")(lambda a, b: [a.add_(b)])(o[::-1], o)  # one of them only read
+    assert o.tolist() == [3] * 6
+
+
+def test_what_the_caller_writes_between_yields_is_not_lost():
+    @ab.adapt("torch")
+    def steps(x):
+        for _ in range(2):
+            x += 1
+            yield
+
+    o = np.zeros(3)
+    running = steps(o[::-1])
+    next(running)
+    assert o.tolist() == [1, 1, 1]
+    o[0] = 7
+    with pytest.raises(ab.ConversionError, match="written meanwhile"):
+        next(running)
+    assert o.tolist() == [7, 1, 1]
+
+
 @pytest.mark.parametrize("kind", ["jax", "pyarrow", "read-only", "broadcast"])
 def test_what_cannot_be_written_is_an_error(kind):
     host = np.arange(1, 4, dtype="f4")

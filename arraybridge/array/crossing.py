@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ..containers import items, leaves, mapped
@@ -150,7 +151,8 @@ class Crossing:
         seen = execute(array, source, target, route, info)
         own = terms.copy is True or is_capsule(given)  # nobody else has what was in it
         if route.kind in ("kernel", "transfer") and not (own or target.accepts.immutable):
-            self.lent.append(Lent(given, array, source, info, seen))
+            again = partial(execute, array, source, target, route, info)
+            self.lent.append(Lent(given, array, source, info, seen, again))
         return seen
 
     def _aim(self, first: Any, native: Any) -> None:

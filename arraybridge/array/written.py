@@ -25,26 +25,48 @@ class Lent:
         What the library says of it.
     seen : array
         The copy, as the function sees it.
+    again : callable
+        Makes such a copy of what the caller's array holds by then.
     """
 
-    __slots__ = ("array", "before", "given", "given_back", "home", "info", "library", "seen")
+    __slots__ = (
+        "again",
+        "array",
+        "before",
+        "given",
+        "given_back",
+        "home",
+        "info",
+        "library",
+        "seen",
+    )
 
     def __init__(
-        self, given: Any, array: Any, library: Library, info: TensorInfo, seen: Any
+        self,
+        given: Any,
+        array: Any,
+        library: Library,
+        info: TensorInfo,
+        seen: Any,
+        again: Callable[[], Any],
     ) -> None:
-        self.given, self.given_back = given, False
+        self.given, self.given_back, self.again = given, False, again
         self.array, self.library, self.info, self.seen = array, library, info, seen
         home = library_of_type(type(seen))
         assert home is not None, f"{type(seen).__name__} came from a conversion"
         self.home = home
-        self.before = self._state()
+        self.before = self._state(seen)
 
-    def _state(self) -> object:
-        """What tells whether the copy was written to: its elements, off the host a counter."""
-        if self.home.describe(self.seen).device.host:
-            block = compact_copy(self.home.export(self.seen))
+    def _state(self, copy: Any) -> object:
+        """What tells whether a copy was written to: its elements, off the host a counter."""
+        if self.home.describe(copy).device.host:
+            block = compact_copy(self.home.export(copy))
             return string_at(block.pointer, block.nbytes)
-        return getattr(self.seen, "_version", None)  # PyTorch's
+        return getattr(copy, "_version", None)  # PyTorch's
+
+    def _stale(self) -> bool:
+        """Whether the caller's array has changed since it was copied, as far as can be seen."""
+        return isinstance(self.before, bytes) and self._state(self.again()) != self.before
 
     def give_back(self, results: Callable[[], list[Any]]) -> None:
         """Write to the caller's array what the function wrote to the copy, if it did.
@@ -57,9 +79,10 @@ class Lent:
         Raises
         ------
         ConversionError
-            If the caller's array cannot be written, and the copy was not returned.
+            If the caller's array cannot be written, and the copy was not returned. If that array
+            has changed meanwhile, so that one of the two writes would be lost.
         """
-        now = self._state()
+        now = self._state(self.seen)
         if now == self.before:
             return
         info = self.info
@@ -77,10 +100,18 @@ class Lent:
                 "the function gave the copy of an argument another shape: pass copy=True to adapt, "
                 "and take what it returns"
             )
+        if self._stale():
+            raise ConversionError(
+                "the function wrote to the copy of an argument whose own memory was written "
+                "meanwhile, as it is where two arguments share memory: one of the writes would be "
+                "lost. Pass arrays that share no memory, or pass copy=True to adapt, and take what "
+                "it returns"
+            )
         if info.pending or not info.device.host:
             device = None if info.device.host else info.device
             self.array[...] = convert(self.seen, self.library.name, device=device)
         else:
             array = self.library.export_described(self.array, info)
             copy_into(array, self.home.export(self.seen))
+            self.library.written(self.array)
         self.before, self.given_back = now, True
