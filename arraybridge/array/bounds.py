@@ -118,6 +118,16 @@ def check_kind(value: Any, dtype: Any) -> None:
         raise _does_not_fit(f"an array of {value.dtype}", dtype)
 
 
+def is_fractional(x: Any) -> bool:
+    """Whether a number, an array or a nested sequence is of, or has, floating-point numbers."""
+    if isinstance(x, list | tuple):
+        return any(each.__class__ is not int and is_fractional(each) for each in x)
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return isinstance(x, float | complex)
+    return range_of(dtype).kind > _INTEGRAL
+
+
 def scalar_of(value: Any) -> Any:
     """An instance of a subclass of Python's numbers as the number itself."""
     return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)

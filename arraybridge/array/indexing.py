@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .bounds import fitting
+from .bounds import fitting, is_fractional
 from .operators import SCALARS
 
 # Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
@@ -72,7 +72,14 @@ def unwrapped(array: Any, key: Any) -> Any:
 
 def _part(array, part):
     unwrap = getattr(part, "__arraybridge__", None)
-    return part if unwrap is None else array._same(part)
+    if unwrap is not None:
+        part = array._same(part)
+    if is_fractional(part):  # PyTorch would cut it to an integer
+        raise IndexError(
+            "indices are integers or bools, got numbers of a floating-point type: bring them to "
+            "an integer dtype, with astype"
+        )
+    return part
 
 
 get = operator.getitem  # elements by the library's own indexing

@@ -175,16 +175,18 @@ class NativeArray(Array):
         """What is to be written stands for: a native array, or a Python scalar."""
         if isinstance(value, Array):
             return self._same(value)
+        asarray = self._namespace.asarray
         if isinstance(value, numpy.generic):
-            value = value.item()
+            value = (value if value.dtype.kind in "biufc" else asarray(value)._native).item()
         if isinstance(value, bool | int | float | complex):
             return scalar_of(value)
+        if isinstance(value, numpy.ndarray):
+            return asarray(value)._native  # which refuses masks, units, text, objects
         if self._home.owns(type(value)):
             return value
-        library = None if isinstance(value, numpy.ndarray) else library_of_type(type(value))
+        library = library_of_type(type(value))
         if library is not None:
             raise _mixed(self._home.name, library.name)
-        asarray = self._namespace.asarray
         if not isinstance(value, list | tuple):
             return asarray(value)._native
         try:

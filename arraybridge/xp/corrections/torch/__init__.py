@@ -32,7 +32,10 @@ def _as_scalar(value: int, dtype: torch.dtype) -> float:
 WIDE = Wide(_as_scalar)
 
 
-_SAYS_SO = re.compile(r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported")
+_SAYS_SO = re.compile(
+    r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported"
+    r"|Unsupported input type"
+)
 
 
 def _unimplemented(error: Exception) -> bool:

@@ -39,6 +39,8 @@ def _stacked(nested: Any, dtype: Any, device: Any) -> torch.Tensor:
     leaves = [
         asarray(each, dtype=dtype, device=device)
         if isinstance(each, list | tuple | torch.Tensor)
+        else torch.as_tensor(numpy.asarray(each))  # which has a dtype of its own
+        if isinstance(each, numpy.generic)
         else each
         for each in nested
     ]
