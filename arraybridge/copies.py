@@ -161,22 +161,49 @@ _FIT = {
 
 
 def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
+    source = "src" if name == "dst" else "x"
     for what, rule in _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs:
-            source = "src" if name == "dst" else "x"
             raise ConversionError(f"{name} has {what} {ours}, {source} {theirs}: {rule}")
+    if info.refused:
+        raise ConversionError(info.refused)
     if wanted.readonly or wanted.pending or wanted.refused:
-        raise ConversionError(
-            f"{name} cannot be written: {wanted.refused or ' '.join(wanted.pending) or 'read-only'}"
-        )
+        raise ConversionError(f"{name} cannot be written: {_why_not(wanted, name, source)}")
     if may_overlap_itself(wanted.shape, wanted.strides):
         raise ConversionError(
             f"{name} cannot be written: several of its elements are one cell of memory, "
-            f"its strides are {wanted.strides}"
+            f"its strides are {wanted.strides}; {_instead(wanted, source)}"
         )
-    if info.refused:
-        raise ConversionError(info.refused)
+
+
+_LAZY = {  # pending, and the library's own assignment minds it
+    "byteorder": "byteorder, its bytes are in foreign order",
+    "conj": "conj, its conjugation is only marked",
+    "neg": "neg, its negation is only marked",
+    "fraction": "fraction, its strides are no whole elements",
+}
+
+
+def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
+    """Why something cannot be written to, and what to do."""
+    if wanted.refused:
+        why, _, remedy = wanted.refused.partition(": ")
+        if remedy.endswith("x.detach()"):
+            why = why.partition(" and would")[0].replace("would be lost silently", "are tracked")
+            return f"{why}, and would miss the write: pass {name}.detach() to write past them"
+        return f"{why}; {_instead(wanted, source)}"
+    lazy = [_LAZY[what] for what in wanted.pending if what in _LAZY]
+    if lazy and not wanted.readonly:
+        value = f"arraybridge.convert({source}, '{wanted.library}')"
+        return f"{' and '.join(lazy)}: assign by its library, {name}[...] = {value}"
+    return f"it is read-only; {_instead(wanted, source)}"
+
+
+def _instead(wanted: TensorInfo, source: str) -> str:
+    unmade = wanted.library == PROTOCOL.name or "bitpacked" in wanted.pending
+    library = "numpy" if unmade else wanted.library
+    return f"take a new array instead, arraybridge.convert({source}, '{library}', copy=True)"
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:

@@ -197,6 +197,56 @@ def test_the_remedy_works_as_it_is_written(make, to, code):
         assert ab.convert(each, "numpy").dtype != object
 
 
+def _read_only():
+    x = np.zeros(3)
+    x.flags.writeable = False
+    return x
+
+
+UNWRITABLE = {  # what `copyto` cannot write to, what it says of it, what it has been given
+    "read-only": (_read_only, "it is read-only", np.ones(3)),
+    "jax": (lambda: jax.numpy.zeros(3), "it is read-only", np.ones(3, "f4")),
+    "pyarrow": (lambda: pa.array([0.0] * 3), "it is read-only", np.ones(3)),
+    "chunks": (lambda: pa.chunked_array([[0.0], [1.0]]), "it is read-only", np.ones(2)),
+    "bits": (lambda: pa.array([False, True]), "it is read-only", np.ones(2, bool)),
+    "memory": (lambda: ab.from_dlpack(ab.dlpack.acquire(_read_only())), "read-only", np.ones(3)),
+    "byteorder": (lambda: np.zeros(3, ">f8"), "in foreign order", np.ones(3)),
+    "conj": (lambda: torch.zeros(3, dtype=torch.cfloat).conj(), "conjugation", np.ones(3, "F")),
+    "neg": (lambda: torch.zeros(3, dtype=torch.cfloat).conj().imag, "negation", np.ones(3, "f4")),
+    "fraction": (
+        lambda: np.zeros(3, [("a", "f8"), ("b", "i1")])["a"],
+        "no whole elements",
+        torch.ones(3, dtype=torch.float64),
+    ),
+    "gradients": (lambda: torch.zeros(3, requires_grad=True), "gradients are", np.ones(3, "f4")),
+    "one cell": (
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)),
+        "one cell of memory",
+        np.ones(3),
+    ),
+    "sparse": (lambda: torch.zeros(3).to_sparse(), "is no dense memory", np.ones(3, "f4")),
+}
+
+
+@pytest.mark.parametrize("name", ["dst", "out"])
+@pytest.mark.parametrize(("make", "what", "src"), UNWRITABLE.values(), ids=UNWRITABLE)
+def test_what_to_do_about_a_destination(make, what, src, name):
+    dst, source = make(), "src" if name == "dst" else "x"
+    with pytest.raises(ab.ConversionError, match=f"^{name} cannot be written: .*{what}") as caught:
+        ab.copyto(dst, src) if name == "dst" else ab.contiguous(src, out=dst)
+    text = str(caught.value)
+    names = {name: dst, source: src, "arraybridge": ab}
+    if "new array" in text:
+        dst = eval(text.partition("instead, ")[2], names)
+    elif ".detach()" in text:
+        ab.copyto(eval(re.findall(r"pass (\S+) ", text)[0], names), src)
+        dst = dst.detach()
+    else:
+        exec(text.partition("library, ")[2], names)
+        dst = dst.resolve_conj().resolve_neg() if isinstance(dst, torch.Tensor) else dst
+    assert (ab.convert(dst, "numpy") == 1).all()
+
+
 ARRAY = {
     "numpy": lambda found: found.tolist() == [1, 1],
     "tolist": lambda found: found == [1, 1],
