@@ -317,6 +317,8 @@ CODE = re.compile(
 )
 # Tested where the error is, or on what is not here. A new remedy gets a row above, or a line here.
 ELSEWHERE = {
+    "x.clone()": "test_missing_memory",
+    "x.untyped_storage().resize_({})": "test_missing_memory",
     "x.to(device='cuda')": "needs a GPU",
     "x.to('numpy', device='cpu')": "needs another device than the host: tests of dpnp",
     "x.data": "test_foreign; the mask of a CUDA array",

@@ -15,8 +15,20 @@ from ..dlpack import Device
 from .entrance import native_device
 
 
+class Devices(tuple[Any, ...]):
+    """The devices of a namespace: a tuple, as 2025.12 has it.
+
+    It was a list until then, and SciPy (1.17) still adds a list to it.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other] if isinstance(other, list) else super().__add__(other)
+
+
 def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
-    """A library's own ``__array_namespace_info__`` whose ``devices()`` are a list of devices."""
+    """A library's own ``__array_namespace_info__`` whose ``devices()`` are the standard's."""
 
     @functools.wraps(own, updated=())
     def info() -> Any:
@@ -34,9 +46,9 @@ class _Listing:
             raise AttributeError(name)
         return getattr(self._own, name)
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> Devices:
         """Those that the library names, without JAX's None."""
-        return [device for device in self._own.devices() if device is not None]
+        return Devices(device for device in self._own.devices() if device is not None)
 
 
 class Info:
@@ -62,10 +74,10 @@ class Info:
         """The device of arrays that are made without ``device=``."""
         return self._cls._of(self._cls._probe(self._native, None)).device
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> Devices:
         """Every device that holds arrays here."""
         found = (self._ours(device) for device in self._info.devices())
-        return list(dict.fromkeys(device for device in found if device is not None))
+        return Devices(dict.fromkeys(device for device in found if device is not None))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The default dtypes by kind ("real floating", "integral", "indexing", ...)."""

@@ -78,7 +78,9 @@ def _filled(value: Any, dtype: Any, face: Any) -> Any:
             check_kind(value, dtype)
     elif dtype is None:
         if value.__class__ is int and not -(2**31) <= value < 2**31:
-            check(value, face.__array_namespace_info__().default_dtypes()["integral"])
+            default = face.__array_namespace_info__().default_dtypes()["integral"]
+            if range_of(default).most >= 2**32:  # else JAX says itself how to have wider ones
+                check(value, default)
     elif value.__class__ is not int or range_of(dtype).kind:  # 0 and 1 are taken for bools
         return fitting(value, dtype)
     return value
