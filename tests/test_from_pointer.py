@@ -7,6 +7,7 @@ import ctypes
 import gc
 import mmap
 import weakref
+from contextlib import suppress
 
 import jax.numpy as jnp
 import numpy as np
@@ -117,6 +118,38 @@ def test_the_buffer_is_held_as_long_as_what_was_made_of_it():
         memory.close()
     del x
     memory.close()
+
+
+@pytest.mark.parametrize("change", ["data", "set_", "swap", "resize_"])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_the_memory_of_a_tensor_is_held_that_is_given_other(change, tracked):
+    t = torch.arange(1000.0)
+    x = ab.from_pointer(
+        t.data_ptr(), (1000,), "float32", device="cpu", owner=t.requires_grad_(tracked)
+    )
+    with torch.no_grad(), suppress(RuntimeError):  # what is lent cannot be resized
+        if change == "data":
+            t.data = torch.zeros(3)
+        elif change == "set_":
+            t.set_(torch.zeros(3))
+        elif change == "swap":
+            torch.utils.swap_tensors(t, torch.zeros(3))
+        else:
+            t.resize_(1 << 20)
+    others = [torch.full((1000,), -1.0) for _ in range(20)]
+    assert np.from_dlpack(x).tolist() == [*range(1000)]
+    del others
+
+
+def test_the_memory_of_a_jax_array_is_held_that_is_deleted():
+    j = jnp.arange(1000.0)
+    x = ab.from_pointer(
+        j.unsafe_buffer_pointer(), (1000,), "float32", device="cpu", owner=j, readonly=True
+    )
+    j.delete()
+    others = [jnp.full((1000,), -1.0).block_until_ready() for _ in range(20)]
+    assert np.asarray(x).tolist() == [*range(1000)]
+    del others
 
 
 def test_an_owner_and_a_deleter_go_with_the_last_view():

@@ -29,7 +29,8 @@ def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
     -------
     object
         What holds that memory: the owner's exported buffer, which cannot be resized or closed
-        meanwhile, or None where the owner has none or its memory is somewhere else.
+        meanwhile, or what its library exports, since an array can be given other memory. None where
+        the owner has none or its memory is somewhere else.
 
     Raises
     ------
@@ -75,12 +76,16 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     try:
         x, library = adopt(owner)
         info = library.describe(x)
+        if info.refused and hasattr(x, "detach"):  # as for gradients, which matter to no memory
+            x = x.detach()
+            info = library.describe(x)
     except Exception:  # no array, or one without memory: an owner may be anything
         return None
     if info.refused or info.pending or (info.device != device and not info.device.host):
         return None
     low, high = (place * info.itemsize for place in span(info.shape, info.strides, 1))
-    return info.pointer + low, info.pointer + high, info.readonly, None
+    held = library.export_described(x, info)
+    return info.pointer + low, info.pointer + high, info.readonly, held
 
 
 def _readonly(owner: Any) -> bool:
