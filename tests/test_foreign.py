@@ -236,3 +236,35 @@ def test_bytes_are_numbers(buffer):
     view = ab.convert(buffer, "numpy")
     assert view.flags.writeable is not memoryview(buffer).readonly
     assert np.shares_memory(view, np.frombuffer(buffer, "u1"))
+
+
+@pytest.mark.parametrize("convert", [ab.from_dlpack, lambda x: ab.convert(x, "numpy")])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (3,)},
+        {"offset": 1},
+        {"offset": 1 << 12},
+        {"offset": -8},
+        {"strides": (-8,)},
+        {"strides": (16,)},
+    ],
+)
+def test_an_interface_on_a_buffer_does_not_reach_beyond_it(changes, convert):
+    interface = {"data": bytearray(16), "shape": (2,), "typestr": "<f8", "version": 3} | changes
+    with pytest.raises(ab.ConversionError, match=r"buffer, which has 16: correct"):
+        convert(types.SimpleNamespace(__array_interface__=interface))
+
+
+@pytest.mark.parametrize("changes", [{}, {"strides": (-8,), "offset": 8}, {"strides": (0,)}])
+def test_an_interface_on_a_buffer_is_what_numpy_makes_of_it(changes):
+    data = bytearray(NUMBERS[1:].tobytes())
+    interface = {"data": data, "shape": (2,), "typestr": "<f8", "version": 3} | changes
+    x = types.SimpleNamespace(__array_interface__=interface)
+    assert ab.convert(x, "numpy").tolist() == np.asarray(x).tolist()
+
+
+def test_an_interface_with_a_mask_is_refused():
+    interface = NUMBERS.__array_interface__ | {"mask": NUMBERS > 1}
+    with pytest.raises(ab.ConversionError, match="has a mask"):
+        ab.convert(types.SimpleNamespace(__array_interface__=interface), "numpy")

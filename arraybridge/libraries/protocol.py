@@ -5,11 +5,14 @@ What speaks DLPack, an array interface or the buffer protocol, and bare capsules
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 
 from ..dispatch.library import Library, library_named, library_of_type
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
+from ..layout import span
 from .foreign import handed_on, lost, no_array, own
 
 
@@ -62,7 +65,9 @@ def adopt(x: object) -> tuple[object, Library]:
         from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
 
         return x, CUDA_ARRAY_INTERFACE
-    if own(x, "__array_interface__") is not None:
+    interface = own(x, "__array_interface__")
+    if interface is not None:
+        _check_interface(x, interface)
         return np.asarray(x), library_named("numpy")
     objection = handed_on(x)
     if objection is not None:
@@ -72,6 +77,34 @@ def adopt(x: object) -> tuple[object, Library]:
     except TypeError:
         raise no_array(x) from None
     return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, no text
+
+
+def _check_interface(x, interface):
+    """What NumPy takes no notice of: a mask, and the end of a buffer."""
+    if not isinstance(interface, dict):
+        return  # NumPy says what it expects
+    if interface.get("mask") is not None:
+        raise ConversionError(
+            f"{type(x).__name__} has a mask in its __array_interface__, which would be lost: fill "
+            "what is masked, and pass an array of that"
+        )
+    data, offset = interface.get("data"), interface.get("offset", 0)
+    if isinstance(data, tuple) or not {"shape", "typestr"} <= interface.keys():
+        return
+    try:
+        with memoryview(x if data is None else data) as view:
+            there = view.nbytes
+        shape, strides = tuple(map(index, interface["shape"])), interface.get("strides")
+        strides = None if strides is None else tuple(map(index, strides))
+        low, high = span(shape, strides, np.dtype(interface["typestr"]).itemsize)
+        begin, end = low + index(offset), high + index(offset)
+    except (TypeError, ValueError, BufferError):
+        return  # NumPy says what it expects
+    if begin < 0 or end > there:
+        raise ConversionError(
+            f"the elements of {type(x).__name__} are bytes {begin} to {end} of its buffer, which "
+            f"has {there}: correct the shape, strides or offset in its __array_interface__"
+        )
 
 
 def _guard(x):
