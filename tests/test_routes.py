@@ -101,6 +101,17 @@ def test_memory_that_nothing_copies_is_refused_beforehand(registered):
         ab.register_kernel("cuda", None)
 
 
+@pytest.mark.parametrize("device", ["cuda:1", "cuda:0", (2, 1), ab.Device(2, 1)])
+def test_a_kernel_is_registered_for_a_kind_of_device(device):
+    with pytest.raises(ValueError, match="pass 'cuda'"):
+        ab.register_kernel(device, print)
+
+
+def test_a_kernel_s_name_is_a_string():
+    with pytest.raises(TypeError, match="name is a string"):
+        ab.register_kernel("cuda", print, name=3)
+
+
 def test_a_kernel_for_the_host_is_not_passed_by():
     jnp = pytest.importorskip("jax.numpy")
     calls = []

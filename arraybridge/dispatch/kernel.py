@@ -65,8 +65,17 @@ def register_kernel(
         takes the registration back.
     name : str, optional
         What ``explain`` prints; by default the function's own name.
+
+    Raises
+    ------
+    ValueError
+        For one device of a kind: a kernel copies on all of them.
+    TypeError
+        For a kernel that is no callable, or a name that is no string.
     """
-    kind = Device.parse(device).type
+    kind = _kind_of(device)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name is a string that explain() prints, got {name!r}")
     if copy is None:
         _kernels.pop(kind, None)
     elif callable(copy):
@@ -74,6 +83,16 @@ def register_kernel(
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
     registration_changed()
+
+
+def _kind_of(device: object) -> int:
+    parsed = Device.parse(device)
+    if parsed.id or (isinstance(device, str) and ":" in device):
+        kind = str(Device(parsed.type)).partition(":")[0]
+        raise ValueError(
+            f"{device!r} is one device, and a kernel serves a kind of device: pass {kind!r}"
+        )
+    return parsed.type
 
 
 def own_copies_serve() -> bool:
