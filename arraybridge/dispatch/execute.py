@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..dlpack import CPU, Device, ManagedTensor
-from .kernel import compact_copy, copy_into, kernel_for
+from .kernel import MOVE, compact_copy, copy_into, kernel_for
 from .library import Library, library_named, library_of_type
 from .plan import checked_copy, plan
 from .records import ConversionError, Route, TensorInfo
@@ -156,7 +156,7 @@ def _copier(info: TensorInfo, source: Library, target: Library) -> str | None:
     if target.accepts.copies or info.dtype_name in target.accepts.copied:
         return f"{target.name}'s own copy"
     assert kernel is not None  # on the host there is always one
-    return kernel.name
+    return MOVE if info.c_contiguous else kernel.name
 
 
 def _copied(x, source, target, route, info):

@@ -15,6 +15,7 @@ from .records import TensorInfo
 
 __all__ = [
     "HOST",
+    "MOVE",
     "SMALL",
     "Kernel",
     "compact_copy",
@@ -29,6 +30,7 @@ __all__ = [
 
 
 HOST = "cpu strided copy"  # the name of all of the host's kernels; see `copier_of`
+MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
 
 
 class Kernel(NamedTuple):
@@ -54,6 +56,8 @@ def register_kernel(
     device: DeviceType | str, copy: Callable[..., None] | None, *, name: str | None = None
 ) -> None:
     """Use ``copy`` for every strided copy on a kind of device.
+
+    On the host, C-contiguous memory that stays so is moved without it, as ``explain`` tells.
 
     Parameters
     ----------
@@ -128,9 +132,7 @@ _CPU = Kernel(HOST, host_copy)
 
 
 def copier_of(info: TensorInfo) -> str:
-    """What of the host's own kernels would make a C-contiguous copy, as ``explain`` prints it."""
-    if info.c_contiguous:
-        return "memmove"
+    """What of the host's own kernels would make strided memory contiguous, for ``explain``."""
     itemsize = info.itemsize
     form = canonical(
         info.shape, c_strides(info.shape, itemsize), in_bytes(info.strides, info.dtype), itemsize
