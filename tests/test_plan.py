@@ -170,7 +170,7 @@ class TestDevices:
         for accepts, known in ((several, "has cpu to cpu:2"), (ANY, "has cpu")):
             route = plan(info(), accepts, device=Device.parse("cpu:9"))
             assert route.kind == "refuse"
-            assert route.why == f"target has no cpu:9: of the CPU it {known}"
+            assert route.why == f"target has no arrays on cpu:9; of CPU devices it {known}"
 
 
 def test_a_route_prints_as_a_sentence():

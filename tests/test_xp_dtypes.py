@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
+import arraybridge as ab
 from arraybridge.xp.standard import functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES, KINDS
 
@@ -217,3 +219,29 @@ def test_a_range_beyond_its_dtype(library):
             with pytest.raises(OverflowError):
                 xp.arange(*args, dtype=getattr(xp, name))
         assert face.left(xp.arange(0, 256, 51, dtype=xp.uint8)).tolist() == [*range(0, 256, 51)]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+def test_a_data_type_or_a_device_that_a_library_does_not_have(library):
+    xp = import_module(f"arraybridge.xp.{library}")
+    x = xp.ones(2)
+    calls = (
+        lambda **given: xp.asarray([1], **given),
+        lambda **given: xp.zeros(2, **given),
+        lambda **given: xp.full_like(x, 1, **given),
+        lambda **given: xp.linspace(0, 1, 2, **given),
+    )
+    typed = (
+        lambda dtype: xp.astype(x, dtype),
+        lambda dtype: xp.sum(x, dtype=dtype),
+        *(lambda dtype, call=call: call(dtype=dtype) for call in calls),
+    )
+    own = library == "torch"  # NumPy and JAX take NumPy's; array-api-strict warns of them
+    for wrong in (ab.DataType.named("int32"), *((np.int32, "int32") if own else ())):
+        for call in typed:
+            with pytest.raises(TypeError, match=rf"such as arraybridge\.xp\.{library}\.int32, got"):
+                call(wrong)
+    for device in ("cpu:99", "vulkan", ab.Device.parse("vulkan:1")):
+        for call in calls:
+            with pytest.raises(ab.ConversionError, match=r"(?i)has no .*(has|are) .*cpu"):
+                call(device=device)

@@ -118,13 +118,19 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
             f"the array is on {here}, which {accepts.library} cannot address: pass "
             f"device='{there}' to ask for a copy to that device"
         )
+    why = missing_device(accepts, wanted)
+    return (None, why) if why else (wanted, "")
+
+
+def missing_device(accepts: Accepts, wanted: Device) -> str | None:
+    """Why a library has no arrays on a device, or None where it may have them."""
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
-        return None, f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
+        return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
     if wanted.type == CPU.type and wanted.id >= accepts.cpus:
         known = f"cpu to cpu:{accepts.cpus - 1}" if accepts.cpus > 1 else "cpu"
-        return None, f"{accepts.library} has no {wanted}: of the CPU it has {known}"
-    return wanted, ""
+        return f"{accepts.library} has no arrays on {wanted}; of CPU devices it has {known}"
+    return None
 
 
 def _may_change(info: TensorInfo, accepts: Accepts) -> str | None:

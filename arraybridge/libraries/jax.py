@@ -150,7 +150,10 @@ class Jax(Library):
         try:
             return jax.devices(platform or str(device))[device.id]
         except (RuntimeError, IndexError) as error:
-            raise ConversionError(f"JAX has no {device} here: {error}") from error
+            known = ", ".join(map(str, jax.devices()))
+            raise ConversionError(
+                f"JAX has no arrays on {device} here; its devices are {known}"
+            ) from error
 
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)

@@ -13,6 +13,7 @@ from torch.autograd.graph import increment_version
 
 from ..dispatch.kernel import SMALL, own_copies_serve
 from ..dispatch.library import Library
+from ..dispatch.plan import missing_device
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import (
     CPU,
@@ -215,7 +216,8 @@ class Torch(Library):
     def native_device(self, device: Device) -> torch.device:
         name = _DEVICE_NAMES.get(device.type)
         if name is None:
-            raise ConversionError(f"PyTorch has no arrays on {device}")
+            why = missing_device(self.accepts, device)
+            raise ConversionError(why or f"PyTorch has no arrays on {device}")
         return torch.device(name) if name == "cpu" else torch.device(name, device.id)
 
     def current_stream(self, device: Device) -> int | None:

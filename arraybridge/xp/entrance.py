@@ -7,8 +7,11 @@ from typing import Any
 
 from ..array.carrier import Array
 from ..array.native import NativeArray
+from ..dispatch.plan import missing_device
+from ..dispatch.records import ConversionError
 from ..dlpack import Device
 from ..exchange import imported
+from .standard.data_types import DATA_TYPES
 
 
 def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
@@ -23,7 +26,11 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
             if own:
                 obj = obj._native
         place = native_device(cls, device)
-        return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
+        try:
+            return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
+        except (AttributeError, TypeError, ValueError):
+            check_dtype(cls, dtype)
+            raise
 
     return function
 
@@ -49,8 +56,28 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
     if device is None:
         return None
     if isinstance(device, Device | str | tuple):
-        return cls._home.native_device(Device.parse(device))
+        place, home = Device.parse(device), cls._home
+        own = home.native_device(place)  # of a device that it misses, the library may say more
+        why = missing_device(home.accepts, place)
+        if why is not None:
+            raise ConversionError(why)
+        return own
     return device
+
+
+def check_dtype(cls: type[NativeArray], dtype: Any) -> None:
+    """Raise TypeError for a data type that is none of the library's; called where it failed."""
+    xp = cls._namespace
+    if dtype is None:
+        return
+    try:
+        xp.isdtype(dtype, ("bool", "numeric"))
+    except TypeError:
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        name = name if name in DATA_TYPES and hasattr(xp, name) else "float32"
+        raise TypeError(
+            f"dtype is a data type of {xp.__name__}, such as {xp.__name__}.{name}, got {dtype!r}"
+        ) from None
 
 
 ENTRANCES = {"asarray": asarray, "from_dlpack": from_dlpack}

@@ -18,8 +18,8 @@ from ..array.bounds import scalar_of
 from ..array.carrier import Array
 from ..array.native import NativeArray
 from ..array.operators import SCALARS
-from ..dlpack import Device
 from . import standard
+from .entrance import check_dtype, native_device
 from .standard.data_types import DATA_TYPES
 
 Native = Callable[..., Any]
@@ -168,9 +168,20 @@ def _of_one(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nativ
 
     def function(x, /, *args, **kwargs):
         x = x._native if x.__class__ is cls else _unwrap(x, cls)
-        return make(normal(native(x, *args, **kwargs)))
+        try:
+            return make(normal(native(x, *args, **kwargs)))
+        except (AttributeError, TypeError, ValueError):
+            _check_dtype_of(cls, kinds, (x, *args), kwargs)
+            raise
 
     return function
+
+
+def _check_dtype_of(cls: Any, kinds: dict[str, str], args: Any, kwargs: Any) -> None:
+    """Tell what is wrong with the data type of a call that failed, if it is that."""
+    if "dtype" in kinds:
+        given = dict(zip(kinds, args, strict=False)) | kwargs
+        check_dtype(cls, given.get("dtype"))
 
 
 def _of_two(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
@@ -187,6 +198,7 @@ def _of_two(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nativ
 def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
     positions = list(kinds.values())
     rest = "arrays" if "arrays" in positions else "else"
+    typed = wrap != _same and "dtype" in kinds  # not isdtype
     last = positions.index(rest) if rest == "arrays" else len(positions)
 
     def argument(x, kind):
@@ -194,14 +206,20 @@ def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nati
             return _unwrap(x, cls)
         if kind == "sequence":
             return [_unwrap(each, cls) for each in x]
-        if kind == "device" and isinstance(x, str | tuple):  # a Device is a tuple
-            return cls._home.native_device(Device.parse(x))
+        if kind == "device":
+            return native_device(cls, x)
         return x._native if x.__class__ is cls else x  # SciPy fills with arrays of no dimensions
 
     def function(*args, **kwargs):
         natives = [argument(x, positions[i] if i < last else rest) for i, x in enumerate(args)]
         for name, x in kwargs.items():
             kwargs[name] = argument(x, kinds.get(name, "else"))
-        return wrap(native(*natives, **kwargs))
+        if not typed:
+            return wrap(native(*natives, **kwargs))
+        try:
+            return wrap(native(*natives, **kwargs))
+        except (AttributeError, TypeError, ValueError):
+            _check_dtype_of(cls, kinds, args, kwargs)
+            raise
 
     return function
