@@ -9,9 +9,8 @@ from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .array.crossing import Crossing, Terms
-from .dispatch.library import known_name
+from .dispatch.library import known_name, place_named
 from .dispatch.plan import checked_copy
-from .dlpack import Device
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,7 +65,7 @@ def adapt(
     ----------
     library : str or module, default "numpy"
         The library that the function is written for; ``@adapt`` without a call means NumPy.
-    device : Device, (int, int) or str, optional
+    device : Device, (int, int), str or a library's own device, optional
         Where the function wants its arguments. Permits copies across devices: of the arguments to
         this device, and of the results back to the caller's. Without it an array that the library
         cannot address is an error.
@@ -121,7 +120,7 @@ def adapt(
     known_name(library)  # a misspelt one is told here, one that is not installed at the first call
     if result not in ("caller", "function"):
         known_name(result)
-    place = None if device is None else Device.parse(device)
+    place = None if device is None else place_named(device)
     return partial(
         _adapted,
         library=library,

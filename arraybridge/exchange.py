@@ -9,9 +9,9 @@ from typing import Any
 from .containers import ByType
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import HOST, copier_of
-from .dispatch.library import library_named, library_of_type, on_registration
+from .dispatch.library import library_named, library_of_type, on_registration, place_named
 from .dispatch.records import Route, TensorInfo
-from .dlpack import Device, Tensor, is_capsule, peek
+from .dlpack import Tensor, is_capsule, peek
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
@@ -39,7 +39,7 @@ def convert(
         or one of the array interfaces, a DLPack capsule (it is consumed), or a buffer.
     to : str or module
         The library, such as ``"torch"`` or ``torch``.
-    device : Device, (int, int) or str, optional
+    device : Device, (int, int), str or a library's own device, optional
         Where the result shall be; without it no route leaves the device of ``x``.
     copy : bool, optional
         None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
@@ -80,7 +80,7 @@ def convert(
             return result
     target = library_named(to)
     if device is not None:
-        device = Device.parse(device)
+        device = place_named(device)
     x, source = adopt(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
@@ -117,7 +117,7 @@ def imported(x: Any, to: object, device: object = None, copy: bool | None = None
     target = library_named(to)
     if not target.accepts.immutable:
         return convert(x, to, device=device, copy=copy)
-    place = None if device is None else Device.parse(device)
+    place = None if device is None else place_named(device)
     x, source = adopt(x)
     route, info = route_between(x, source, target, device=place, copy=copy, share=True)
     return execute(x, source, target, route, info)
@@ -141,7 +141,7 @@ def explain(
     """
     target = library_named(to)
     if device is not None:
-        device = Device.parse(device)
+        device = place_named(device)
     x, source = (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly

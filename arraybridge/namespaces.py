@@ -11,7 +11,7 @@ from .array.carrier import Array
 from .array.kinds import OUT_OF_MEMORY, Kind, arrays_in, is_array, kind_of, place_of
 from .array.native import VERSIONS, array_class
 from .containers import ByType, mapped
-from .dispatch.library import library_named, library_of_type
+from .dispatch.library import library_named, library_of_type, place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
 from .dlpack import Device
@@ -119,7 +119,7 @@ def unify(
         The model: the array (the first one, of a container) whose library, face and device all
         others are brought to; copies across devices are then made. By default it is the first array
         of ``xs``, and arrays that cannot be had on its device without such a copy are an error.
-    device : Device, (int, int) or str, optional
+    device : Device, (int, int), str or a library's own device, optional
         Where the arrays shall be, instead of where the model is.
     copy : bool, optional
         As of :func:`arraybridge.convert`: None: views where they are safe; False: views or an
@@ -155,7 +155,7 @@ def unify(
     if kind.face and array_class(kind.library) is None:
         kind = Kind(adopter(model.device), True)
     if device is not None:
-        place: Device | None = Device.parse(device)
+        place: Device | None = place_named(device)
     else:
         place = None if like is None else place_of(model)
     cls = array_class(kind.library) if kind.face else None

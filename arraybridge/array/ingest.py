@@ -11,7 +11,7 @@ import numpy
 
 from ..containers import ByType
 from ..dispatch.execute import execute, route_between
-from ..dispatch.library import Library, library_named, on_registration
+from ..dispatch.library import Library, library_named, on_registration, place_named
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
 from ..dlpack import DataType, Device, ManagedTensor
@@ -33,7 +33,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     ----------
     x : array, object or capsule
         A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
-    device : Device, (int, int) or str, optional
+    device : Device, (int, int), str or a library's own device, optional
         Where the result shall be; without it the data stays where it is.
     copy : bool, optional
         None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
@@ -60,7 +60,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
             return known[0](x)
     copy = checked_copy(copy)
     if device is not None:
-        device = Device.parse(device)
+        device = place_named(device)
     native, library = adopt(x)
     info = library.describe(native)
     if info.refused and not library.carries(native):

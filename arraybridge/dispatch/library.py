@@ -200,6 +200,10 @@ class Library:
         """The library's own device object, as its functions take it (``device=``)."""
         return str(device)
 
+    def place(self, device: object) -> Device | None:
+        """The Device that the library's own device object stands for; None for other objects."""
+        return None
+
     def current_stream(self, device: Device) -> int | None:
         """The stream that this library would read on, by the standard's numbering, or None."""
         return None
@@ -343,6 +347,18 @@ def library_named(to: object) -> Library:
     known = known_name(to)
     found = _by_name.get(known)
     return _load(known) if found is None else found
+
+
+def place_named(device: object) -> Device:
+    """What a ``device=`` asks for: as `Device.parse`, or a library's own device object."""
+    try:
+        return Device.parse(device)
+    except TypeError:
+        name = _ROOTS.get(type(device).__module__.partition(".")[0])
+        place = None if name is None else library_named(name).place(device)
+        if place is None:
+            raise
+        return place
 
 
 def known_name(to: object) -> str:

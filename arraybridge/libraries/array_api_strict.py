@@ -89,6 +89,12 @@ class ArrayAPIStrict(Library):
     def native_device(self, device: Device) -> object:
         return _CPU_DEVICE if device == CPU else _own_device(device)
 
+    def place(self, device: object) -> Device | None:
+        if device == _CPU_DEVICE:
+            return CPU
+        known = _devices()
+        return Device(DeviceType.EXT_DEV, known.index(device)) if device in known else None
+
 
 def _own_device(place):
     """Its device that one of ours other than the CPU stands for."""

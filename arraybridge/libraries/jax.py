@@ -155,6 +155,13 @@ class Jax(Library):
                 f"JAX has no arrays on {device} here; its devices are {known}"
             ) from error
 
+    def place(self, device: object) -> Device | None:
+        for place in self.accepts.devices if isinstance(device, jax.Device) else ():
+            known = jax.devices(next(k for k, v in _PLATFORMS.items() if v == place))
+            if device in known:
+                return Device(place, known.index(device))
+        return None
+
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
 

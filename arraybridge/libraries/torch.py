@@ -220,6 +220,10 @@ class Torch(Library):
             raise ConversionError(why or f"PyTorch has no arrays on {device}")
         return torch.device(name) if name == "cpu" else torch.device(name, device.id)
 
+    def place(self, device: object) -> Device | None:
+        kind = _DEVICES.get(device.type) if isinstance(device, torch.device) else None
+        return None if kind is None else Device(kind, device.index or 0)
+
     def current_stream(self, device: Device) -> int | None:
         if device.type in (DeviceType.CUDA, DeviceType.ROCM):
             handle = torch.cuda.current_stream(device.id).cuda_stream
