@@ -1,7 +1,13 @@
 """What is no index, no number, no data type of the standard: one error on every library."""
 
+# ruff: noqa: B023 - called at once
+
 from __future__ import annotations
 
+import array
+import decimal
+import fractions
+import operator
 from typing import Any
 
 import numpy as np
@@ -86,3 +92,99 @@ def test_isin_of_bool_and_complex(values: list[complex], library: str) -> None:
             continue
         assert face.left(found).tolist() == [True, False]
         assert face.left(face.xp.isin(x, x[:1], invert=True)).tolist() == [False, True]
+
+
+@each_library
+@pytest.mark.parametrize("value", [*NO_NUMBERS, None, "a", [1, 2]], ids=lambda x: type(x).__name__)
+def test_fill_values_are_numbers(value: Any, library: str) -> None:
+    for face in faces(library):
+        one = face.enter(np.ones(2))
+        for call in (
+            lambda: face.xp.full((2,), value),
+            lambda: face.xp.full((2,), value, dtype=face.xp.float64),
+            lambda: face.xp.full_like(one, value),
+            lambda: face.xp.linspace(value, 1.0, 3),
+            lambda: face.xp.arange(0, value if value is not None else "a"),
+        ):
+            with pytest.raises((TypeError, BufferError)):
+                call()
+
+
+@each_library
+def test_arrays_of_no_dimensions_and_numpy_scalars_fill(library: str) -> None:
+    for face in faces(library):
+        three, pair = face.enter(np.asarray(3.0)), face.enter(np.ones(2))
+        for value in (*[three, np.float64(3)] * (library != "array_api_strict"), 3, 3.0):
+            assert face.left(face.xp.full((2,), value)).tolist() == [3, 3]
+            assert face.left(face.xp.full_like(pair, value)).tolist() == [3, 3]
+        for value in (pair, torch.ones(2)):
+            with pytest.raises(TypeError):
+                face.xp.full((2,), value)
+
+
+def test_dtypes_of_numpy_are_of_numbers() -> None:
+    for face in faces("numpy"):
+        xp, x = face.xp, face.enter(np.ones(2))
+        for dtype in (object, "U3", "M8[s]", [("a", int)]):
+            for call in (xp.zeros, xp.ones, xp.empty, xp.eye):
+                with pytest.raises(TypeError):
+                    call(2, dtype=dtype)
+            with pytest.raises(TypeError):
+                xp.astype(x, dtype)
+            with pytest.raises(TypeError):
+                xp.sum(x, dtype=dtype)
+        for made in (
+            xp.zeros(2, dtype=">f4"),
+            xp.astype(x, np.dtype(">f4")),
+            xp.eye(2, dtype=">f4"),
+        ):
+            assert made.dtype == np.dtype("=f4")
+
+
+@each_library
+def test_bounds_of_clip_are_of_the_kind_of_the_array(library: str) -> None:
+    for face in faces(library):
+        x = face.enter(np.asarray([0, 1, 2]))
+        for bound in (0.5, float("inf"), face.enter(np.asarray(0.5))):
+            for bounds in ((bound, None), (None, bound)):
+                with pytest.raises(TypeError):
+                    face.xp.clip(x, *bounds)
+        x = face.enter(np.asarray([0.0, 1.0, 2.0]))
+        assert face.left(face.xp.clip(x, 0.5, 1)).tolist() == [0.5, 1, 1]
+
+
+@each_library
+def test_numbers_in_another_form_are_not_compared(library: str) -> None:
+    x = faces(library)[0].enter(np.asarray([5.0, 6.0]))
+    data = array.array("d", [5, 6])
+    for other in ([5.0, 6.0], (5, 6), range(2), b"ab", bytearray(2), memoryview(b"ab"), data):
+        for compare in (operator.eq, operator.ne, operator.lt):
+            for pair in ((x, other), (other, x)):
+                with pytest.raises(TypeError, match="asarray"):
+                    compare(*pair)
+    for other in (fractions.Fraction(5), decimal.Decimal(5)):
+        with pytest.raises(TypeError, match="float"):
+            assert x == other
+    for other in (np.str_("a"), np.datetime64(1, "s")):
+        with pytest.raises(TypeError):
+            assert x == other
+    for nothing in (None, "a", object()):
+        assert (x == nothing) is False
+        assert (x != nothing) is True
+
+
+@each_library
+def test_counts_are_integers(library: str) -> None:
+    for face in faces(library):
+        x = face.enter(np.ones((2, 2)))
+        for call in (
+            lambda: face.xp.repeat(x, 1.7),
+            lambda: face.xp.roll(x, 1.7),
+            lambda: face.xp.roll(x, (1.7, 1), axis=(0, 1)),
+            lambda: face.xp.roll(x, shift=1.0),
+            lambda: face.xp.tril(x, k=0.5),
+            lambda: face.xp.triu(x, k=0.5),
+        ):
+            with pytest.raises(TypeError):
+                call()
+        assert face.left(face.xp.repeat(x, 2, axis=0)).shape == (4, 2)

@@ -128,6 +128,11 @@ def is_fractional(x: Any) -> bool:
     return range_of(dtype).kind > _INTEGRAL
 
 
+def is_numeric(dtype: Any) -> bool:
+    """Whether a NumPy dtype is of numbers or bool: its own, or registered as ml_dtypes' are."""
+    return dtype.kind in "biufc" or dtype.isbuiltin == 2
+
+
 def scalar_of(value: Any) -> Any:
     """An instance of a subclass of Python's numbers as the number itself."""
     return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 import math
+from array import array as Buffer
 from importlib import import_module
+from numbers import Number
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +21,7 @@ from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
 from ..libraries.foreign import handed_on, has_no_memory, lost, no_array
-from .bounds import check_kind, scalar_of
+from .bounds import check_kind, is_numeric, scalar_of
 from .carrier import INSTEAD, Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -34,6 +36,7 @@ CLASSES = {
     "array_api_strict": "StrictArray",
 }
 _classes: dict[str, type[NativeArray]] = {}
+_UNWRAPPED = (list, tuple, range, bytes, bytearray, memoryview, Buffer)  # what asarray takes
 _STREAMS = ("cupy", "dpnp")  # whose to_device takes a stream
 
 
@@ -156,6 +159,8 @@ class NativeArray(Array):
         if isinstance(other, Array):
             return self._same(other)
         if isinstance(other, numpy.generic):
+            if not is_numeric(other.dtype):
+                raise TypeError(f"an operand is an Array or a number, got {other!r}")
             return self._scalar(other)
         if isinstance(other, bool | int | float | complex):  # a subclass of them
             return scalar_of(other)
@@ -169,6 +174,19 @@ class NativeArray(Array):
             raise _mixed(self._home.name, library.name)
         if hasattr(type(other), "__dlpack__") and type(other).__eq__ is object.__eq__:
             raise _mixed(self._home.name, type(other).__qualname__)  # == would be False
+        return NotImplemented
+
+    def _incomparable(self, other: Any) -> Any:
+        """NotImplemented, Python's False, except for numbers in another form."""
+        if isinstance(other, _UNWRAPPED):
+            raise TypeError(
+                f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
+                f"{self._namespace.__name__}.asarray(...)"
+            )
+        if isinstance(other, Number):  # Fraction, Decimal
+            raise TypeError(
+                f"an Array and a {type(other).__name__} in one comparison: pass float(...)"
+            )
         return NotImplemented
 
     def _value(self, value: Any) -> Any:
@@ -359,7 +377,7 @@ class NativeArray(Array):
 
     def __contains__(self, value: Any) -> bool:
         found = self == value
-        # No array where neither side can compare them: None, a text, a list.
+        # No array where neither side can compare them: None, a text.
         return bool(self._namespace.any(found) if isinstance(found, Array) else found)
 
     def __copy__(self) -> Any:

@@ -177,6 +177,7 @@ def _unary(plain, op, cls, native_type, errors):
 
 
 def _binary(plain, op, cls, native_type, errors):
+    compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
     def method(self, other):
@@ -184,9 +185,9 @@ def _binary(plain, op, cls, native_type, errors):
             other = other._native
         else:
             if other.__class__ not in SCALARS:
-                other = self._operand(other)
+                given, other = other, self._operand(other)
                 if other is NotImplemented:
-                    return other
+                    return self._incomparable(given) if compares else other
             if other.__class__ is int and not 0 <= other <= 127:
                 settled = beyond(self, other)
                 if settled is not None:
@@ -206,6 +207,7 @@ def _binary(plain, op, cls, native_type, errors):
 
 def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
     """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
+    compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
     def method(self, other):
@@ -217,9 +219,9 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
                 function = mixed
         else:
             if other.__class__ not in SCALARS:
-                other = self._operand(other)
+                given, other = other, self._operand(other)
                 if other is NotImplemented:
-                    return other
+                    return self._incomparable(given) if compares else other
                 if getattr(other, "dtype", native.dtype) is not native.dtype:
                     function = mixed
             if other.__class__ is int and not 0 <= other <= 127:

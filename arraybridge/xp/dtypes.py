@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
+from ..array.bounds import is_numeric
 from ..array.operators import SCALARS
 from ..dispatch.library import library_named
-from .sources import is_numeric
 from .standard import functions_of
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
-def check_dtypes(face: Any, check: Callable[[Any], None]) -> None:
+def check_dtypes(face: Any, check: Callable[[Any], Any]) -> None:
     """Have every function of a native face that takes a data type look at it first.
 
     Parameters
@@ -25,7 +26,7 @@ def check_dtypes(face: Any, check: Callable[[Any], None]) -> None:
     face : module
         The library's native face, its corrections applied; changed in place.
     check : callable
-        Raises for a data type that the result would not have; None asks for none.
+        Gives the data type to take; raises for one that the result would not have.
     """
     for room, _, name, template in functions_of(face):
         parameters = inspect.signature(template).parameters
@@ -33,16 +34,17 @@ def check_dtypes(face: Any, check: Callable[[Any], None]) -> None:
             setattr(room, name, _checking(getattr(room, name), check))
 
 
-def _checking(own: Any, check: Callable[[Any], None]) -> Any:
-    place = list(inspect.signature(own).parameters).index("dtype")
+def _checking(own: Any, check: Callable[[Any], Any]) -> Any:
+    names = list(inspect.signature(own).parameters)
+    place = names.index("dtype") if "dtype" in names else sys.maxsize  # among **kwargs
 
     @functools.wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         dtype = kwargs.get("dtype")
-        if dtype is None and len(args) > place:
-            dtype = args[place]
         if dtype is not None:
-            check(dtype)
+            kwargs["dtype"] = check(dtype)
+        elif len(args) > place and args[place] is not None:
+            args = (*args[:place], check(args[place]), *args[place + 1 :])
         return own(*args, **kwargs)
 
     return function

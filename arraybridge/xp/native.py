@@ -65,7 +65,7 @@ def native_face(library: str) -> Any:
         table = table_of(library)
         if hasattr(table, "WIDE"):
             accept_integers(face, table.WIDE)
-        heed_bounds(face)
+        heed_bounds(library, face)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
         if hasattr(table, "check_dtype"):

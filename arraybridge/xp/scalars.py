@@ -1,4 +1,4 @@
-"""Python scalars that a dtype does not hold, in functions: an error where libraries wrap or cut.
+"""Numbers in functions: an error where libraries wrap, cut or take what is none.
 
 Comparisons know the answer without the dtype, as NumPy's do; a bound of ``clip`` that no element
 can pass is none.
@@ -10,9 +10,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from ..array import bounds
 from ..array.bounds import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
+from ..array.native import check_whole
 from ..array.operators import BEYOND, SCALARS
+from ..dispatch.library import library_named
 from .standard import functions_of
 
 _MIRRORED = {
@@ -54,25 +58,56 @@ def beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
     return face.full_like(x, answers[where > 0], dtype=face.bool)
 
 
-def heed_bounds(face: Any) -> None:
+def heed_bounds(library: str, face: Any) -> None:
     """Have the functions of a native face that make arrays of scalars heed what dtypes hold.
 
     Parameters
     ----------
+    library : str
     face : module
         The library's native face; changed in place.
     """
+    owns = library_named(library).owns
     for room, path, name, _ in functions_of(face):
         make = _MAKERS.get(path)
         if make is not None:
             own = getattr(room, name)
-            setattr(room, name, functools.update_wrapper(make(own, face), own))
+            setattr(room, name, functools.update_wrapper(make(own, face, owns), own))
 
 
-def _filled(value: Any, dtype: Any, face: Any) -> Any:
+def _number(value: Any, owns: Any, ndim: int | None = 0) -> Any:
+    """A number: Python's, NumPy's, or an array of the library, of so many dimensions.
+
+    Raises
+    ------
+    ConversionError
+        For a mask, or a unit, that would be lost.
+    TypeError
+        For what is no number.
+    """
+    if not hasattr(value, "dtype"):
+        number = scalar_of(value)
+        fine = number.__class__ in SCALARS
+    elif isinstance(value, numpy.ndarray | numpy.generic) or owns(type(value)):
+        check_whole(value)
+        number = value
+        fine = ndim is None or value.ndim == ndim
+        if isinstance(value.dtype, numpy.dtype):
+            fine = fine and bounds.is_numeric(value.dtype)
+    else:
+        fine = False
+    if not fine:
+        raise TypeError(
+            "expected a number (Python's, NumPy's or an array of no dimensions), got "
+            f"{value!r}: of other arrays make one with broadcast_to or asarray"
+        )
+    return number
+
+
+def _filled(value: Any, dtype: Any, face: Any, owns: Any) -> Any:
     """A scalar, or an array of no dimensions, to fill an array with."""
-    if value.__class__ not in SCALARS and not hasattr(value, "dtype"):
-        value = scalar_of(value)
+    if value.__class__ not in SCALARS:
+        value = _number(value, owns)
     if value.__class__ not in SCALARS:
         if dtype is not None and hasattr(value, "dtype"):
             check_kind(value, dtype)
@@ -86,9 +121,9 @@ def _filled(value: Any, dtype: Any, face: Any) -> Any:
     return value
 
 
-def _full(own: Any, face: Any) -> Callable[..., Any]:
+def _full(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(shape, fill_value, dtype=None, *args, **kwargs):
-        fill_value = _filled(fill_value, dtype, face)
+        fill_value = _filled(fill_value, dtype, face, owns)
         if args:
             return own(shape, fill_value, dtype, *args, **kwargs)
         return own(shape, fill_value, dtype=dtype, **kwargs)
@@ -96,9 +131,9 @@ def _full(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-def _full_like(own: Any, face: Any) -> Callable[..., Any]:
+def _full_like(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(x, /, fill_value, dtype=None, *args, **kwargs):
-        fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, face)
+        fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, face, owns)
         if args:
             return own(x, fill_value, dtype, *args, **kwargs)
         return own(x, fill_value, dtype=dtype, **kwargs)
@@ -106,7 +141,7 @@ def _full_like(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-def _where(own: Any, face: Any) -> Callable[..., Any]:
+def _where(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(condition, /, *choice, **kwargs):
         if len(choice) == 2:
             for value, x in (choice, choice[::-1]):
@@ -117,25 +152,40 @@ def _where(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-def _clip(own: Any, face: Any) -> Callable[..., Any]:
+def _clip(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def bound(value, x, open_side):
         where = bounds.side(value, x.dtype)
         if where and where != open_side:
             raise out_of_bounds(value, x.dtype)
         return None if where else value
 
+    def of_kind(value, x):  # some libraries cut a fraction among integers, others promote
+        if value is None or not hasattr(x, "dtype"):
+            return
+        if hasattr(value, "dtype"):
+            check_kind(value, x.dtype)
+        elif isinstance(value, float | complex) and range_of(x.dtype).kind < 2:
+            fitting(scalar_of(value), x.dtype)
+
     def function(x, /, min=None, max=None, *args, **kwargs):
-        if min.__class__ is int and not 0 <= min <= 127:
+        if min.__class__ is not int:
+            of_kind(min, x)
+        elif not 0 <= min <= 127:
             min = bound(min, x, -1)
-        if max.__class__ is int and not 0 <= max <= 127:
+        if max.__class__ is not int:
+            of_kind(max, x)
+        elif not 0 <= max <= 127:
             max = bound(max, x, 1)
         return own(x, min, max, *args, **kwargs)
 
     return function
 
 
-def _arange(own: Any, face: Any) -> Callable[..., Any]:
+def _arange(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(start, /, stop=None, step=1, *args, dtype=None, **kwargs):
+        for value in start, stop, step:
+            if value is not None and value.__class__ not in SCALARS:
+                _number(value, owns)
         if dtype is not None and {int}.issuperset(map(type, (start, stop or 0, step))) and step:
             values = range(start) if stop is None else range(start, stop, step)
             for value in values[:1], values[-1:]:
@@ -146,18 +196,19 @@ def _arange(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-def _linspace(own: Any, face: Any) -> Callable[..., Any]:
+def _linspace(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(start, stop, /, num, *args, dtype=None, **kwargs):
-        if dtype is not None:
-            for value in start, stop:
-                if value.__class__ is int:
-                    check(value, dtype)
+        for value in start, stop:
+            if value.__class__ not in SCALARS:
+                _number(value, owns, ndim=None)  # libraries have it between arrays, too
+            elif dtype is not None and value.__class__ is int:
+                check(value, dtype)
         return own(start, stop, num, *args, dtype=dtype, **kwargs)
 
     return function
 
 
-def _isin(own: Any, face: Any) -> Callable[..., Any]:
+def _isin(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(x1, x2, /, *args, invert=False, **kwargs):
         for value, x in (x1, x2), (x2, x1):
             if value.__class__ is int and hasattr(x, "dtype") and bounds.side(value, x.dtype):
@@ -168,7 +219,7 @@ def _isin(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-def _searchsorted(own: Any, face: Any) -> Callable[..., Any]:
+def _searchsorted(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     def function(x1, x2, /, *, side="left", **kwargs):
         if x2.__class__ is int and (beyond := bounds.side(x2, x1.dtype)):
             _, least, most = range_of(x1.dtype)  # before all elements, or after
@@ -178,7 +229,22 @@ def _searchsorted(own: Any, face: Any) -> Callable[..., Any]:
     return function
 
 
-_MAKERS: dict[str, Callable[[Any, Any], Callable[..., Any]]] = {
+def _of_integers(name: str) -> Callable[[Any, Any, Any], Callable[..., Any]]:
+    """For functions whose second argument counts something."""
+
+    def make(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+        def function(*args, **kwargs):
+            value = args[1] if len(args) > 1 else kwargs.get(name)
+            if value.__class__ is not int and bounds.is_fractional(value):
+                raise TypeError(f"{name} is of integers, got {value!r}")
+            return own(*args, **kwargs)
+
+        return function
+
+    return make
+
+
+_MAKERS: dict[str, Callable[[Any, Any, Any], Callable[..., Any]]] = {
     "full": _full,
     "full_like": _full_like,
     "where": _where,
@@ -187,4 +253,8 @@ _MAKERS: dict[str, Callable[[Any, Any], Callable[..., Any]]] = {
     "linspace": _linspace,
     "isin": _isin,
     "searchsorted": _searchsorted,
+    "repeat": _of_integers("repeats"),
+    "roll": _of_integers("shift"),
+    "tril": _of_integers("k"),
+    "triu": _of_integers("k"),
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from ..array.bounds import is_numeric
 from ..array.carrier import Array
 from ..array.native import check_whole
 from ..array.operators import SCALARS
@@ -176,11 +177,6 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
     if shared:
         raise ValueError(f"asarray(..., copy=False): {x.dtype} is of another byte order")
     return x.astype(x.dtype.newbyteorder("="))
-
-
-def is_numeric(dtype: numpy.dtype) -> bool:
-    """Whether a NumPy dtype is of numbers or bool: its own, or registered as ml_dtypes' are."""
-    return dtype.kind in "biufc" or dtype.isbuiltin == 2
 
 
 def no_numbers(x: numpy.ndarray) -> Exception:

@@ -9,9 +9,10 @@ from typing import Any
 import array_api_strict as xp
 import numpy
 
+from ...array.bounds import is_numeric
 from ...array.indexing import axes_of
 from ..integers import Wide
-from ..sources import is_numeric, no_numbers
+from ..sources import no_numbers
 from . import Correction, spaces
 from .differences import differences
 from .special_cases import Means, complex_function, deviation, floor_divide, sign, turned

@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 from array_api_compat import numpy as xp
 
-from ..sources import is_numeric, no_numbers, readable
+from ...array.bounds import is_numeric
+from ..sources import no_numbers, readable
 from . import Correction, spaces
 from .differences import differences
 from .extended import isdtype, limits
@@ -66,6 +67,20 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     if not is_numeric(result.dtype):
         raise no_numbers(result)
     return result if result.dtype.isnative else readable(result, shared=copy is False)
+
+
+def check_dtype(dtype: Any) -> numpy.dtype:
+    """A data type of numbers, in the machine's byte order.
+
+    Raises
+    ------
+    TypeError
+        For one of text, objects, times or records.
+    """
+    known = numpy.dtype(dtype)
+    if not is_numeric(known):
+        raise TypeError(f"the array API standard has no data type for NumPy's {known}")
+    return known if known.isnative else known.newbyteorder("=")
 
 
 def _takes(obj: Any) -> Callable[[Any], bool]:

@@ -18,8 +18,8 @@ _REMEDY = "enable 64-bit types with jax.config.update('jax_enable_x64', True)"
 _OWN = (bool, int, float, complex)  # Python's types: the default dtypes of their kinds
 
 
-def check_dtype(dtype: Any) -> None:
-    """Refuse a 64-bit dtype while x64 is off: JAX would take the 32-bit one.
+def check_dtype(dtype: Any) -> Any:
+    """The dtype; refuse a 64-bit one while x64 is off: JAX would take the 32-bit one.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def check_dtype(dtype: Any) -> None:
         As of :func:`arraybridge.convert`.
     """
     if jax.config.jax_enable_x64 or any(dtype is own for own in _OWN):  # np.dtype("int64") == int
-        return
+        return dtype
     with contextlib.suppress(TypeError):  # JAX raises it itself
         wide = np.dtype(dtype)
         if wide.kind in "iufc" and jax.dtypes.canonicalize_dtype(wide) != wide:
@@ -35,6 +35,7 @@ def check_dtype(dtype: Any) -> None:
                 f"{wide} would be narrowed in silence while JAX's x64 is off: {_REMEDY}, or take "
                 "a 32-bit dtype"
             )
+    return dtype
 
 
 def _check_integers(*numbers: Any) -> None:
