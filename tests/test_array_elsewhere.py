@@ -307,3 +307,34 @@ def test_what_numpy_s_namespace_says_of_small_integers() -> None:
         assert xp.isdtype(dtype, "numeric")
         assert not xp.isdtype(dtype, "real floating")
         assert int(xp.iinfo(dtype).max) == (15 if name[0] == "u" else 7)
+
+
+def test_the_nearest_function_is_named() -> None:
+    for x in arrays():
+        for call, near in (
+            (np.cumsum, "cumulative_sum"),
+            (lambda x: np.dot(x, x), "vecdot"),
+            (np.linalg.norm, "linalg.vector_norm"),
+            (lambda x: np.vstack([x, x]), "concat"),
+        ):
+            with pytest.raises(TypeError, match=f"nearest in .* {near}| {near} or|or {near}"):
+                call(x)
+    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones((2, 2))
+    for name, said in (
+        ("reshape", r"\.reshape\(x, shape\)"),
+        ("flatten", r"\.reshape\(x, \(-1,\)\)"),
+        ("mean", r"\.mean\(x\)"),
+        ("cumsum", "cumulative_sum"),
+    ):
+        with pytest.raises(AttributeError, match=said):
+            getattr(x, name)
+    assert ab.namespace(x).reshape(x, (-1,)).shape == (4,)
+
+
+def test_a_dask_array_beside_an_array_names_the_remedy() -> None:
+    lazy = pytest.importorskip("dask.array").ones(3)
+    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones(3)
+    for op in (operator.add, operator.eq, operator.lt):
+        for pair in ((x, lazy), (lazy, x)):
+            with pytest.raises(TypeError, match=r"dask.*pass x\.compute\(\)"):
+                op(*pair)

@@ -331,6 +331,7 @@ ELSEWHERE = {
     "x.copy_to": "Arrow's memory on a GPU",
     "numpy.array(x.tolist())": "above",
     "x.astype(\0)": "test_from_pointer",
+    "reshape(x, (-1,))": "test_array_elsewhere",
     "x.validate()": "what Arrow itself refuses to build",
     "x.to(torch.float32)": "data types without arithmetic",
     "x.contiguous()": "test_library_warp: an indexed array",

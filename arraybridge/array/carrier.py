@@ -323,6 +323,15 @@ INSTEAD = {
     "numel": "x.size tells",
     "data_ptr": "x.info.pointer tells",
     "stride": "x.strides tells, in elements",
+    **dict.fromkeys(("flatten", "ravel"), "ab.namespace(x).reshape(x, (-1,)) is flat"),
+    "cumsum": "the standard has cumulative_sum, in ab.namespace(x)",
+    "cumprod": "the standard has cumulative_prod, in ab.namespace(x)",
+    "dot": "the standard has vecdot and matmul, in ab.namespace(x)",
+    **dict.fromkeys(
+        ("permute", "transpose"),
+        "the standard has permute_dims, in ab.namespace(x)",
+    ),
+    "unsqueeze": "the standard has expand_dims, in ab.namespace(x)",
 }
 refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
 refer(

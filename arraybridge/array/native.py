@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from array import array as Buffer
 from importlib import import_module
@@ -59,6 +60,13 @@ def register(cls: type[NativeArray]) -> None:
 def _is_function(cls: type[NativeArray], name: str) -> bool:
     xp = cls._namespace
     return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
+
+
+def _call(function: Any) -> str:
+    """How a function is called with an array ``x``, and what else it needs: ``"(x, shape)"``."""
+    others = list(inspect.signature(function).parameters.values())[1:]
+    needed = [p.name for p in others if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    return f"({', '.join(['x', *needed])})"
 
 
 def check_whole(x: Any) -> None:
@@ -174,6 +182,8 @@ class NativeArray(Array):
             raise _mixed(self._home.name, library.name)
         if hasattr(type(other), "__dlpack__") and type(other).__eq__ is object.__eq__:
             raise _mixed(self._home.name, type(other).__qualname__)  # == would be False
+        if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # xarray answers itself
+            raise no_array(other)
         return NotImplemented
 
     def _incomparable(self, other: Any) -> Any:
@@ -399,12 +409,14 @@ class NativeArray(Array):
     def _advice(self, name: str) -> str:
         found = [INSTEAD[name]] if name in INSTEAD else []
         if _is_function(type(self), name):
-            found.append(f"the standard has it as a function, ab.namespace(x).{name}(x)")
+            call = _call(getattr(self._namespace, name))
+            found.append(f"the standard has it as a function, ab.namespace(x).{name}{call}")
         if hasattr(type(self._native), name):  # of an instance, some properties warn or raise
             found.append(f"the library's own is x.native.{name}")
         if not found:
             return (
-                f"an arraybridge Array has no {name!r}, nor have its namespace and {self.library}"
+                f"an arraybridge Array has no {name!r}, and neither do its namespace "
+                f"and {self.library}"
             )
         return f"an arraybridge Array has no {name!r}: " + "; ".join(found)
 

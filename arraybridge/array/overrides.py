@@ -48,6 +48,20 @@ _REFLECTED = {
     for op in OPERATORS
     if op.forms != "unary"
 }
+# What the standard has under another name, with other arguments.
+_NEAREST = {
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
+    "dot": "matmul or vecdot",
+    "hstack": "concat",
+    "inner": "vecdot",
+    "linalg.norm": "linalg.vector_norm or linalg.matrix_norm",
+    "ravel": "reshape",
+    "swapaxes": "permute_dims",
+    "transpose": "permute_dims",
+    "unique": "unique_values",
+    "vstack": "concat or stack",
+}
 _OPERANDS: tuple[Any, ...] = (numpy.ndarray, numpy.generic)
 _COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
 
@@ -105,6 +119,8 @@ def _refusal(x: Any, function: Any, name: str) -> TypeError:
     remedies = []
     if own := _in_the_standard().get(function):
         remedies.append(f"the array's own is arraybridge.namespace(x).{own}")
+    elif near := _NEAREST.get(name.removeprefix("numpy.")):
+        remedies.append(f"the nearest in the array's own namespace is {near}")
     host = getattr(x.device, "host", None)  # of a JAX tracer it is None
     if host:
         remedies.append("NumPy's takes numpy.asarray(x)")
