@@ -126,9 +126,8 @@ def _views(accepts: dict[str, Any]) -> str:
     parts = [strides, f"{least} to {most} dimensions"]
     if not accepts["broadcast"]:
         parts.append("no zero strides")
-    if accepts["alignment"] == "natural":
-        parts.append("naturally aligned")
-    elif accepts["alignment"] > 1:
+    parts += [f"{name} aligned to its size" for name in accepts["aligned"]]
+    if accepts["alignment"] > 1:
         parts.append(f"aligned to {accepts['alignment']} bytes")
     return ", ".join(parts)
 

@@ -62,8 +62,8 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
     objection = _layout_objection(info, accepts)
     if objection:
         return f"{accepts.library} {objection}; the layout is {info.layout}"
-    wanted = 1 if accepts.alignment == "natural" else accepts.alignment
-    if accepts.alignment == "natural" or not info.device.host:  # elsewhere misaligned is a fault
+    wanted = accepts.alignment
+    if info.dtype_name in accepts.aligned or not info.device.host:  # where misaligned is a fault
         wanted = max(wanted, info.itemsize & -info.itemsize)
     if wanted > 1 and info.pointer % wanted and info.size:
         return (

@@ -137,7 +137,8 @@ class _Accepts(NamedTuple):
     devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
     strides: str = "any"
     broadcast: bool = True
-    alignment: int | Literal["natural"] = 1
+    alignment: int = 1
+    aligned: frozenset[str] = frozenset()
     readonly: bool = False
     immutable: bool = False
     ndim: tuple[int, int] = (0, 64)
@@ -163,9 +164,11 @@ class Accepts(_Accepts):
         ``compact``: a dense block with permuted axes.
     broadcast : bool
         Whether zero strides are taken.
-    alignment : int or "natural"
-        Bytes that the address must be a multiple of; ``"natural"``: of the size of an element, as
-        compiled code takes for granted. Off the host that is always so.
+    alignment : int
+        Bytes that the address must be a multiple of.
+    aligned : frozenset of str
+        Those of ``dtypes`` whose address must be a multiple of the size of an element. Off the host
+        that is so of all.
     readonly : bool
         Whether its arrays cannot be written: they carry the flag, or are immutable.
     immutable : bool
@@ -202,14 +205,15 @@ class Accepts(_Accepts):
         return type(self)(**self._asdict() | kwargs)
 
     def _check(self) -> None:
-        for field in ("dtypes", "copied", "remedies"):
+        for field in ("dtypes", "aligned", "copied", "remedies"):
             names = getattr(self, field)
             if isinstance(names, str):
                 raise TypeError(f"{field} is a set of names of data types, got {names!r}")
             for name in names:
                 _check_dtype_name(name, field)
-        for name in frozenset(self.copied).difference(self.dtypes):
-            raise ValueError(f"copied has {name!r}, which dtypes lacks: name it in both")
+        for field in ("aligned", "copied"):
+            for name in frozenset(getattr(self, field)).difference(self.dtypes):
+                raise ValueError(f"{field} has {name!r}, which dtypes lacks: name it in both")
         if self.strides not in STRIDES:
             raise ValueError(f"strides is {self.strides!r}{meant(self.strides, STRIDES)}")
         for code in self.devices:
@@ -221,10 +225,8 @@ class Accepts(_Accepts):
         if not isinstance(self.largest, int) or self.largest < 1:
             raise ValueError(f"largest is {self.largest!r}; expected a number of bytes")
         power = self.alignment
-        if power != "natural" and (not isinstance(power, int) or power < 1 or power & (power - 1)):
-            raise ValueError(
-                f"alignment is {power!r}; expected a power of two, in bytes, or 'natural'"
-            )
+        if not isinstance(power, int) or power < 1 or power & (power - 1):
+            raise ValueError(f"alignment is {power!r}; expected a power of two, in bytes")
         if type(self.cpus) is not int or self.cpus < 1:
             raise ValueError(
                 f"cpus is {self.cpus!r}; expected the number of CPU devices, 1 or more"

@@ -47,7 +47,7 @@ class Paddle(Library):
         dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()),
         devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
         strides="non-negative",
-        alignment="natural",
+        aligned=frozenset({"complex128"}),  # 13 of 34 operations crash elsewhere
         ndim=(0, 9),
     )
 
