@@ -84,8 +84,8 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     if info.refused or info.pending or (info.device != device and not info.device.host):
         return None
     low, high = (place * info.itemsize for place in span(info.shape, info.strides, 1))
-    held = library.export_described(x, info)
-    return info.pointer + low, info.pointer + high, info.readonly, held
+    tensor = library.export_described(x, info)
+    return info.pointer + low, info.pointer + high, info.readonly, tensor
 
 
 def _readonly(owner: Any) -> bool:
