@@ -152,7 +152,7 @@ class TestExport:
             ab.from_dlpack(np.zeros(2, "f4,f4"))
         with pytest.raises(BufferError, match="to_dense"):
             ab.from_dlpack(torch.eye(2).to_sparse())
-        with pytest.raises(TypeError, match="no array"):
+        with pytest.raises(TypeError, match="not an array"):
             ab.from_dlpack([1, 2])
 
 

@@ -254,7 +254,7 @@ class TestCopyTo:
         ]:
             with pytest.raises(ab.ConversionError, match=what):
                 ab.copyto(dst, x)
-        with pytest.raises(TypeError, match="no array"):
+        with pytest.raises(TypeError, match="not an array"):
             ab.copyto(object(), x)
 
     def test_pending_sources_are_resolved(self) -> None:

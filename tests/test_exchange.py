@@ -197,7 +197,7 @@ class TestNumPy:
     )
     def test_scalars_and_buffers(self, x):
         if isinstance(x, float):
-            with pytest.raises(TypeError, match="float is no array"):
+            with pytest.raises(TypeError, match="float is not an array"):
                 ab.convert(x, "torch")
         else:
             np.testing.assert_array_equal(ab.convert(x, "torch").numpy(), np.asarray(x))
@@ -262,7 +262,7 @@ class TestProtocols:
 
     @pytest.mark.parametrize("x", ["text", object(), [1, 2], None])
     def test_what_is_no_array(self, x):
-        with pytest.raises(TypeError, match="is no array"):
+        with pytest.raises(TypeError, match="is not an array"):
             ab.convert(x, "torch")
 
 

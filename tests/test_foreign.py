@@ -108,7 +108,7 @@ def test_nothing_is_computed_or_read_unasked(make):
     ]
     with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was computed")):
         for way in ways:
-            with pytest.raises(TypeError, match="is no array in memory: pass ") as caught:
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
                 way()
             assert str(caught.value).endswith(remedy)
         given = ab.adapt("numpy")(lambda _: x)(NUMBERS)  # what a function makes it may give
@@ -125,7 +125,7 @@ def test_what_is_no_array_says_what_to_pass(make):
         lambda: ab.namespace(x),
         lambda: ab.contiguous(x),
     ):
-        with pytest.raises(TypeError, match="is no array in memory: pass ") as caught:
+        with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
             way()
         assert str(caught.value).endswith(remedy)
     np.testing.assert_array_equal(ab.convert(carried_out(x, remedy), "torch"), NUMBERS)
@@ -205,9 +205,9 @@ class Broken:
 def test_what_answers_to_any_name_or_to_none_is_no_array(x):
     assert ab.adapt("numpy")(lambda y: y)(x) is x
     assert ab.unify(NUMBERS, x)[2] is x
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match="is not an array"):
         ab.convert(x, "numpy")
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match="is not an array"):
         ab.from_dlpack(x)
 
 
@@ -220,7 +220,7 @@ def test_an_error_of_the_producer_is_its_own():
 def test_a_class_may_have_any_module():
     for module in (None, 3, "", "torch", property(lambda self: 1 / 0)):
         odd = type("Odd", (), {"__module__": module})
-        with pytest.raises(TypeError, match=r"Odd is no array: expected"):
+        with pytest.raises(TypeError, match=r"Odd is not an array: expected"):
             ab.convert(odd(), "numpy")
         assert ab.adapt("numpy")(type)(odd()) is odd
         derived = type("Derived", (np.ndarray,), {"__module__": module})

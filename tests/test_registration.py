@@ -66,7 +66,7 @@ def test_what_is_unfinished_is_refused_and_leaves_nothing_behind(library, messag
         ab.register_library(library)
     assert registry.library_names() == before
     assert ab.convert(MEMORY, "torch").shape == (2, 3)
-    with pytest.raises(TypeError, match="no array"):
+    with pytest.raises(TypeError, match="not an array"):
         ab.convert(Table(), "numpy")
 
 
@@ -114,7 +114,7 @@ def test_a_library_of_ones_own_is_taken_back():
     assert ab.convert(Table(), "numpy").shape == (2, 3)
     ab.unregister_library("source")
     assert "source" not in registry.library_names()
-    with pytest.raises(TypeError, match="no array"):
+    with pytest.raises(TypeError, match="not an array"):
         ab.convert(Table(), "numpy")
     with pytest.raises(ValueError, match="no library 'source'"):
         ab.convert(MEMORY, "source")

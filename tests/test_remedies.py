@@ -224,7 +224,7 @@ UNWRITABLE = {  # what `copyto` cannot write to, what it says of it, what it has
         "one cell of memory",
         np.ones(3),
     ),
-    "sparse": (lambda: torch.zeros(3).to_sparse(), "is no dense memory", np.ones(3, "f4")),
+    "sparse": (lambda: torch.zeros(3).to_sparse(), "is not dense memory", np.ones(3, "f4")),
 }
 
 

@@ -140,8 +140,9 @@ def scalar_of(value: Any) -> Any:
 
 def out_of_bounds(value: int, dtype: Any) -> OverflowError:
     """The error for an integer that a dtype does not hold."""
+    name = getattr(dtype, "__name__", dtype)  # of a scalar type, numpy.uint8
     return OverflowError(
-        f"Python integer {value} out of bounds for {dtype}: bring the array to a dtype that holds "
+        f"Python integer {value} out of bounds for {name}: bring the array to a dtype that holds "
         "it, with astype"
     )
 

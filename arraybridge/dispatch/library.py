@@ -294,8 +294,8 @@ def unregister_library(name: str, /) -> None:
     if not _registered(name):
         names = ", ".join(sorted(filter(_registered, _by_name)))
         raise ValueError(
-            f"no library {name!r} was registered; registered "
-            + (f"are {names}" if names else "is none")
+            f"no library {name!r} was registered; "
+            + (f"those registered are {names}" if names else "no library was")
         )
     del _by_name[name]
     _by_type.clear()

@@ -52,15 +52,15 @@ def has_no_memory(cls: type) -> bool:
 def no_array(x: Any) -> TypeError:
     """The error for what is no array in memory."""
     if isinstance(x, type):
-        return TypeError(f"the class {x.__qualname__} is no array: pass one of its instances")
+        return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
     found = _remedy(x)
     if found is None:
         expected = (
             "expected an array of a library that arraybridge knows, or an object with __dlpack__, "
             "__array_interface__, __cuda_array_interface__ or a buffer"
         )
-        return TypeError(f"{_named(x)} is no array: {expected}")
-    return TypeError(f"{_named(x)} is no array in memory: pass {found}")
+        return TypeError(f"{_named(x)} is not an array: {expected}")
+    return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
 
 
 def _remedy(x: Any) -> str | None:

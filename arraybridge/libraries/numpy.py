@@ -99,7 +99,7 @@ def _refusal(dtype: np.dtype) -> str:
         "U": f"encode it, or pass its code points, {_BYTES.format('uint32')}",
         "S": f"pass its bytes, {_BYTES.format('uint8')}",
         "V": f"pass its bytes, {_BYTES.format('uint8')}",
-        "T": "pass text of one width, numpy.array(x.tolist()), to learn how that goes on",
+        "T": "convert it to fixed-width text first, numpy.array(x.tolist())",
         "c": "pass x.astype('complex128'), which rounds",
     }.get(dtype.kind, "pass x.astype('float64'), which rounds")
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"

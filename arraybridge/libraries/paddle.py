@@ -128,7 +128,7 @@ def _check_dense(x):
     elif x.is_dist():
         problem = "the tensor is spread over devices: pass its local part, x._local_value()"
     elif not x.is_dense():
-        problem = "a sparse tensor is no dense memory: make it so, x.to_dense()"
+        problem = "a sparse tensor is not dense memory: pass x.to_dense()"
     else:
         return
     raise ConversionError(problem)

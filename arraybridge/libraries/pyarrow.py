@@ -63,7 +63,7 @@ class PyArrow(Library):
             return self._of_chunks(x)
         if isinstance(x, ManagedTensor):  # what resolve makes of booleans
             return TensorInfo.of_tensor(x, "pyarrow")
-        raise ConversionError(f"a {type(x).__name__} is no dense memory: pass x.to_tensor()")
+        raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
 
     def _of_chunks(self, x):
         chunks = [chunk for chunk in x.chunks if len(chunk)]

@@ -111,8 +111,8 @@ class TensorFlow(Library):
 
 _COMPOSITE = {
     tf.RaggedTensor: "its rows differ in length: pass x.to_tensor(), which pads them",
-    tf.SparseTensor: "it is no dense memory: pass tf.sparse.to_dense(x)",
-    tf.IndexedSlices: "it is no dense memory: pass tf.convert_to_tensor(x)",
+    tf.SparseTensor: "it is not dense memory: pass tf.sparse.to_dense(x)",
+    tf.IndexedSlices: "it is not dense memory: pass tf.convert_to_tensor(x)",
 }
 _EAGER = type(tf.constant(0))
 

@@ -254,7 +254,7 @@ def _has_tangent(x):
 def _no_memory(x):
     """Why a tensor is not one dense piece of memory, or None."""
     if x.layout is not torch.strided:
-        return f"a {x.layout} tensor is no dense memory: make it so, x.to_dense()"
+        return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
     if type(x) is not torch.Tensor:
         dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
         if dispatch is not _NO_DISPATCH:
