@@ -120,11 +120,13 @@ def check_kind(value: Any, dtype: Any) -> None:
 
 def is_fractional(x: Any) -> bool:
     """Whether a number, an array or a nested sequence is of, or has, floating-point numbers."""
-    if isinstance(x, list | tuple):
-        return any(each.__class__ is not int and is_fractional(each) for each in x)
     dtype = getattr(x, "dtype", None)
     if dtype is None:
+        if isinstance(x, list | tuple):
+            return any(each.__class__ is not int and is_fractional(each) for each in x)
         return isinstance(x, float | complex)
+    if getattr(dtype, "kind", "") in ("b", "i", "u"):  # NumPy's dtypes, quickly
+        return False
     return range_of(dtype).kind > _INTEGRAL
 
 

@@ -209,6 +209,9 @@ class NativeArray(Array):
         if isinstance(value, bool | int | float | complex):
             return scalar_of(value)
         if isinstance(value, numpy.ndarray):
+            plain = value.__class__ is numpy.ndarray and value.dtype.kind in "biufc"
+            if plain and self._home.owns(numpy.ndarray):
+                return value
             return asarray(value)._native  # which refuses masks, units, text, objects
         if self._home.owns(type(value)):
             return value
