@@ -36,6 +36,8 @@ def latency_cases():
     tensor = torch.arange(12, dtype=torch.float32).reshape(SHAPE)
     jax_array = jax.numpy.asarray(array)
     aligned = np.asarray(ab.from_dlpack(jax_array).to("numpy", copy=True))
+    fixed = aligned.view()
+    fixed.flags.writeable = False
     to_jax = jax.dlpack.from_dlpack
     convert, adopt, namespace = ab.convert, ab.from_dlpack, ab.namespace
     compat = array_api_compat.array_namespace
@@ -46,9 +48,9 @@ def latency_cases():
         ("from_dlpack(NumPy)", lambda: adopt(array), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(array), 2.5),
         ("JAX to NumPy", lambda: convert(jax_array, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(jax_array), 1.0),
         ("JAX to torch (copied: immutable)", lambda: convert(jax_array, "torch"), "torch.from_dlpack (a writable view)", lambda: torch.from_dlpack(jax_array), 1.0),
-        ("NumPy to JAX (copied: unaligned)", lambda: convert(array, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(array), 1.0),
-        ("NumPy to JAX (aligned)", lambda: convert(aligned, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(aligned), 1.0),
-        ("torch to JAX", lambda: convert(tensor, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(tensor), 1.0),
+        ("NumPy to JAX (copied: may be written)", lambda: convert(array, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(array), 1.0),
+        ("NumPy to JAX (read-only and aligned)", lambda: convert(fixed, "jax"), "jax.dlpack.from_dlpack (of what may be written)", lambda: to_jax(aligned), 1.0),
+        ("torch to JAX (copied: may be written)", lambda: convert(tensor, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(tensor), 1.0),
         ("namespace(torch)", lambda: namespace(tensor), "array_namespace", lambda: compat(tensor), 0.2),
         ("namespace(NumPy)", lambda: namespace(array), "array_namespace", lambda: compat(array), 0.2),
     ]  # fmt: skip
