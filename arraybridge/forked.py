@@ -1,8 +1,9 @@
 """What other threads were at when the process was forked: importing, or inside a compiler.
 
-In the child the locks of other threads are held by nobody who will release them. Modules of
-arraybridge that one was importing are forgotten there, and imported anew; a compiler that one was
-inside is left alone. (Modules of others are theirs: what those hold, nobody here can know.)
+In the child the locks of other threads are held by nobody who will release them. So a fork waits
+for what arraybridge is importing, others' modules too, for a while. Modules of arraybridge that are
+still being imported are forgotten in the child, and imported anew; a compiler that a thread was
+inside is left alone. (What other code imports is its own: nobody here can know what that holds.)
 """
 
 from __future__ import annotations
@@ -11,9 +12,19 @@ import os
 import sys
 from importlib import _bootstrap  # type: ignore[attr-defined]
 from threading import get_ident
+from time import monotonic, sleep
 from types import FrameType
+from typing import Any
 
 __all__ = ["compiler_lost", "lost_imports"]
+
+#: Seconds that a fork waits for imports: one of them may itself wait for the thread that forks.
+PATIENCE = 5.0
+
+# Locks that modules acquire before a fork and release after it, which imports need as well (to get
+# a logger). The hooks of those that were here first are called after ours.
+_HELD = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
+_HELD = {name: lock for name, lock in _HELD.items() if name not in sys.modules}
 
 _inside = _lost = False  # whether another thread is inside the compiler; whether one was, at a fork
 
@@ -24,18 +35,48 @@ def compiler_lost() -> bool:
 
 
 def _before_fork() -> None:
-    """Look at the other threads' stacks: Numba has more locks than can be named."""
+    """Look at the other threads' stacks, and let an import that arraybridge began come to its end.
+
+    It holds the locks of modules of others as well, which nobody could forget in the child.
+    """
     global _inside
-    _inside = False
-    if "numba" not in sys.modules and "llvmlite" not in sys.modules:
+    _inside, importing = _at_work()
+    if not importing:
         return
+    for lock in _held():
+        lock.release()
+    end = monotonic() + PATIENCE
+    while importing and monotonic() < end:
+        sleep(0.001)
+        _inside, importing = _at_work()
+    for lock in _held():  # of modules that came meanwhile too: their other hooks are called
+        lock.acquire()
+
+
+def _held() -> list[Any]:
+    """The locks of the table that the hooks of their modules hold by now."""
+    found = []
+    for name, lock in _HELD.items():
+        module = sys.modules.get(name)
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and not getattr(spec, "_initializing", False):
+            found.append(getattr(module, lock))
+    return found
+
+
+def _at_work() -> tuple[bool, bool]:
+    """Whether another thread is inside the compiler; and in an import that arraybridge began."""
+    compiling = importing = False  # by their stacks: Numba has more locks than can be named
     me = get_ident()
     for thread, frame in sys._current_frames().items():
         here: FrameType | None = frame if thread != me else None
-        while here is not None and not _inside:
-            name = str(here.f_globals.get("__name__"))
-            _inside = name.partition(".")[0] in ("numba", "llvmlite")
-            here = here.f_back
+        called = ""
+        while here is not None:
+            package = str(here.f_globals.get("__name__")).partition(".")[0]
+            compiling = compiling or package in ("numba", "llvmlite")
+            importing = importing or (package == __package__ and called == "importlib")
+            called, here = package, here.f_back
+    return compiling, importing
 
 
 def lost_imports() -> list[str]:

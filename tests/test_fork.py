@@ -95,6 +95,68 @@ print(found)
     assert said == "{0}\n"
 
 
+@pytest.mark.parametrize(
+    ("module", "first", "then"),
+    [
+        ("dataclasses", "", ""),
+        ("logging", "", ""),  # which has hooks of its own, as has
+        ("concurrent.futures.thread", "", ""),
+        ("array_api_compat", "import logging", ""),
+        ("array_api_compat", "", "import concurrent.futures.thread"),
+    ],
+)
+def test_while_arraybridge_imports_what_is_not_its_own(module, first, then):
+    """The fork waits for it; no lock is released that was not acquired."""
+    said = python(
+        f"""
+import faulthandler, os, sys, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
+{first}
+import numpy as np
+import arraybridge as ab
+{then}
+sys.unraisablehook = lambda found: print(found.exc_value, flush=True)
+inside, go = threading.Event(), threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            inside.set()
+            go.wait(0.5)
+            if "logging" in sys.modules:  # else it is what is being imported
+                sys.modules["logging"].getLogger("any")
+
+def first():
+    assert np.from_dlpack(ab.from_dlpack(np.arange(3.0))).sum() == 3
+    assert ab.contiguous(np.ones((300, 300)).T).sum() == 90000
+
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=first)
+thread.start()
+assert inside.wait(60)
+pid = os.fork()
+if pid == 0:
+    faulthandler.dump_traceback_later(20, exit=True)
+    first()
+    os._exit(0)
+thread.join()
+logging = sys.modules["logging"]
+free = []
+
+def ask():
+    free.append(logging._lock.acquire(timeout=5))
+    logging._lock.release()
+
+other = threading.Thread(target=ask)
+other.start()
+other.join()
+assert free == [True]
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    )
+    assert said == "0\n"
+
+
 def test_while_other_threads_export_and_release():
     said = python(
         PRELUDE
