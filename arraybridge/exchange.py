@@ -66,18 +66,18 @@ def convert(
         For a library or a device that does not exist, or a ``copy`` that is no boolean.
     """
     if device is None and copy is None and not alias_readonly:
+        door: Callable[[Any], Any] | None
         try:
             door = _doors[to][type(x)]
         except (KeyError, TypeError):
-            door = None
-        if door is None:
             door = _first(type(x), to)
-        try:
-            result = None if door is None else door(x)
-        except Exception:  # the planned route says what is wrong
-            result = None
-        if result is not None:
-            return result
+        if door is not None:
+            try:
+                result = door(x)
+            except Exception:  # the planned route says what is wrong
+                result = None
+            if result is not None:
+                return result
     target = library_named(to)
     if device is not None:
         device = place_named(device)

@@ -293,12 +293,9 @@ def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _all=WRITING, _wa
     Inside FakeTensorMode it gives another kind of tensor.
     """
     if x.flags.num & _all == _wanted:
-        try:
-            result = _from(x)
-        except (TypeError, ValueError):
-            return None
-        even = x.dtype.char != "D" or not result.data_ptr() % 16  # complex128
-        if even and type(result) is _kind:
+        result = _from(x)
+        even = x.itemsize != 16 or not result.data_ptr() % 16  # complex128
+        if even and result.__class__ is _kind:
             return result
     return None
 
