@@ -99,8 +99,7 @@ print(found)
     ("module", "first", "then"),
     [
         ("dataclasses", "", ""),
-        ("logging", "", ""),  # which has hooks of its own, as has
-        ("concurrent.futures.thread", "", ""),
+        ("logging", "", ""),  # which has hooks of its own
         ("array_api_compat", "import logging", ""),
         ("array_api_compat", "", "import concurrent.futures.thread"),
     ],
