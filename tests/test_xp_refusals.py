@@ -188,3 +188,17 @@ def test_counts_are_integers(library: str) -> None:
             with pytest.raises(TypeError):
                 call()
         assert face.left(face.xp.repeat(x, 2, axis=0)).shape == (4, 2)
+
+
+@each_library
+def test_numpy_scalars_fill_as_pythons_numbers_do(library: str) -> None:
+    for face in faces(library):
+        xp = face.xp
+        x = xp.zeros(2, dtype=xp.uint8)
+        for call in (
+            lambda: xp.full(2, np.int64(-1), dtype=xp.uint8),
+            lambda: xp.full_like(x, np.int16(300)),
+        ):
+            with pytest.raises(OverflowError):
+                call()
+        assert face.left(xp.full(2, np.int64(7), dtype=xp.uint8)).tolist() == [7, 7]
