@@ -249,7 +249,7 @@ def test_an_array_of_an_unknown_library_is_none_either() -> None:
 
 def test_what_is_no_array_compares_as_python_has_it() -> None:
     for x in arrays():
-        for other in (None, "text", object(), [3.0, 1.0, 2.0], {}):
+        for other in (None, "text", object(), {}):
             assert (x == other) is (other == x) is False
             assert (x != other) is (other != x) is True
             with pytest.raises(TypeError):

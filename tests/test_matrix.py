@@ -67,10 +67,10 @@ def test_all_libraries(target: str) -> None:
 @pytest.mark.parametrize(
     ("door", "case", "told"),
     [
-        (lambda x: torch_of(x.copy()), "contiguous", "explain says view, .* gives \\('kernel'"),
-        (lambda x: torch_of(x.view()), "read-only float32", "explain says kernel, .*\\('view'"),
+        (lambda x: torch_of(x.copy()), "contiguous", "explain says view, "),
+        (lambda x: torch_of(x.view()), "read-only float32", "explain says kernel, "),
         (lambda x: torch_of(x) if Turns.odd() else None, "permuted", None),
-        (lambda x: torch_of(x.copy()) if Turns.odd() else None, "permuted", "a later one"),
+        (lambda x: torch_of(x.copy()) if Turns.odd() else None, "permuted", "says view|later one"),
     ],
 )
 def test_a_door_that_does_otherwise_is_seen(door, case, told, monkeypatch) -> None:

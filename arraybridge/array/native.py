@@ -389,6 +389,8 @@ class NativeArray(Array):
         return (self[i] for i in range(self._native.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
+        if isinstance(value, list | tuple):  # is no element, as in Python's own containers
+            return False
         found = self == value
         # No array where neither side can compare them: None, a text.
         return bool(self._namespace.any(found) if isinstance(found, Array) else found)

@@ -237,7 +237,8 @@ def _of_integers(name: str) -> Callable[[Any, Any, Any], Callable[..., Any]]:
     def make(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
         def function(*args, **kwargs):
             value = args[1] if len(args) > 1 else kwargs.get(name)
-            if value.__class__ is not int and bounds.is_fractional(value):
+            own_array = owns(type(value))  # of which the library itself says what is wrong
+            if value.__class__ is not int and not own_array and bounds.is_fractional(value):
                 raise TypeError(f"{name} is of integers, got {value!r}")
             return own(*args, **kwargs)
 
