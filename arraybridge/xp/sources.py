@@ -7,6 +7,7 @@ makes of a stranger's array by itself may be wrong numbers (PyTorch reads JAX's 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -61,7 +62,6 @@ def taking_all(library: str, face: Any) -> Callable[..., Any]:
     plain = face.asarray
     take = _Taking(home, face)
 
-    @functools.wraps(plain)
     def asarray(obj, /, dtype=None, order=None, *, device=None, copy=None, **kwargs):
         if order is not None:
             kwargs["order"] = order
@@ -71,7 +71,10 @@ def taking_all(library: str, face: Any) -> Callable[..., Any]:
             obj = take(obj, dtype, device, copy is False)
         return plain(obj, dtype=dtype, device=device, copy=copy, **kwargs)
 
-    del asarray.__wrapped__  # whose signature may lack what this one takes
+    own = inspect.signature(asarray)
+    functools.update_wrapper(asarray, plain)
+    # It may say more than that of `plain`.
+    asarray.__signature__ = own  # type: ignore[attr-defined]
     return asarray
 
 
