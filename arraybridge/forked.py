@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
-__all__ = ["compiler_lost", "lost_imports"]
+__all__ = ["compiler_lost", "lost_imports", "threads"]
 
 #: Seconds that a fork waits for imports: one of them may itself wait for the thread that forks.
 PATIENCE = 5.0
@@ -67,9 +67,10 @@ def _held() -> list[Any]:
 def _at_work() -> tuple[bool, bool]:
     """Whether another thread is inside the compiler; and in an import that arraybridge began."""
     compiling = importing = False  # by their stacks: Numba has more locks than can be named
-    me = get_ident()
-    for thread, frame in sys._current_frames().items():
-        here: FrameType | None = frame if thread != me else None
+    frames = sys._current_frames()
+    frames.pop(get_ident(), None)  # a frame that refers to itself keeps what all of them hold
+    for frame in frames.values():
+        here: FrameType | None = frame
         called = ""
         while here is not None:
             package = str(here.f_globals.get("__name__")).partition(".")[0]
@@ -79,9 +80,14 @@ def _at_work() -> tuple[bool, bool]:
     return compiling, importing
 
 
+def threads() -> set[int]:
+    """Identifiers of the threads of this process that run Python."""
+    return set(sys._current_frames())  # not its keys: they would keep the frames, and this one
+
+
 def lost_imports() -> list[str]:
     """The modules whose import locks are held by threads that are not in this process."""
-    here = sys._current_frames().keys()
+    here = threads()
     lost = []
     for name, reference in tuple(getattr(_bootstrap, "_module_locks", {}).items()):
         owner = getattr(reference(), "owner", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 
 import pytest
 
@@ -170,6 +171,42 @@ os._exit(0)
 """
     )
     assert said == "{0}\n"
+
+
+@pytest.mark.parametrize("look", ["forked._before_fork", "forked.lost_imports", "loader._lost"])
+def test_a_look_at_the_stacks_keeps_nobody_elses_locals(look):
+    """Cyclic garbage would: everything that other threads and the callers have at that moment."""
+    python(
+        PRELUDE
+        + f"look = {look!r}"
+        + textwrap.dedent("""
+        import gc, weakref
+        from arraybridge import forked
+        from arraybridge.kernels.cpu import loader
+        gc.collect()
+        gc.disable()
+        class Local: pass
+        locals_, ready, go = [], threading.Event(), threading.Event()
+        def hold():
+            local = Local()
+            locals_.append(weakref.ref(local))
+            return local
+        def other():
+            local = hold()
+            ready.set()
+            go.wait()
+        def caller():
+            local = hold()
+            eval(look)()
+        thread = threading.Thread(target=other)
+        thread.start()
+        ready.wait()
+        caller()
+        go.set()
+        thread.join()
+        assert [local() for local in locals_] == [None, None]
+        """)
+    )
 
 
 def test_what_a_foreign_thread_left_is_released_in_the_child_too():

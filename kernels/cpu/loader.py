@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from arraybridge.forked import compiler_lost, lost_imports
+from arraybridge.forked import compiler_lost, lost_imports, threads
 from arraybridge.kernels.cpu import cache
 
 __all__ = ["compiling", "is_loaded", "load", "unavailable"]
@@ -126,7 +126,7 @@ def _lost() -> bool:
     """Whether a lock that compiling needs is held by a thread that is not in this process."""
     if compiler_lost() or lost_imports():  # Numba imports much of NumPy and SciPy as it compiles
         return True
-    here = sys._current_frames().keys()
+    here = threads()
     return any(owner and owner not in here for owner in _owners())
 
 
