@@ -152,6 +152,27 @@ class TestRealFunctions:
                 assert mended(a, b).weak_type == own(a, b).weak_type
                 np.testing.assert_array_equal(mended(a, b), own(a, b))
 
+    def test_powers_of_one_integer(self):
+        """The data types count, whether the exponent has dimensions or none."""
+        pairs = [("int8", "int16"), ("uint8", "int64"), ("int8", "uint8"), ("int64", "int8")]
+        for base, exponent in pairs:
+            expected = np.result_type(base, exponent)
+            for shape in (), (2,):
+                x, y = jnp.full(shape, 3, base), jnp.asarray(4, exponent)
+                a, b = ab.from_dlpack(x), ab.from_dlpack(y)
+                for found in native.pow(x, y), a**b, xp.pow(a, b), jax.jit(native.pow)(x, y):
+                    assert found.dtype == expected
+                    np.testing.assert_array_equal(np.asarray(found), np.full(shape, 81))
+                assert (x ** jnp.asarray([4], exponent)).dtype == expected
+        b = xp.asarray(4, dtype=xp.int16)
+        assert (2**b).dtype == xp.pow(2, b).dtype == native.pow(2, b.native).dtype == xp.int16
+        narrow = xp.ones(2, dtype=xp.int8)
+        with pytest.raises(TypeError, match="would change the dtype"):
+            narrow **= b
+        single = jnp.full(2, 1.5, "float32")
+        assert native.pow(single, b.native).dtype == np.float32
+        assert jax.grad(native.pow)(0.0, b.native) == jax.grad(jnp.pow)(0.0, b.native)
+
     def test_objects_that_stand_for_arrays(self):
         class Variable:
             def __jax_array__(self):

@@ -136,6 +136,18 @@ def _truth(name: str) -> Function:
     return function
 
 
+def pow(x1, x2, /):
+    """``pow`` in the common data type, of an exponent that is one integer, too."""
+    dtype = getattr(x2, "dtype", None)
+    if dtype is not None and not x2.ndim and jnp.issubdtype(dtype, jnp.integer):
+        base = getattr(x1, "dtype", None)
+        if base is None and type(x1) is int:
+            x1 = jnp.asarray(x1, dtype)
+        elif base is not None and base != dtype and jnp.issubdtype(base, jnp.integer):
+            x1 = jnp.astype(x1, jnp.promote_types(base, dtype))
+    return jnp.pow(x1, x2)
+
+
 def _of(re: float, im: float) -> Any:
     return jax.lax.complex(jnp.asarray([re]), jnp.asarray([im]))
 
@@ -194,6 +206,14 @@ CORRECTIONS = (
         "remainder: a zero has the sign of the divisor",
         _SIGN_OF_ZERO,
         lambda xp: bool(jnp.signbit(xp.remainder(-0.0, 1.0))),
+        operators=True,
+    ),
+    Correction(
+        "pow",
+        pow,
+        "Type promotion rules: the same with arrays of no dimensions",
+        "no issue known",
+        lambda xp: xp.pow(jnp.ones(1, "int8"), jnp.asarray(1, "int16")).dtype != jnp.int16,
         operators=True,
     ),
     Correction(
