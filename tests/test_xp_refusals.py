@@ -5,13 +5,17 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import decimal
 import fractions
+import mmap
 import operator
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
+import scipy.sparse
 import torch
 
 from .support.faces import each_library, faces
@@ -171,6 +175,36 @@ def test_numbers_in_another_form_are_not_compared(library: str) -> None:
     for nothing in (None, "a", object()):
         assert (x == nothing) is False
         assert (x != nothing) is True
+
+
+class WithArray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray([5.0, 6.0])
+
+
+class WithInterface:
+    __array_interface__ = np.asarray([5.0, 6.0]).__array_interface__
+
+
+@each_library
+def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
+    x = faces(library)[0].enter(np.asarray([5.0, 6.0]))
+    table = pyarrow.table({"a": [5.0, 6.0]})
+    numbers = (ctypes.c_double * 2)(5, 6)
+    for other in (WithArray(), WithInterface(), numbers, mmap.mmap(-1, 16), table):
+        for compare in (operator.eq, operator.ne, operator.lt):
+            for pair in ((x, other), (other, x)):
+                with pytest.raises(TypeError, match="asarray"):
+                    compare(*pair)
+    for sparse in (scipy.sparse.coo_array([5.0, 6.0]), scipy.sparse.csr_matrix([5.0, 6.0])):
+        for compare in (operator.eq, operator.ne):
+            for pair in ((x, sparse), (sparse, x)):
+                with pytest.raises(TypeError, match=r"pass x.toarray\(\)"):
+                    compare(*pair)
+        assert (x == faces(library)[0].xp.asarray(sparse.toarray())).shape[-1] == 2
+    for operate in (operator.eq, operator.add):
+        with pytest.raises(TypeError, match=r"lose its mask: fill it first, x.filled\(value\)"):
+            operate(x, MASKED)
 
 
 @each_library

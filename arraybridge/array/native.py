@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from array import array as Buffer
 from importlib import import_module
 from numbers import Number
 from types import FunctionType
@@ -21,7 +20,7 @@ from ..dispatch.library import Library, library_named, library_of_type
 from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
-from ..libraries.foreign import handed_on, has_no_memory, lost, no_array
+from ..libraries.foreign import array_like, handed_on, has_no_memory, lost, no_array
 from .bounds import check_kind, is_numeric, scalar_of
 from .carrier import INSTEAD, Array, refer
 
@@ -37,7 +36,7 @@ CLASSES = {
     "array_api_strict": "StrictArray",
 }
 _classes: dict[str, type[NativeArray]] = {}
-_UNWRAPPED = (list, tuple, range, bytes, bytearray, memoryview, Buffer)  # what asarray takes
+_UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
 _STREAMS = ("cupy", "dpnp")  # whose to_device takes a stream
 
 
@@ -173,6 +172,8 @@ class NativeArray(Array):
         if isinstance(other, bool | int | float | complex):  # a subclass of them
             return scalar_of(other)
         if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
+            if problem := lost(other):  # which asarray would refuse
+                raise TypeError(problem)
             raise TypeError(
                 f"an Array of {self._home.name} and a native {type(other).__name__} in one "
                 f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
@@ -188,7 +189,7 @@ class NativeArray(Array):
 
     def _incomparable(self, other: Any) -> Any:
         """NotImplemented, Python's False, except for numbers in another form."""
-        if isinstance(other, _UNWRAPPED):
+        if isinstance(other, _UNWRAPPED) or array_like(other):
             raise TypeError(
                 f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
                 f"{self._namespace.__name__}.asarray(...)"
@@ -197,6 +198,8 @@ class NativeArray(Array):
             raise TypeError(
                 f"an Array and a {type(other).__name__} in one comparison: pass float(...)"
             )
+        if any(hasattr(type(other), name) for name in ("toarray", "todense")):  # sparse
+            raise no_array(other)
         return NotImplemented
 
     def _value(self, value: Any) -> Any:

@@ -94,6 +94,20 @@ def speaks(x: Any) -> bool:
     return any(own(x, door) is not None for door in DOORS) or handed_on(x) is not None
 
 
+def array_like(x: Any) -> bool:
+    """Whether ``asarray`` would take an object whose class has no ufuncs of its own to answer."""
+    cls = type(x)
+    if x is None or cls is str or hasattr(cls, "__array_ufunc__"):
+        return False
+    if speaks(x) or hasattr(cls, "__array__"):
+        return True
+    try:
+        memoryview(x).release()
+    except Exception:  # whatever a class raises that only looks like a buffer
+        return False
+    return True
+
+
 def handed_on(x: Any) -> str | None:
     """Why what ``x`` answers for another object is not taken, or None where it answers for none.
 
