@@ -8,7 +8,9 @@ import gc
 import mmap
 import weakref
 from contextlib import suppress
+from multiprocessing.shared_memory import SharedMemory
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
@@ -33,6 +35,7 @@ OWNERS = {
     "numpy, a view": lambda: np.zeros(8)[::-3][1:],
     "numpy, of a buffer": lambda: np.frombuffer(bytearray(SIZE), "f4")[2:5],
     "torch": lambda: torch.zeros(8, dtype=torch.float64),
+    "torch, a storage": lambda: torch.zeros(8, dtype=torch.float64).untyped_storage(),
     "jax": lambda: jnp.zeros(16, "float32"),
     "arrow": lambda: pa.array(np.zeros(8)),
     "Array": lambda: ab.from_dlpack(np.zeros(8)),
@@ -185,6 +188,58 @@ def test_memory_that_its_owner_may_not_write_is_read_only():
         assert x.readonly
         assert not np.from_dlpack(x).flags.writeable
     assert not pointed(np.zeros(4), frozen.ctypes.data, (4,)).readonly
+
+
+def test_shared_memory_is_held_and_not_exceeded():
+    shared = SharedMemory(create=True, size=SIZE)
+    try:
+        low = _memory_of(shared, HOST)[0]
+        with pytest.raises(ValueError, match="the SharedMemory has"):
+            pointed(shared, low, (shared.size + 1,))
+        x = pointed(shared, low, (SIZE,))
+        with pytest.raises(BufferError):
+            shared.close()
+        del x
+        shared.close()
+    finally:
+        shared.unlink()
+
+
+def test_whatever_is_true_makes_it_read_only():
+    x = np.arange(4.0)
+    for readonly in (False, True, None, 1, "yes"):
+        found = pointed(x, x.ctypes.data, (4,), "f8", readonly=readonly)
+        assert np.from_dlpack(found).flags.writeable is not bool(readonly)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        *((getattr(pa, f"float{bits}")(), f"float{bits}") for bits in (16, 32, 64)),
+        (pa.uint8(), "uint8"),
+        (torch.bfloat16, "bfloat16"),
+        (jnp.float32, "float32"),
+        (ctypes.c_float, "float32"),
+        ("double", "float64"),
+        pytest.param("paddle.float32", "float32", marks=pytest.mark.heavy),
+        pytest.param("paddle.complex64", "complex64", marks=pytest.mark.heavy),
+    ],
+    ids=str,
+)
+def test_every_librarys_data_type_is_a_dtype(dtype, name):
+    x = np.zeros(4)
+    if str(dtype).startswith("paddle"):
+        dtype = getattr(pytest.importorskip("paddle"), name)
+    assert str(pointed(x, x.ctypes.data, (2,), dtype).dtype) == name
+
+
+def test_a_device_may_be_a_librarys_own():
+    x = np.zeros(4)
+    for device in (torch.device("cpu"), jax.devices("cpu")[0], (1, 0)):
+        assert pointed(x, x.ctypes.data, (4,), "f8", device=device).device == HOST
+    assert ab.from_pointer(0x1000, (4,), "f8", device=torch.device("cuda:1")).device == (2, 1)
+    with pytest.raises(TypeError, match="a device is"):
+        pointed(x, x.ctypes.data, (4,), "f8", device=torch.device("meta"))
 
 
 def test_no_dtype_is_no_float64():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 from numpy.lib.array_utils import byte_bounds
 
-from ..dispatch.library import library_named
+from ..dispatch.library import library_named, root_of
 from ..dlpack import Device, ManagedTensor, is_capsule
 from ..dlpack.validate import extent
 from ..layout import span
@@ -62,6 +62,11 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     """(first byte, end, read-only, what holds it) of an object's memory; None: nobody knows."""
     root = _root(owner)
     if device.host:
+        kind = type(root)
+        if root_of(kind) == "multiprocessing":  # its SharedMemory
+            root = getattr(root, "buf", root)
+        if all(callable(getattr(kind, name, None)) for name in ("data_ptr", "nbytes")):
+            return root.data_ptr(), root.data_ptr() + root.nbytes(), False, None  # torch's storage
         if isinstance(root, numpy.ndarray):
             return *byte_bounds(root), _readonly(owner), None
         try:

@@ -14,7 +14,7 @@ from ..dispatch.execute import execute, route_between
 from ..dispatch.library import Library, library_named, on_registration, place_named
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
-from ..dlpack import DataType, Device, ManagedTensor
+from ..dlpack import DataType, ManagedTensor
 from ..libraries.protocol import LIBRARY as PROTOCOL
 from ..libraries.protocol import adopt
 from .carrier import Array
@@ -124,7 +124,7 @@ def from_pointer(
     shape : tuple of int, or int
     dtype : DataType, str or a library's dtype
         ``"float32"``, ``numpy.dtype("f4")``, ``torch.float32``, ...
-    device : Device, (int, int) or str
+    device : Device, (int, int), str or a library's own device
         Where the memory is.
     strides : tuple of int, or int, optional
         In elements; C order by default.
@@ -157,10 +157,10 @@ def from_pointer(
         shape,
         kind,
         owner=owner,
-        device=Device.parse(device),
+        device=place_named(device),
         strides=strides,
         byte_offset=byte_offset,
-        readonly=readonly,
+        readonly=bool(readonly),
     )
     held = check_extent(tensor, tensor.data)
     if deleter is not None or held is not None:
@@ -173,14 +173,18 @@ def _data_type(dtype: Any) -> DataType:
     name = dtype if isinstance(dtype, str) else None
     if dtype is None:  # which is float64 to NumPy
         raise TypeError("dtype is None: from_pointer must be told what the memory holds")
+    if hasattr(dtype, "to_pandas_dtype"):  # Arrow's, whose float is 32 bits
+        with suppress(NotImplementedError):
+            dtype = dtype.to_pandas_dtype()
     _check_byte_order(dtype)
     name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name is None and type(dtype).__name__.lower().endswith("type"):
         name = str(dtype)  # torch.float32
     if not isinstance(name, str):
         raise TypeError(f"dtype is a DataType, a library's dtype or a name, got {dtype!r}")
+    name = name.rpartition(".")[2]
     try:
-        return DataType.named(name.rpartition(".")[2])
+        return DataType.named(name if name is dtype else name.lower())  # Paddle's is FLOAT32
     except ValueError:
         with suppress(TypeError):
             return DataType.named(numpy.dtype(dtype).name)  # "f4", float
