@@ -18,6 +18,7 @@ import numpy as np
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from .numpy import LIBRARY as NUMPY
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
 _NAMES = (
@@ -243,4 +244,13 @@ def only_one_cpu() -> bool:
     return _single_cpu
 
 
+def _to_numpy(x: jax.Array) -> np.ndarray | None:
+    """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
+    if not only_one_cpu():  # else np.asarray could be a hidden transfer
+        return None
+    result = np.asarray(x)
+    return None if result.flags.owndata else result
+
+
 LIBRARY = Jax()
+NUMPY.doors["jax"] = _to_numpy

@@ -26,8 +26,20 @@ _EXTENDED = (
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
 # Of an array of numpy.broadcast_arrays, `flags.writeable` warns that it is to be read-only one day.
-WRITEABLE = 0x400
-WRITING = WRITEABLE | -1 << 31
+_WRITEABLE = 0x400
+_WRITING = _WRITEABLE | -1 << 31
+# The flags of aligned arrays that may be written, the commonest first. To look an array's up here
+# takes half the time of asking for their number.
+WRITABLE = tuple(
+    x.flags
+    for block in (
+        np.empty((2, 2)),
+        np.empty(2),
+        np.empty((2, 2), order="F"),
+        np.empty_like(np.empty((2, 2, 2)).transpose(1, 0, 2)),  # dense, in neither order
+    )
+    for x in (block, block[:])
+)
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
 _overlaps = lru_cache(1024)(may_overlap_itself)
@@ -107,7 +119,7 @@ def _refusal(dtype: np.dtype) -> str:
 
 def is_writable(x: np.ndarray) -> bool:
     """Whether NumPy says so, and not that it is to change."""
-    return x.flags.num & WRITING == WRITEABLE
+    return x.flags.num & _WRITING == _WRITEABLE
 
 
 class Memory:
@@ -260,30 +272,6 @@ class NumPy(Library):
         return x
 
 
-def _from_jax(x):
-    """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
-    from .jax import only_one_cpu
-
-    if not only_one_cpu():  # else np.asarray could be a hidden transfer
-        return None
-    result = np.asarray(x)
-    return None if result.flags.owndata else result
-
-
-def _from_pyarrow(x):
-    """Arrow's own view, of numbers without nulls."""
-    from .pyarrow import to_numpy
-
-    return to_numpy(x)
-
-
-def _from_tensorflow(x):
-    """TensorFlow's own read-only view, of a tensor on the CPU."""
-    from .tensorflow import to_numpy
-
-    return to_numpy(x)
-
-
 def _from_versioned(x, _from=np.from_dlpack):
     """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks.
 
@@ -293,10 +281,5 @@ def _from_versioned(x, _from=np.from_dlpack):
 
 
 LIBRARY = NumPy()
-LIBRARY.doors = {
-    "jax": _from_jax,
-    "pyarrow": _from_pyarrow,
-    "tensorflow": _from_tensorflow,
-    "tvm_ffi": _from_versioned,
-    "paddle": _from_versioned,
-}
+# Most libraries' files add theirs: the library of an array is loaded before its door is needed.
+LIBRARY.doors = {"tvm_ffi": _from_versioned, "paddle": _from_versioned}

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
+from .numpy import LIBRARY as NUMPY
 from .numpy import is_writable
 
 _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
@@ -237,7 +238,7 @@ def _from_tvm_ffi(x):
     return pa.Tensor.from_dlpack(x)
 
 
-def to_numpy(x: object) -> np.ndarray | None:
+def _to_numpy(x: object) -> np.ndarray | None:
     """Arrow's own view, read-only where the memory is; None where the planned route must decide."""
     if isinstance(x, pa.Tensor):
         result = x.to_numpy()
@@ -249,3 +250,4 @@ def to_numpy(x: object) -> np.ndarray | None:
 
 LIBRARY = PyArrow()
 LIBRARY.doors = {"numpy": _from_numpy, "tvm_ffi": _from_tvm_ffi}
+NUMPY.doors["pyarrow"] = _to_numpy

@@ -153,7 +153,7 @@ def _on_host(x):
     return "device:CPU:" in x.device
 
 
-def to_numpy(x: tf.Tensor) -> np.ndarray | None:
+def _to_numpy(x: tf.Tensor) -> np.ndarray | None:
     """The read-only view that TensorFlow keeps; None where the planned route must decide."""
     if isinstance(x, _EAGER) and x.dtype in _numbers and _on_host(x):
         result = _view(x)
@@ -163,3 +163,4 @@ def to_numpy(x: tf.Tensor) -> np.ndarray | None:
 
 
 LIBRARY = TensorFlow()
+NUMPY.doors["tensorflow"] = _to_numpy

@@ -26,7 +26,7 @@ from ..dlpack import (
     to_capsule,
 )
 from .numpy import LIBRARY as NUMPY
-from .numpy import WRITEABLE, WRITING
+from .numpy import WRITABLE
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -287,26 +287,24 @@ def _first_line(error):
     return str(error).strip().splitlines()[0]
 
 
-def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _all=WRITING, _wanted=WRITEABLE):
+def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _writable=WRITABLE):
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
-    Inside FakeTensorMode it gives another kind of tensor.
+    Inside FakeTensorMode it gives another kind of tensor; complex128 is to be aligned.
     """
-    if x.flags.num & _all == _wanted:
+    if x.flags in _writable:
         result = _from(x)
-        even = x.itemsize != 16 or not result.data_ptr() % 16  # complex128
-        if even and result.__class__ is _kind:
+        if result.__class__ is _kind and (x.itemsize != 16 or not result.data_ptr() % 16):
             return result
     return None
 
 
 def _from_jax(x):
     """A small JAX array is copied (it is immutable, a tensor is not) from JAX's own view."""
-    from .jax import only_one_cpu
-
-    if x.nbytes > 1 << 16 or not only_one_cpu() or not own_copies_serve():
+    if x.nbytes > 1 << 16 or not own_copies_serve():
         return None
-    return _from_numpy(np.asarray(x).copy())
+    view = NUMPY.doors["jax"](x)
+    return None if view is None else _from_numpy(view.copy())
 
 
 _from_jax.copies = True  # type: ignore[attr-defined]

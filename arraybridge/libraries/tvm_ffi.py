@@ -12,6 +12,7 @@ import tvm_ffi
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from .numpy import LIBRARY as NUMPY
 from .numpy import is_writable
 
 _NAMES = (
@@ -101,9 +102,7 @@ def _from_numpy(x):
 
 def _from_torch(x):
     """By way of NumPy's array, which holds the storage; torch's own struct holds the tensor."""
-    from .torch import to_numpy
-
-    array = to_numpy(x)
+    array = NUMPY.doors["torch"](x)
     return None if array is None or array.dtype.kind == "c" else _from_dlpack(array)
 
 
