@@ -45,7 +45,7 @@ def route_between(
         copy=copy,
         alias_readonly=alias_readonly,
         share=share,
-        kernel=_copier(info, source, target),
+        copier=lambda: _copier(info, source, target),
     )
     obstacle = None
     if type(target).wrap is Library.wrap and source is not target and route.kind in _WRAPPED:

@@ -144,7 +144,7 @@ def copier_of(info: TensorInfo) -> str:
 def in_bytes(strides: tuple[int, ...], dtype: DataType) -> tuple[int, ...]:
     """Strides in elements as strides in bytes."""
     itemsize = dtype.itemsize
-    return tuple(stride * itemsize for stride in strides)
+    return tuple([stride * itemsize for stride in strides])
 
 
 def compact_copy(tensor: Tensor) -> ManagedTensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..dlpack import CPU, Device
@@ -36,7 +38,7 @@ def checked_copy(copy: object) -> bool | None:
 def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
     """Why ``accepts`` cannot hold the layout as it is, or None."""
     shape, strides, rule = info.shape, info.strides, accepts.strides
-    if is_c_contiguous(shape, strides):
+    if (rule == "any" and accepts.broadcast) or is_c_contiguous(shape, strides):
         return None
     if rule == "c":
         return "takes C order only"
@@ -55,15 +57,16 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
         return " and ".join(_PENDING[what] for what in info.pending)
     if accepts.copies:
         return f"{accepts.library} copies whatever it imports"
-    if info.dtype_name in accepts.copied:
-        return f"{accepts.library} takes {info.dtype_name} by copying it only"
+    dtype = info.dtype_name
+    if dtype in accepts.copied:
+        return f"{accepts.library} takes {dtype} by copying it only"
     if info.readonly and not (accepts.readonly or alias_readonly):
         return f"the memory is read-only and {accepts.library} cannot mark it so"
     objection = _layout_objection(info, accepts)
     if objection:
         return f"{accepts.library} {objection}; the layout is {info.layout}"
     wanted = accepts.alignment
-    if info.dtype_name in accepts.aligned or not info.device.host:  # where misaligned is a fault
+    if dtype in accepts.aligned or not info.device.host:  # where misaligned is a fault
         wanted = max(wanted, info.itemsize & -info.itemsize)
     if wanted > 1 and info.pointer % wanted and info.size:
         return (
@@ -151,7 +154,7 @@ def plan(
     copy: bool | None = None,
     alias_readonly: bool = False,
     share: bool = False,
-    kernel: str | None = "strided copy",
+    copier: Callable[[], str | None] = lambda: "strided copy",
 ) -> Route:
     """The route of an array to a library.
 
@@ -169,8 +172,8 @@ def plan(
     share : bool
         Memory that may still be written is shared with immutable arrays too: nobody else has it, or
         the standard's ``from_dlpack`` is meant.
-    kernel : str, optional
-        The name of what copies on the source's device.
+    copier : callable, optional
+        Gives the name of what copies on the source's device; called where that is the route.
 
     Returns
     -------
@@ -223,4 +226,4 @@ def plan(
         return route("refuse", "packed sub-byte elements are only copied in C order", place)
     if here.host and place.type != CPU.type:
         place = CPU  # pinned memory is copied to plain memory
-    return route("kernel", objection or "copy=True", place, info.nbytes, kernel)
+    return route("kernel", objection or "copy=True", place, info.nbytes, copier())

@@ -213,7 +213,7 @@ class NumPy(Library):
             result.flags.writeable = not tensor.readonly
             return result
         strides = in_bytes(tensor.strides, tensor.dtype)
-        plain = dtype.name in _NATIVE  # not by kind: float8_e5m2 says "f", and then <f1
+        plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 says "f", and then <f1
         typestr = dtype.str if plain else f"|V{dtype.itemsize}"
         memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)
         result = np.asarray(memory)

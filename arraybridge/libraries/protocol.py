@@ -46,6 +46,8 @@ def adopt(x: object) -> tuple[object, Library]:
     ConversionError
         If its memory is not all that it means: it has a unit, or answers for what it wraps.
     """
+    if hasattr(type(x), "__arraybridge__"):
+        return x.__arraybridge__()  # type: ignore[attr-defined]
     library = library_of_type(type(x))
     if library is not None:
         return x, library
@@ -55,8 +57,6 @@ def adopt(x: object) -> tuple[object, Library]:
         return acquire(x), LIBRARY
     if isinstance(x, type):
         raise no_array(x)
-    if hasattr(type(x), "__arraybridge__"):
-        return x.__arraybridge__()  # type: ignore[attr-defined]
     if own(x, "__dlpack__") is not None:
         _guard(x)
         api = exchange_api(type(x))

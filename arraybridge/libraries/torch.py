@@ -6,6 +6,8 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import torch
 from torch.autograd import forward_ad
@@ -86,14 +88,15 @@ class Torch(Library):
     def describe(self, x: torch.Tensor) -> TensorInfo:
         _check_shape(x)
         dtype = _dlpack_dtypes.get(x.dtype)
-        place = x.device
-        kind = _DEVICES.get(place.type)
-        if kind is None:
+        device = _device(x.device)
+        if device is None:
             raise ConversionError(
-                f"torch's device {place} has no memory to share: move the tensor to a real device"
+                f"torch's device {x.device} has no memory to share: "
+                "move the tensor to a real device"
             )
         refused = _no_memory(x)
-        data, strides = 0, (0,) * x.ndim
+        shape = tuple(x.shape)
+        data, strides = 0, (0,) * len(shape)
         if refused is None:
             strides = x.stride()
             try:
@@ -104,7 +107,7 @@ class Torch(Library):
                     "convert outside vmap, grad and compile"
                 )
             else:
-                refused = _lacks_memory(x, data, strides)
+                refused = _lacks_memory(x, data, shape, strides)
         if refused is None and x.requires_grad:
             refused = "gradients are tracked and would be cut silently: pass x.detach()"
         if refused is None and _has_tangent(x):
@@ -123,10 +126,10 @@ class Torch(Library):
             "torch",
             data,
             0,
-            tuple(x.shape),
+            shape,
             strides,
             dtype,
-            Device(kind, place.index or 0),
+            device,
             pending=pending,
             refused=refused,
         )
@@ -219,14 +222,19 @@ class Torch(Library):
         return torch.device(name) if name == "cpu" else torch.device(name, device.id)
 
     def place(self, device: object) -> Device | None:
-        kind = _DEVICES.get(device.type) if isinstance(device, torch.device) else None
-        return None if kind is None else Device(kind, device.index or 0)
+        return _device(device) if isinstance(device, torch.device) else None
 
     def current_stream(self, device: Device) -> int | None:
         if device.type in (DeviceType.CUDA, DeviceType.ROCM):
             handle = torch.cuda.current_stream(device.id).cuda_stream
             return handle or (1 if device.type == DeviceType.CUDA else 0)
         return None
+
+
+@cache
+def _device(place: torch.device) -> Device | None:
+    kind = _DEVICES.get(place.type)
+    return None if kind is None else Device(kind, place.index or 0)
 
 
 def _check_shape(x):
@@ -262,9 +270,8 @@ def _no_memory(x):
     return None
 
 
-def _lacks_memory(x, data, strides):
+def _lacks_memory(x, data, shape, strides):
     """Why a tensor's elements are not where it says that they are, or None."""
-    shape = x.shape
     if 0 in shape:
         return None
     if not data:
@@ -320,7 +327,7 @@ def to_numpy(x, _modes=_modes, _forward=forward_ad):
     if not data or _modes() or _forward._current_level >= 0:
         return None
     # What has been NumPy's, or is a consumer's of it, cannot be resized.
-    if x.untyped_storage().resizable() and _lacks_memory(x, data, x.stride()):
+    if x.untyped_storage().resizable() and _lacks_memory(x, data, x.shape, x.stride()):
         return None
     return x.numpy()
 
