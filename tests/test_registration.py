@@ -123,7 +123,26 @@ def test_a_library_of_ones_own_is_taken_back():
             ab.unregister_library(name)
 
 
-@pytest.mark.parametrize("name", ["dlpack", "cuda_array_interface", "arrow"])
+@pytest.mark.parametrize(
+    ("part", "thing"),
+    [
+        ("accepts", None),
+        ("accepts", {"library": "source"}),
+        *((part, thing) for part in ("owns", "describe", "export", "wrap") for thing in (None, 3)),
+        ("pin", "owner"),
+        ("empty_like", False),
+    ],
+)
+def test_what_is_of_another_type_is_refused(part, thing):
+    library = type("Odd", (Source,), {part: thing})()
+    with pytest.raises(TypeError, match=f"{part} of library 'source' is a"):
+        ab.register_library(library)
+    assert "source" not in registry.library_names()
+    with pytest.raises(TypeError, match="not an array"):
+        ab.convert(Table(), "numpy")
+
+
+@pytest.mark.parametrize("name", ["dlpack", "cuda_array_interface", "arrow", "function"])
 def test_names_that_mean_something_else_are_refused(name):
     library = Source()
     library.name = name
@@ -140,6 +159,9 @@ def test_names_that_mean_something_else_are_refused(name):
         ({"dtypes": {"flaot32"}}, "dtypes has 'flaot32': did you mean 'float32'?"),
         ({"dtypes": {np.float32}}, "dtypes has <class 'numpy.float32'>: expected names"),
         ({"dtypes": "float32"}, "dtypes is a set of names"),
+        ({"dtypes": None}, "dtypes is a set of names"),
+        ({"aligned": 3}, "aligned is a set of names"),
+        ({"devices": None}, "devices is a set of members of DeviceType"),
         ({"copied": {"int9"}}, "copied has 'int9': did you mean 'int8'?"),
         ({"copied": {"int8"}}, "copied has 'int8', which dtypes lacks"),
         ({"remedies": {"bfloat": "cast it"}}, "remedies has 'bfloat': did you mean 'bfloat16'?"),

@@ -228,6 +228,7 @@ _RESERVED = {  # names that a TensorInfo may have, or that stand for another
     "cuda_array_interface": "arrays that only have that interface",
     "arrow": "pyarrow",
     "array_api_compat": "numpy",
+    "function": "what a function gave, as result= of adapt",
 }
 _INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
 _by_name: dict[str, Library] = {}
@@ -266,6 +267,12 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
         raise TypeError(
             f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
         )
+    accepts: Any = cls.accepts
+    if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
+        raise TypeError(f"accepts of library {name!r} is an arraybridge.Accepts, got {accepts!r}")
+    for part, method in vars(Library).items():
+        if callable(method) and not callable(getattr(cls, part)):
+            raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
     if name in _RESERVED:
         raise ValueError(f"{name!r} stands for {_RESERVED[name]}: choose another name")
     if _by_name.get(name) is not library:

@@ -207,7 +207,7 @@ class Accepts(_Accepts):
     def _check(self) -> None:
         for field in ("dtypes", "aligned", "copied", "remedies"):
             names = getattr(self, field)
-            if isinstance(names, str):
+            if isinstance(names, str) or not isinstance(names, Iterable):
                 raise TypeError(f"{field} is a set of names of data types, got {names!r}")
             for name in names:
                 _check_dtype_name(name, field)
@@ -216,6 +216,8 @@ class Accepts(_Accepts):
                 raise ValueError(f"{field} has {name!r}, which dtypes lacks: name it in both")
         if self.strides not in STRIDES:
             raise ValueError(f"strides is {self.strides!r}{meant(self.strides, STRIDES)}")
+        if not isinstance(self.devices, Iterable):
+            raise TypeError(f"devices is a set of members of DeviceType, got {self.devices!r}")
         for code in self.devices:
             if not isinstance(code, int) or not 0 < code < 2**31:
                 raise ValueError(f"devices has {code!r}; expected members of DeviceType")
