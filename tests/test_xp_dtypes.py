@@ -175,6 +175,15 @@ class TestQuestions:
                 face.xp.isdtype(face.xp.int8, ("bool", 1))
 
     @each_library
+    def test_astype_of_no_dtype_is_no_float64(self, library):
+        for face in faces(library):
+            x = face.xp.asarray([1, 2])
+            for arguments in ((x, None), (x,)):
+                with pytest.raises(TypeError):
+                    face.xp.astype(*arguments)
+            assert face.xp.astype(x, face.xp.int8).dtype == face.xp.int8
+
+    @each_library
     def test_devices_are_a_tuple_that_takes_a_list(self, library):
         """2025.12 has a tuple; SciPy adds a list, which earlier versions of the standard had."""
         for face in faces(library):
@@ -183,6 +192,7 @@ class TestQuestions:
             assert devices
             assert None not in devices
             assert devices + [None] == [*devices, None]  # noqa: RUF005
+            assert [None] + devices == [None, *devices]  # noqa: RUF005
             assert devices + (None,) == (*devices, None)  # noqa: RUF005
 
 

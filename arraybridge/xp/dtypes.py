@@ -18,23 +18,28 @@ from .standard import functions_of
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
-def check_dtypes(face: Any, check: Callable[[Any], Any]) -> None:
+def check_dtypes(face: Any, check: Callable[[Any], Any] | None) -> None:
     """Have every function of a native face that takes a data type look at it first.
 
     Parameters
     ----------
     face : module
         The library's native face, its corrections applied; changed in place.
-    check : callable
-        Gives the data type to take; raises for one that the result would not have.
+    check : callable or None
+        Gives the data type to take; raises for one that the result would not have. None takes
+        every one, but none at all where one must be given: of that NumPy makes float64.
     """
     for room, _, name, template in functions_of(face):
         parameters = inspect.signature(template).parameters
         if "dtype" in parameters and template.__annotations__["return"] == "Array":
-            setattr(room, name, _checking(getattr(room, name), check))
+            needed = parameters["dtype"].default is inspect.Parameter.empty
+            if check is not None:
+                setattr(room, name, _checking(getattr(room, name), check, needed))
+            elif needed:
+                setattr(room, name, _needing(getattr(room, name)))
 
 
-def _checking(own: Any, check: Callable[[Any], Any]) -> Any:
+def _checking(own: Any, check: Callable[[Any], Any], needed: bool) -> Any:
     names = list(inspect.signature(own).parameters)
     place = names.index("dtype") if "dtype" in names else sys.maxsize  # among **kwargs
 
@@ -45,7 +50,19 @@ def _checking(own: Any, check: Callable[[Any], Any]) -> Any:
             kwargs["dtype"] = check(dtype)
         elif len(args) > place and args[place] is not None:
             args = (*args[:place], check(args[place]), *args[place + 1 :])
+        elif needed:
+            raise TypeError(f"{own.__name__} takes a data type, got None")
         return own(*args, **kwargs)
+
+    return function
+
+
+def _needing(own: Any) -> Any:
+    @functools.wraps(own)
+    def function(x: Any, dtype: Any, /, **kwargs: Any) -> Any:
+        if dtype is None:
+            raise TypeError(f"{own.__name__} takes a data type, got None")
+        return own(x, dtype, **kwargs)
 
     return function
 

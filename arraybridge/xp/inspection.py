@@ -26,6 +26,9 @@ class Devices(tuple[Any, ...]):
     def __add__(self, other: Any) -> Any:
         return [*self, *other] if isinstance(other, list) else super().__add__(other)
 
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
 
 def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
     """A library's own ``__array_namespace_info__`` whose ``devices()`` are the standard's."""

@@ -68,8 +68,7 @@ def native_face(library: str) -> Any:
         heed_bounds(library, face)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
-        if hasattr(table, "check_dtype"):
-            check_dtypes(face, table.check_dtype)
+        check_dtypes(face, getattr(table, "check_dtype", None))
         ask_rightly(library, face)
         vars(face)["asarray"] = taking_all(library, face)
         vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
