@@ -65,13 +65,13 @@ def convert(
     ValueError
         For a library or a device that does not exist, or a ``copy`` that is no boolean.
     """
-    if device is None and copy is None and not alias_readonly:
+    if device is None and (copy is None or copy is False) and not alias_readonly:
         door: Callable[[Any], Any] | None
         try:
             door = _doors[to][type(x)]
         except (KeyError, TypeError):
             door = _first(type(x), to)
-        if door is not None:
+        if door is not None and (copy is None or not hasattr(door, "copies")):
             try:
                 result = door(x)
             except Exception:  # the planned route says what is wrong
@@ -90,7 +90,7 @@ def convert(
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
     """The door of a type of which none is known yet; None where there is none."""
-    source = None if hasattr(kind, "__arraybridge__") else library_of_type(kind)
+    source = library_of_type(kind)
     if source is None or not source.has_doors(kind):
         return None
     door = library_named(to).doors.get(source.name)

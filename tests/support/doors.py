@@ -61,11 +61,13 @@ def check(x: Any, to: str, warm: Any = None) -> str:
         kind, pointer = "refuse", None
     with no_doors(to):
         planned = outcome(lambda: ab.convert(x, to), pointer)
+        insisted = outcome(lambda: ab.convert(x, to, copy=False), pointer)
     first = outcome(lambda: ab.convert(x, to), pointer)
     if warm is not None:
         ab.convert(warm, to)
     later = [outcome(lambda: ab.convert(x, to), pointer) for _ in range(2)]
     assert first == planned
     assert later == [first, first]
+    assert outcome(lambda: ab.convert(x, to, copy=False), pointer) == insisted
     assert first[0] == kind or (first[0] == "empty" and kind != "refuse")
     return first[0]
