@@ -20,6 +20,7 @@ from .xp.native import BASES, native_face
 
 _SCALARS = (bool, int, float, complex, type(None), numpy.generic)
 _namespaces: ByType[Any] = ByType()  # of arrays, and of NumPy scalars where they are alone
+_known = _namespaces.get
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
@@ -47,7 +48,7 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
         there is no array.
     """
     if len(xs) == 1 and api_version is None:
-        xp = _namespaces.get(type(xs[0]))
+        xp = _known(type(xs[0]))
         if xp is not None:
             return xp
     return _namespace_of(xs, api_version)

@@ -23,6 +23,7 @@ from .native import array_class
 
 # Array types that were adopted before: how an Array of them is made, and the library's quick check.
 _known: ByType[tuple[Callable[[Any], Array], Callable[[Any], bool]]] = ByType()
+_quickly = _known.get
 on_registration(_known.clear)
 
 
@@ -55,7 +56,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Array API standard 2025.12, ``from_dlpack``.
     """
     if device is None and copy is None:
-        known = _known.get(type(x)) or _known.known(type(x))
+        known = _quickly(type(x)) or _known.known(type(x))
         if known is not None and known[1](x):
             return known[0](x)
     copy = checked_copy(copy)

@@ -435,6 +435,8 @@ def library_of_type(array_type: type) -> Library | None:
         return _by_type[array_type]
     except KeyError:
         pass
+    if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
+        return None
     for library in tuple(_by_name.values()):
         if library.owns(array_type):
             return _by_type.keep(array_type, library)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..dlpack import CPU, Device
-from ..layout import c_strides, is_broadcast, is_c_contiguous, is_compact, is_non_negative
+from ..layout import c_strides, is_broadcast, is_compact, is_non_negative
 from .records import Accepts, Route, TensorInfo
 
 _PENDING = {
@@ -37,9 +37,10 @@ def checked_copy(copy: object) -> bool | None:
 
 def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
     """Why ``accepts`` cannot hold the layout as it is, or None."""
-    shape, strides, rule = info.shape, info.strides, accepts.strides
-    if (rule == "any" and accepts.broadcast) or is_c_contiguous(shape, strides):
+    rule = accepts.strides
+    if (rule == "any" and accepts.broadcast) or info.c_contiguous:
         return None
+    shape, strides = info.shape, info.strides
     if rule == "c":
         return "takes C order only"
     if rule == "compact":

@@ -46,11 +46,11 @@ def adopt(x: object) -> tuple[object, Library]:
     ConversionError
         If its memory is not all that it means: it has a unit, or answers for what it wraps.
     """
-    if hasattr(type(x), "__arraybridge__"):
-        return x.__arraybridge__()  # type: ignore[attr-defined]
     library = library_of_type(type(x))
     if library is not None:
         return x, library
+    if hasattr(type(x), "__arraybridge__"):
+        return x.__arraybridge__()  # type: ignore[attr-defined]
     if type(x) is ManagedTensor:
         return x, LIBRARY
     if is_capsule(x):

@@ -279,8 +279,11 @@ def _lacks_memory(x, data, shape, strides):
             return "its zeros are in no memory: pass x.clone()"
         if torch._is_functional_tensor(x):
             return "it is functionalized, without memory: convert outside torch.func.functionalize"
-    last = sum([(extent - 1) * step for extent, step in zip(shape, strides, strict=True)])
-    needed = (x.storage_offset() + last + 1) * x.itemsize
+    if x.is_contiguous():
+        span = x.numel()
+    else:
+        span = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    needed = (x.storage_offset() + span) * x.itemsize
     there = x.untyped_storage().nbytes()
     if there < needed:
         return (
