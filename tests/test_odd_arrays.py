@@ -40,6 +40,9 @@ def test_torchs_tensors_without_a_shape(make, message):
         lambda: ab.from_dlpack(x),
         lambda: ab.unify(np.ones(2), x),
         lambda: ab.copyto(np.ones(2), x),
+        lambda: xp.asarray(x),
+        lambda: xp.asarray([x, x]),
+        lambda: xp.native.asarray(x),
     ):
         for _ in range(2):
             with pytest.raises(ab.ConversionError, match=message):

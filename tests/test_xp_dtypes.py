@@ -255,3 +255,7 @@ def test_a_data_type_or_a_device_that_a_library_does_not_have(library):
         for call in calls:
             with pytest.raises(ab.ConversionError, match=r"(?i)has no .*(has|are) .*cpu"):
                 call(device=device)
+    for device in (3, True, 2.5, [1, 0]):
+        for call in calls:
+            with pytest.raises(TypeError, match=r"a device is an arraybridge\.Device"):
+                call(device=device)

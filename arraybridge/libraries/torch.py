@@ -86,7 +86,7 @@ class Torch(Library):
         return array_type in (torch.Tensor, torch.nn.Parameter)
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
-        _check_shape(x)
+        check_shape(x)
         dtype = _dlpack_dtypes.get(x.dtype)
         device = _device(x.device)
         if device is None:
@@ -237,7 +237,7 @@ def _device(place: torch.device) -> Device | None:
     return None if kind is None else Device(kind, place.index or 0)
 
 
-def _check_shape(x):
+def check_shape(x):
     """Refuse what has no shape to describe: such tensors raise when it is asked for."""
     if x.is_nested:
         raise ConversionError(

@@ -8,6 +8,7 @@ import numpy
 import torch
 from array_api_compat import torch as xp
 
+from ....libraries.torch import check_shape
 from .. import Correction, spaces
 from .promotion import result_type
 
@@ -21,6 +22,7 @@ def asarray(
             raise ValueError("asarray(..., copy=False): arrays in a sequence are copied")
         obj, copy = _stacked(obj, dtype, device), None
     if isinstance(obj, torch.Tensor):
+        check_shape(obj)
         # torch's own warns of gradients, which go on, too
         kwargs.setdefault("requires_grad", obj.requires_grad)
     elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
