@@ -203,3 +203,102 @@ def test_a_library_s_own_device_is_one():
             ab.convert(x, "torch", device=device)
     with pytest.raises(ab.ConversionError, match="numpy has no arrays on cuda:1"):
         ab.convert(x, "numpy", device=torch.device("cuda", 1))
+
+
+class Held:
+    """An array of a user's library: NumPy's on a device that it only says it is on."""
+
+    def __init__(self, array, device):
+        self.array, self.device = array, device
+
+
+def library_with(parts):
+    """A library that has some of the methods that no library need have, and its arrays' class."""
+    kind = type("Its", (Held,), {})
+
+    class Users(ab.Library):
+        name = "users"
+        accepts = ab.Accepts(
+            library="users",
+            tested="1",
+            dtypes=frozenset({"float64"}),
+            devices=frozenset({1, 12}),
+        )
+
+        def owns(self, array_type):
+            return issubclass(array_type, kind)
+
+        def export(self, x, stream=None):
+            a = x.array
+            strides = tuple(step // a.itemsize for step in a.strides)
+            return ab.dlpack.ManagedTensor.adopt(
+                a.ctypes.data,
+                a.shape,
+                ab.DataType.named("float64"),
+                owner=a,
+                device=x.device,
+                strides=strides,
+            )
+
+    def wrap(self, tensor, *, move=False):
+        memory = ab.from_pointer(
+            tensor.pointer,
+            tensor.shape,
+            tensor.dtype,
+            device="cpu",
+            strides=tensor.strides,
+            owner=tensor.owner,
+        )
+        return kind(memory.to("numpy"), tensor.device)
+
+    def to_device(self, x, device):
+        return kind(getattr(x, "array", x).copy(), device)
+
+    optional = {
+        "wrap": wrap,
+        "empty_like": lambda self, x: kind(np.empty(x.array.shape), x.device),
+        "copy": lambda self, x: kind(x.array.copy(order="C"), x.device),
+        "to_host": lambda self, x: x.array.copy(),
+        "to_device": to_device,
+    }
+    for part in parts:
+        setattr(Users, part, optional[part])
+    return Users(), kind
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("place", [(1, 0), (12, 0), (12, 1)])
+def test_a_library_with_few_methods_does_what_explain_says(copied, registered, place):
+    if not registered:
+        ab.register_kernel("ext_dev", None)
+    array = np.arange(6.0).reshape(2, 3)
+    parts = (("wrap",), ("empty_like",), ("copy",), ("to_host", "to_device"))
+    for has in product((False, True), repeat=len(parts)):
+        library, kind = library_with(
+            sum((p for p, there in zip(parts, has, strict=True) if there), ())
+        )
+        ab.register_library(library)
+        try:
+            for x, to, device, copy in product(
+                (kind(array, ab.Device(*place)), kind(array.T, ab.Device(*place))),
+                ("users", "numpy", "array_api_strict"),
+                (None, "cpu", "ext_dev:0", "ext_dev:1"),
+                (None, False, True),
+            ):
+                route = ab.explain(x, to, device=device, copy=copy)
+                before = len(copied)
+                if route.kind == "refuse":
+                    with pytest.raises(ab.ConversionError) as error:
+                        ab.convert(x, to, device=device, copy=copy)
+                    assert str(error.value) == route.why
+                    continue
+                result = ab.convert(x, to, device=device, copy=copy)
+                info = ab.inspect(result)
+                assert info.device == route.device
+                assert (route.kind == "view") == (info.pointer == x.array.ctypes.data)
+                if route.kind == "kernel":
+                    assert (route.kernel == "mine") == (len(copied) > before)
+                shown = getattr(result, "array", getattr(result, "_array", result))
+                np.testing.assert_array_equal(shown, x.array)
+        finally:
+            ab.unregister_library("users")

@@ -8,8 +8,6 @@ from .library import Library, library_named, library_of_type
 from .plan import checked_copy, plan
 from .records import ConversionError, Route, TensorInfo
 
-_WRAPPED = ("view", "kernel")  # routes that end in the target's wrap()
-
 
 def route_between(
     x: object,
@@ -48,15 +46,30 @@ def route_between(
         copier=lambda: _copier(info, source, target),
     )
     obstacle = None
-    if type(target).wrap is Library.wrap and source is not target and route.kind in _WRAPPED:
+    if type(target).wrap is Library.wrap and _wraps(info, source, target, route):
         obstacle = target.no_wrap
     elif route.kind == "transfer":
         obstacle = _no_way(info, source, target, route.device)
     elif route.kind == "kernel" and not (info.device.host or info.pending):
         obstacle = None if route.kernel else no_copy(info, source)
+    if obstacle is None and route.kind != "refuse" and route.device.type != CPU.type:
+        try:
+            target.native_device(route.device)
+        except ConversionError as error:  # it has others of the kind
+            obstacle = str(error)
     if obstacle is not None:
         route = route._replace(kind="refuse", why=obstacle, nbytes=0, kernel=None)
     return route, info
+
+
+def _wraps(info, source, target, route):
+    """Whether a route ends in the target's wrap()."""
+    if route.kind == "kernel":
+        return source is not target or (info.device.host and not info.pending)
+    if route.kind == "transfer":
+        to_host = route.device.type == CPU.type
+        return to_host or (source is not target and _moves(source, route.device))
+    return route.kind == "view" and (source is not target or route.device != info.device)
 
 
 def no_copy(info: TensorInfo, source: Library) -> str:
