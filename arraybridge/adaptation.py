@@ -163,7 +163,12 @@ def _function(function, terms):
     def adapted(*args, **kwargs):
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
-        return crossing.leave(function(*args, **kwargs))
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            crossing.fail(error)
+            raise
+        return crossing.leave(result)
 
     return adapted
 
@@ -172,7 +177,12 @@ def _coroutine_function(function, terms):
     async def adapted(*args, **kwargs):
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
-        return crossing.leave(await function(*args, **kwargs))
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
+            crossing.fail(error)
+            raise
+        return crossing.leave(result)
 
     return adapted
 
@@ -197,8 +207,10 @@ def _generator_function(function, terms):
                     resume, value = generator.throw, error
                 else:
                     resume, value = generator.send, crossing.send(value)
-        finally:
+        except BaseException as error:
             generator.close()
+            crossing.fail(error)
+            raise
 
     return adapted
 
@@ -224,8 +236,10 @@ def _async_generator_function(function, terms):
                     resume, value = generator.athrow, error
                 else:
                     resume, value = generator.asend, crossing.send(value)
-        finally:
+        except BaseException as error:
             await generator.aclose()
+            crossing.fail(error)
+            raise
 
     return adapted
 

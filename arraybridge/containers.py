@@ -91,19 +91,39 @@ def mapped(function: Leaf, tree: Any, is_leaf: Callable[[Any], bool] | None = No
         dict of a derived class, and a dataclass's instance, is a shallow copy with new elements; a
         tuple's attributes are taken along. ``tree`` itself if each leaf came back as it was.
     """
-    rebuild = CONTAINERS[type(tree)]
-    return function(tree) if rebuild is None else rebuild(function, tree, is_leaf)
+    try:
+        return _mapped(function, tree, is_leaf)
+    except RecursionError:
+        raise _endless() from None
 
 
 def items(
     function: Leaf, trees: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any]:
     """``[mapped(function, tree, is_leaf) for tree in trees]``, in fewer calls."""
+    try:
+        return _items(function, trees, is_leaf)
+    except RecursionError:
+        raise _endless() from None
+
+
+def _mapped(function, tree, is_leaf):
+    rebuild = CONTAINERS[type(tree)]
+    return function(tree) if rebuild is None else rebuild(function, tree, is_leaf)
+
+
+def _items(function, trees, is_leaf):
     found = CONTAINERS
     return [
         function(x) if (rebuild := found[type(x)]) is None else rebuild(function, x, is_leaf)
         for x in trees
     ]
+
+
+def _endless() -> RecursionError:
+    return RecursionError(
+        "a container is nested too deeply, or holds itself: pass its arrays without the cycle"
+    )
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
@@ -114,13 +134,7 @@ def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]
         found.append(leaf)
         return leaf
 
-    try:
-        mapped(keep, tree, is_leaf)
-    except RecursionError:
-        raise RecursionError(
-            f"the {type(tree).__name__} is nested too deeply, or holds itself: pass its arrays "
-            "without the cycle"
-        ) from None
+    mapped(keep, tree, is_leaf)
     return found
 
 
@@ -145,17 +159,17 @@ def _unless_leaf(rebuild: Rebuild) -> Rebuild:
 
 
 def _list(function, tree, is_leaf):
-    new = items(function, tree, is_leaf)
+    new = _items(function, tree, is_leaf)
     return new if _differ(new, tree) else tree
 
 
 def _tuple(function, tree, is_leaf):
-    new = items(function, tree, is_leaf)
+    new = _items(function, tree, is_leaf)
     return tuple(new) if _differ(new, tree) else tree
 
 
 def _dict(function, tree, is_leaf):
-    new = {key: mapped(function, item, is_leaf) for key, item in tree.items()}
+    new = {key: _mapped(function, item, is_leaf) for key, item in tree.items()}
     return new if _differ(new.values(), tree.values()) else tree
 
 
@@ -186,7 +200,7 @@ def _attributes(tree) -> Iterator[tuple[str, Any]]:
 def _replaced(tree, pairs, put, function, is_leaf):
     changed = []
     for key, item in pairs:
-        new = mapped(function, item, is_leaf)
+        new = _mapped(function, item, is_leaf)
         if new is not item:
             changed.append((key, new))
     if not changed:
@@ -199,7 +213,7 @@ def _replaced(tree, pairs, put, function, is_leaf):
 
 def _derived_tuple(function, tree, is_leaf):
     cls = type(tree)
-    new = items(function, tree, is_leaf)
+    new = _items(function, tree, is_leaf)
     attributes = getattr(tree, "__dict__", {})
     beside = _dict(function, attributes, is_leaf)  # SciPy's results have arrays there
     if beside is attributes and not _differ(new, tree):

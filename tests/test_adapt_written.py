@@ -273,3 +273,99 @@ def test_what_cannot_be_written_is_an_error(kind):
 def test_a_capsule_is_nobody_s():
     double = ab.adapt("torch", result="function")(lambda x: x.mul_(2))
     assert double(backwards().__dlpack__(max_version=(1, 0))).tolist() == [10, 8, 6, 4, 2, 0]
+
+
+def raising(x):
+    x *= 2
+    raise KeyError("told")
+
+
+async def raising_later(x):
+    raising(x)
+
+
+def raising_generator(x):
+    yield
+    raising(x)
+
+
+RAISING = [(raising, lambda x: x), (raising_later, asyncio.run), (raising_generator, list)]
+
+
+@pytest.mark.parametrize(("function", "run"), RAISING)
+@pytest.mark.parametrize(("library", "options", "make"), CASES.values(), ids=CASES)
+def test_what_was_written_before_an_error_stays(library, options, make, function, run):
+    x = make()
+    before = values(x)
+    call = ab.adapt(library, **options)(function)
+    with pytest.raises(KeyError, match="told"):
+        run(call(x))
+    np.testing.assert_array_equal(values(x), 2 * before)
+
+
+def test_what_is_lost_by_an_error_is_a_note_of_it():
+    x = np.ones(3)
+    x.flags.writeable = False
+    with pytest.raises(KeyError) as error:
+        ab.adapt("torch")(raising)(x)
+    assert "cannot be written" in error.value.__notes__[0]
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_what_is_written_when_a_generator_is_closed():
+    @ab.adapt("torch")
+    def steps(x):
+        try:
+            yield
+        finally:
+            x *= 2
+
+    @ab.adapt("torch")
+    async def steps_later(x):
+        try:
+            yield
+        finally:
+            x *= 2
+
+    async def run(x):
+        running = steps_later(x)
+        await anext(running)
+        await running.aclose()
+
+    x = np.ones(3)[::-1]
+    running = steps(x)
+    next(running)
+    running.close()
+    assert x.tolist() == [2, 2, 2]
+    asyncio.run(run(x))
+    assert x.tolist() == [4, 4, 4]
+
+
+def test_one_that_cannot_be_written_keeps_no_other_from_it():
+    x, y = np.ones(3), np.ones(3)[::-1]
+    x.flags.writeable = False
+
+    @ab.adapt("torch")
+    def both(x, y):
+        x.add_(1)
+        y.add_(1)
+
+    with pytest.raises(ab.ConversionError, match="cannot be written"):
+        both(x, y)
+    assert y.tolist() == [2, 2, 2]
+
+
+def test_containers_that_hold_themselves():
+    held = [np.ones(3)]
+    held.append(held)
+    same = ab.adapt("torch")(lambda *args, **kwargs: None)
+    for call in (
+        lambda: same(held),
+        lambda: same(x=held),
+        lambda: ab.adapt("torch")(lambda x: held)(np.ones(3)),
+        lambda: ab.unify(torch.ones(1), held),
+    ):
+        with pytest.raises(RecursionError, match="holds itself"):
+            call()
+    with pytest.raises(ValueError, match="holds itself"):
+        ab.namespace(torch.ones(1)).asarray(held)

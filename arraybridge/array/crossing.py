@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -97,19 +98,27 @@ class Crossing:
 
     def leave(self, result: Any) -> Any:
         """What is returned or yielded, as the caller is to see it."""
-        if self.lent:
-            self._give_back(result)
+        for lost in self._give_back(lambda: leaves(result, is_array)):
+            name = self.terms.function
+            lost.add_note(f"That was an argument of {name}, adapted by arraybridge.")
+            raise lost
         return mapped(self._out, result, is_array)
 
-    def _give_back(self, result: Any) -> None:
-        """What was written to copies of arguments is written to the arguments."""
+    def fail(self, error: BaseException) -> None:
+        """Nothing is returned, for an error: what was written until then stays, as it does."""
+        for lost in self._give_back(list):
+            if str(lost) != str(error):  # a generator may have had it before
+                error.add_note(str(lost))
+
+    def _give_back(self, results: Callable[[], list[Any]]) -> list[Exception]:
+        """Write what was written to copies of arguments to the arguments; why some cannot be."""
+        lost: list[Exception] = []
         for lent in self.lent:
             try:
-                lent.give_back(lambda: leaves(result, is_array))
-            except BufferError as error:
-                name = self.terms.function
-                error.add_note(f"That was an argument of {name}, adapted by arraybridge.")
-                raise
+                lent.give_back(results)
+            except Exception as error:
+                lost.append(error)
+        return lost
 
     # What follows is on the path of every call: quick ways are spelled out.
 
