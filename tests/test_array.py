@@ -304,3 +304,27 @@ def test_a_copy_that_is_no_boolean(copy):
             call(x, copy=copy)
     with pytest.raises(ValueError, match="expected None, True or False"):
         array.__dlpack__(copy=copy)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pointer", "legacy"])
+def test_what_is_written_to_read_only_memory_is_in_a_copy(kind):
+    host = np.arange(1.0, 5.0)
+    make = {
+        "arrow": lambda: pytest.importorskip("pyarrow").array(host),
+        "pointer": lambda: ab.from_pointer(
+            host.ctypes.data, (4,), "float64", device="cpu", owner=host, readonly=True
+        ),
+        "legacy": lambda: host.__dlpack__(),
+    }[kind]
+    x = y = ab.from_dlpack(make())
+    x[0] = 9
+    x[1:] = x[:-1]
+    assert np.asarray(x).tolist() == [9, 9, 2, 3]
+    assert not x.readonly
+    x += 1
+    assert np.asarray(y).tolist() == np.asarray(x).tolist() == [10, 10, 3, 4]
+    z = ab.from_dlpack(make())
+    w = z
+    w += 1
+    assert np.asarray(z).tolist() == [2, 3, 4, 5]
+    assert host.tolist() == [1, 2, 3, 4]

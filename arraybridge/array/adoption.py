@@ -100,7 +100,12 @@ def _property_handing_on(name: str) -> property:
 
 def _handing_on(name: str) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return getattr(adopted(self), name)(*args, **kwargs)
+        array = adopted(self)
+        before = array._native
+        result = getattr(array, name)(*args, **kwargs)
+        if array._native is not before:  # read-only memory was written to: this is the copy
+            self._native, self._library = array._native, array._library
+        return result
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
