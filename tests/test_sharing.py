@@ -180,3 +180,37 @@ def test_the_core_s_own_tensors_too(target):
     j = ab.convert(tensor, target)
     ab.convert(tensor, "numpy")[:] = 7
     np.testing.assert_array_equal(np.asarray(j), 1)
+
+
+def test_large_arrays_are_read_before_the_call_returns():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    native, count = ab.namespace(jax.numpy.ones(1)), 1 << 19
+    zeros, numbers = jax.numpy.zeros(count), jax.numpy.arange(count)
+    busy = jax.jit(lambda x: x @ x @ x)
+
+    def written(key, value):
+        y = ab.from_dlpack(zeros)
+        y[key] = value
+        return y.native
+
+    ways = {
+        "Array face": lambda x, i: xp.asarray(x).native,
+        "native face": lambda x, i: native.asarray(x),
+        "a copy": lambda x, i: native.asarray(x, copy=True),
+        "device": lambda x, i: xp.asarray(x, device="cpu").native,
+        "nested": lambda x, i: native.asarray([x, x])[0],
+        "a buffer": lambda x, i: native.asarray(memoryview(x)),
+        "a value": lambda x, i: written(slice(None), x),
+        "an index": lambda x, i: ab.from_dlpack(numbers)[i].native,
+        "indices": lambda x, i: ab.from_dlpack(numbers)[(i,)].native,
+        "a written index": lambda x, i: written(i, 1.0)[1:2],
+    }
+    for name, way in ways.items():
+        for _ in range(2):
+            x, i = np.ones(count, "f4"), np.ones(count, "i4")
+            busy(jax.numpy.ones((600, 600)))
+            y = way(x, i)
+            x[:] = i[:] = 0
+            assert np.asarray(y).min() == 1, name

@@ -53,11 +53,12 @@ def _check_integers(*numbers: Any) -> None:
 
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
     """An array of anything; ``copy=False`` is the same memory or an error."""
-    if dtype is None:
-        if isinstance(a, np.ndarray):
+    if isinstance(a, np.ndarray):
+        if dtype is None:
             check_dtype(a.dtype)
-        elif isinstance(a, int | np.integer):
-            _check_integers(a)
+        a = a.copy()  # a large one is read later, when somebody may have written to it
+    elif dtype is None and isinstance(a, int | np.integer):
+        _check_integers(a)
     try:
         result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
     except OverflowError as error:

@@ -21,7 +21,7 @@ from ....array.indexing import axes_of
 def get(native: Any, key: Any) -> Any:
     """Elements by index."""
     check_bounds(native.shape, key)
-    return native[key]
+    return native[_own(key)]
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
@@ -33,13 +33,20 @@ def set(native: Any, key: Any, value: Any) -> Any:
         For an index that does not fit the array.
     """
     check_bounds(native.shape, key)
-    value = _of_dtype(native.dtype, value)
+    key, value = _own(key), _of_dtype(native.dtype, value)
     if getattr(key, "dtype", None) == jnp.bool and 0 < key.ndim <= native.ndim:
         rest = native.shape[key.ndim :]
         if key.shape == native.shape[: key.ndim] and value.ndim <= len(rest):
             mask = key.reshape(key.shape + (1,) * len(rest))
             return jnp.where(mask, jnp.broadcast_to(value, rest), native)
     return native.at[key].set(value)
+
+
+def _own(key: Any) -> Any:
+    """An index with copies of NumPy's arrays, which JAX reads later: they may be written to."""
+    if isinstance(key, tuple):
+        return tuple([part.copy() if isinstance(part, np.ndarray) else part for part in key])
+    return key.copy() if isinstance(key, np.ndarray) else key
 
 
 def check_bounds(shape: tuple[int, ...], key: Any) -> None:
