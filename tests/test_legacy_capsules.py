@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import importlib
+
 import numpy as np
 import pytest
 
@@ -102,3 +105,46 @@ def test_who_knows_says_so():
     tensor.readonly = False
     ab.convert(tensor, "numpy")[0] = 5
     assert x[0] == 5
+
+
+TARGETS = [pytest.param("jax"), pytest.param("tensorflow", marks=pytest.mark.heavy)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_others_may_write_is_not_shared_with_arrays_that_never_change(target):
+    pytest.importorskip(target)
+    block = np.zeros(4 * 1024 + 64, np.uint8)
+    x = block[-block.ctypes.data % 64 :][: 4 * 1024].view("f4")
+    for make in (
+        lambda: x.__dlpack__(),
+        lambda: LegacyOnly(x),
+        lambda: ab.from_dlpack(x.__dlpack__()),
+        lambda: dlpack.from_capsule(x.__dlpack__()),
+    ):
+        x[:] = 1
+        route = ab.explain(make(), target)
+        assert route.kind == "kernel"
+        assert "never change" in route.why
+        j = ab.convert(make(), target)
+        shared = ab.convert(make(), target, copy=False)
+        x[:] = 7
+        assert np.asarray(j).max() == 1
+        assert np.asarray(shared).min() == 7
+    j = ab.convert(jnp.ones(64), target)  # JAX's own, which never change, are
+    assert ab.explain(j, target).kind == "view"
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "array_api_strict"])
+def test_asarray_takes_them_by_the_same_rule(name):
+    pytest.importorskip(name)
+    xp = importlib.import_module(f"arraybridge.xp.{name}")
+    x = np.arange(4.0, dtype="f4")
+    for asarray in (xp.asarray, xp.native.asarray):
+        for capsule in (x.__dlpack__(), x.__dlpack__(max_version=(1, 0))):
+            legacy = "versioned" not in repr(capsule)
+            y = asarray(capsule)
+            assert ab.inspect(y).shape == (4,)
+            assert not legacy or ab.inspect(y).readonly or ab.inspect(y).pointer != x.ctypes.data
+    assert ab.inspect(xp.asarray([x.__dlpack__(), x.__dlpack__()])).shape == (2, 4)
+    with pytest.raises(TypeError, match="DLPack capsule"):
+        xp.asarray(datetime.datetime_CAPI)

@@ -139,10 +139,11 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
 
 def _may_change(info: TensorInfo, accepts: Accepts) -> str | None:
     """Why memory is not shared by default with arrays that never change, or None."""
-    if not accepts.immutable or info.readonly or not info.size:
+    if not accepts.immutable or not info.size or (info.readonly and not info.legacy):
         return None
+    told = " (a legacy capsule cannot say)" if info.legacy else ""
     return (
-        f"{accepts.library}'s arrays never change, and this memory may still be written: "
+        f"{accepts.library}'s arrays never change, and this memory may still be written{told}: "
         "copy=False asks for the view"
     )
 

@@ -46,6 +46,8 @@ class TensorInfo(NamedTuple):
         in several blocks of memory). Only the library itself can apply it, by a copy.
     refused : str or None
         Why this array can never be handed to another library, and what to do.
+    legacy : bool
+        Read-only because a legacy struct cannot say otherwise: somebody may still write.
     """
 
     library: str
@@ -61,6 +63,7 @@ class TensorInfo(NamedTuple):
     padded: bool = False
     pending: tuple[str, ...] = ()
     refused: str | None = None
+    legacy: bool = False
 
     @classmethod
     def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
@@ -77,6 +80,7 @@ class TensorInfo(NamedTuple):
             tensor.copied,
             tensor.version,
             tensor.padded,
+            legacy=getattr(tensor, "legacy", False),
         )
 
     @property

@@ -71,7 +71,8 @@ def peek(capsule: object) -> Tensor:
     address, versioned = _open(capsule)
     if not versioned:
         tensor = Tensor(address)
-        tensor.readonly = True  # as from_capsule has it: the struct cannot say otherwise
+        # As from_capsule has it: the struct cannot say otherwise.
+        tensor.readonly = tensor.legacy = True
         return tensor
     tensor = Tensor.__new__(Tensor)
     window = VERSIONED_BYTES.from_address(address)

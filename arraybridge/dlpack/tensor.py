@@ -72,6 +72,8 @@ class Tensor:
         The flags of the versioned struct; ``padded``: a sub-byte type that takes a byte an element.
     version : tuple of int or None
         ``(major, minor)`` of the struct; None for a legacy struct or a bare ``DLTensor``.
+    legacy : bool
+        True where read-only is only what a legacy struct is taken for; else there is none.
 
     Raises
     ------
@@ -85,12 +87,14 @@ class Tensor:
         "data",
         "device",
         "dtype",
+        "legacy",
         "padded",
         "readonly",
         "shape",
         "strides",
         "version",
     )
+    legacy: bool  # set where a legacy struct is read
 
     def __init__(self, address: int | c_void_p) -> None:
         place = struct_address(address, "the DLTensor pointer")
@@ -354,6 +358,7 @@ class ManagedTensor(Tensor):
                 self._read_versioned(window, (major, minor))
             else:
                 self._read(fields, None, FLAG_READ_ONLY)
+                self.legacy = True
         except BaseException:
             imported.release()  # now, not when the traceback that holds this frame goes
             raise

@@ -98,7 +98,7 @@ class Jax(Library):
             raise
         except Exception as error:
             raise ConversionError(f"JAX could not export the array: {error}") from error
-        tensor.readonly = True  # the legacy capsule cannot say so
+        tensor.readonly, tensor.legacy = True, False  # the legacy capsule cannot say so
         return tensor
 
     def pin(self, x: jax.Array, info: TensorInfo) -> object:

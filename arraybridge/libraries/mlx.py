@@ -54,7 +54,7 @@ class MLX(Library):
             raise ConversionError(
                 f"MLX could not evaluate the array ({error}): convert it outside compile and vmap"
             ) from error
-        tensor.readonly = True
+        tensor.readonly, tensor.legacy = True, False
         return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:

@@ -66,7 +66,7 @@ class TensorFlow(Library):
     def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
         x = _eager(x)
         if not _on_host(x):
-            return TensorInfo.of_tensor(from_capsule(x.__dlpack__()), "tensorflow")
+            return TensorInfo.of_tensor(self.export(x), "tensorflow")
         return NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
 
     def export(self, x: tf.Tensor | tf.Variable, stream: int | None = None) -> ManagedTensor:
@@ -75,7 +75,7 @@ class TensorFlow(Library):
             tensor = NUMPY.export(_view(x))
         else:
             tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
-        tensor.readonly = True
+        tensor.readonly, tensor.legacy = True, False
         return tensor
 
     def export_described(

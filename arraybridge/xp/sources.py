@@ -20,7 +20,7 @@ from ..array.operators import SCALARS
 from ..containers import ByType
 from ..dispatch.library import Library, library_named, library_of_type, on_registration
 from ..dispatch.records import ConversionError
-from ..dlpack import DeviceType
+from ..dlpack import DeviceType, is_capsule
 from ..exchange import convert
 from .standard.data_types import DATA_TYPES
 
@@ -68,7 +68,10 @@ def taking_all(library: str, face: Any) -> Callable[..., Any]:
         if home.owns(type(obj)):
             check_whole(obj)
         elif obj.__class__ not in SCALARS:
-            obj = take(obj, dtype, device, copy is False)
+            try:
+                obj = take(obj, dtype, device, copy is False)
+            except RecursionError:
+                raise ValueError("a sequence is nested too deeply, or holds itself") from None
         return plain(obj, dtype=dtype, device=device, copy=copy, **kwargs)
 
     own = inspect.signature(asarray)
@@ -94,7 +97,7 @@ class _Taking:
             raise _refusal(obj)
         if sort == SEQUENCE:
             return self.sequence(obj, dtype)
-        if sort == OTHER:
+        if sort == OTHER and not is_capsule(obj):
             check_whole(obj)
             found = _memory(obj, shared)
             if found is None:
