@@ -220,6 +220,9 @@ def test_adopted_memory_is_checked(arguments, text):
         ({"shape": None}, "shape is a tuple of ints, got None"),
         ({"strides": (1.0,)}, r"strides is a tuple of ints, got 1.0 in \(1.0,\)"),
         ({"byte_offset": 1.0}, "byte_offset is an int, got 1.0"),
+        ({"dtype": "float32"}, "expected DataType and Device, got 'float32', Device"),
+        ({"dtype": None}, "expected DataType"),
+        ({"device": "cpu"}, "got DataType.'float32'., 'cpu'"),
     ],
 )
 def test_numbers_of_adopted_memory_are_integers(arguments, text):

@@ -266,10 +266,13 @@ class ManagedTensor(Tensor):
         if strides is not None:
             strides = integers(strides, "strides")
         check_ndim(len(shape), 1)
-        dtype, device = checked_dtype(*dtype), checked_device(*device)
+        try:
+            dtype, device = checked_dtype(*dtype), checked_device(*device)
+        except TypeError:
+            raise TypeError(f"expected DataType and Device, got {dtype!r}, {device!r}") from None
         readonly = readonly or (device.host and exports_readonly(owner))
         flags = (
-            readonly * FLAG_READ_ONLY
+            bool(readonly) * FLAG_READ_ONLY
             | copied * FLAG_IS_COPIED
             | padded * FLAG_IS_SUBBYTE_TYPE_PADDED
         )

@@ -77,7 +77,7 @@ def _remedy(x: Any) -> str | None:
 def _named(x: Any) -> str:
     cls = type(x)
     package = root_of(cls)
-    return cls.__qualname__ if package == "builtins" else f"{package}.{cls.__qualname__}"
+    return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
 
 
 def own(x: Any, door: str) -> Any:
