@@ -16,8 +16,8 @@ from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
 
 # Doors of the types that have come before: target (as the caller spells it) -> array type ->
-# function. The first call goes through them as well.
-_doors: dict[object, ByType[Callable[[Any], Any]]] = {}
+# function, or None. The first call goes through them as well.
+_doors: dict[object, ByType[Callable[[Any], Any] | None]] = {}
 on_registration(_doors.clear)
 
 
@@ -90,13 +90,11 @@ def convert(
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
     """The door of a type of which none is known yet; None where there is none."""
-    source = library_of_type(kind)
-    if source is None or not source.has_doors(kind):
-        return None
-    door = library_named(to).doors.get(source.name)
-    if door is not None:
-        _doors.setdefault(to, ByType()).keep(kind, door)
-    return door
+    target, source = library_named(to), library_of_type(kind)
+    door = None
+    if source is not None and source.has_doors(kind):
+        door = target.doors.get(source.name)
+    return _doors.setdefault(to, ByType()).keep(kind, door)
 
 
 def view_door(kind: type, to: object) -> Callable[[Any], Any] | None:

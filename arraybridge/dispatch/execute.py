@@ -166,10 +166,16 @@ def _copier(info: TensorInfo, source: Library, target: Library) -> str | None:
         if kernel is not None and _allocates(source):
             return kernel.name
         return own if source.copies(info) else None
-    if target.accepts.copies or info.dtype_name in target.accepts.copied:
+    if _copies_itself(target, info):
         return f"{target.name}'s own copy"
     assert kernel is not None  # on the host there is always one
     return MOVE if info.c_contiguous else kernel.name
+
+
+def _copies_itself(target, info):
+    """Whether the import of a library copies what an info describes."""
+    accepts = target.accepts
+    return accepts.copies or info.dtype_name in accepts.copied
 
 
 def _copied(x, source, target, route, info):
@@ -191,7 +197,7 @@ def _copied(x, source, target, route, info):
             if source is target
             else execute(own, source, target, route._replace(kind="view"), source.describe(own))
         )
-    if target.accepts.copies or info.dtype_name in target.accepts.copied:
+    if _copies_itself(target, info):
         return target.wrap(source.export_described(x, info))
     block = compact_copy(source.lend(x, info))
     if route.device.type == CPU.type:  # the target may tell several apart

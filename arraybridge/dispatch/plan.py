@@ -211,10 +211,12 @@ def plan(
         if copy is False:
             return route("refuse", f"copy=False, but {here} to {place} is a copy", place)
         return route("transfer", "asked for by device=", place, info.nbytes, "device transfer")
-    objection = view_objection(info, accepts, alias_readonly)
+    objection = None
     if copy is None and not share:
         # First, so that it is the same whatever the memory is aligned to.
-        objection = _may_change(info, accepts) or objection
+        objection = _may_change(info, accepts)
+    if objection is None:
+        objection = view_objection(info, accepts, alias_readonly)
     if objection is None and not copy:
         return route("view", why or f"{accepts.library} takes it as it is", place)
     if copy is False:
