@@ -307,6 +307,9 @@ def test_what_numpy_s_namespace_says_of_small_integers() -> None:
         assert xp.isdtype(dtype, "numeric")
         assert not xp.isdtype(dtype, "real floating")
         assert int(xp.iinfo(dtype).max) == (15 if name[0] == "u" else 7)
+    for name in ("complex32", "bcomplex32"):
+        if hasattr(ml_dtypes, name):
+            assert xp.isdtype(np.dtype(getattr(ml_dtypes, name)), "complex floating")
 
 
 def test_the_nearest_function_is_named() -> None:

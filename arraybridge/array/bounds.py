@@ -59,7 +59,7 @@ def _named(name: str) -> Range:
         return _signed(64)
     if name.startswith("bool"):
         return Range(_BOOL, 0, 1)
-    return Range(_COMPLEX if name.startswith("complex") else _REAL)
+    return Range(_COMPLEX if "complex" in name else _REAL)
 
 
 def _signed(bits: int) -> Range:
