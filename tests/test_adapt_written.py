@@ -70,6 +70,10 @@ CASES = {  # (library of the function, its options, an argument that it can only
     "fields": ("torch", {}, fields),
     "speaks": ("torch", {}, Speaks),
     "elsewhere": ("numpy", {"device": "cpu"}, elsewhere),
+    "sent": ("array_api_strict", {"device": "ext_dev:1"}, lambda: np.arange(3.0)),
+    "sent Array": ("array_api_strict", {"device": "ext_dev:1"}, lambda: ab.from_dlpack(np.ones(3))),
+    "sent backwards": ("array_api_strict", {"device": "ext_dev:1"}, backwards),
+    "sent conj": ("array_api_strict", {"device": "ext_dev:1"}, conj),
 }
 
 

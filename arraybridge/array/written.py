@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import string_at
 from typing import Any
 
 from ..dispatch.kernel import compact_copy, copy_into
 from ..dispatch.library import Library, library_of_type
 from ..dispatch.records import ConversionError, TensorInfo
+from ..dlpack import CPU
 from ..exchange import convert
 
 
@@ -58,11 +60,20 @@ class Lent:
         self.before = self._state(seen)
 
     def _state(self, copy: Any) -> object:
-        """What tells whether a copy was written to: its elements, off the host a counter."""
-        if self.home.describe(copy).device.host:
-            block = compact_copy(self.home.export(copy))
-            return string_at(block.pointer, block.nbytes)
-        return getattr(copy, "_version", None)  # PyTorch's
+        """What tells whether a copy was written to: its elements; off the host PyTorch's counter.
+
+        Elements off the host are fetched where they came from it; else None: nobody knows.
+        """
+        if not self.home.describe(copy).device.host:
+            with suppress(RuntimeError):  # of inference tensors, which count nothing
+                version = getattr(copy, "_version", None)
+                if version is not None:
+                    return version
+            if not self.info.device.host or type(self.home).to_host is Library.to_host:
+                return None
+        copy, library = _on_host(copy, self.home)
+        block = compact_copy(library.export(copy))
+        return string_at(block.pointer, block.nbytes)
 
     def _stale(self) -> bool:
         """Whether the caller's array has changed since it was copied, as far as can be seen."""
@@ -108,10 +119,19 @@ class Lent:
                 "it returns"
             )
         if info.pending or not info.device.host:
-            device = None if info.device.host else info.device
+            device = CPU if info.device.host else info.device
             self.array[...] = convert(self.seen, self.library.name, device=device)
         else:
             array = self.library.export_described(self.array, info)
-            copy_into(array, self.home.export(self.seen))
+            copy, library = _on_host(self.seen, self.home)
+            copy_into(array, library.export(copy))
             self.library.written(self.array)
         self.before, self.given_back = now, True
+
+
+def _on_host(x: Any, library: Library) -> tuple[Any, Library]:
+    """An array whose memory the CPU reads, and its library: ``x``, or what is fetched of it."""
+    if library.describe(x).device.host:
+        return x, library
+    fetched = library.to_host(x)
+    return fetched, library_of_type(type(fetched)) or library
