@@ -218,6 +218,38 @@ def test_what_fits_passes(library: str) -> None:
         assert face.left(x).tolist() == [1, 2, 3]
 
 
+@each_library
+def test_numbers_of_numpy_and_subclasses(library: str) -> None:
+    """As Python's numbers; they have a dtype beside NumPy's and, on the native face, JAX's arrays."""
+    for face in faces(library):
+        x = face.enter(np.asarray([1, 2, 3], "uint8"))
+        own = library == "numpy" or (library == "jax" and face is faces(library)[1])
+        for value in np.int64(300), np.uint64(2**63), np.int16(-1), Number(300), Name.LARGE:
+            if own and (library == "numpy" or isinstance(value, np.generic)):
+                continue
+            for call in (lambda: face.xp.add(x, value), lambda: face.xp.maximum(value, x)):
+                with pytest.raises(OverflowError):
+                    call()
+        if not own:
+            for value in np.int64(3), np.uint64(3), Number(3):
+                assert face.dtype_name(face.xp.add(x, value)) == "uint8"
+                assert face.left(face.xp.multiply(value, x)).tolist() == [3, 6, 9]
+        truths = face.enter(np.asarray([True, False]))
+        assert face.dtype_name(face.xp.equal(truths, np.True_)) == "bool"
+        if library != "array_api_strict":  # which refuses complex numbers beside real ones
+            sums = face.left(face.xp.add(face.enter(np.ones(2, "complex64")), np.complex64(1j)))
+            assert sums.dtype == "complex64"
+            assert sums.tolist() == [1 + 1j] * 2
+            assert face.left(face.xp.multiply(x, np.complex64(1j))).tolist() == [1j, 2j, 3j]
+        for value in np.datetime64(1, "ns"), np.timedelta64(1, "ns"), np.str_("1"):
+            if face is faces(library)[0]:
+                with pytest.raises(TypeError, match="numbers"):
+                    face.xp.add(x, value)
+    x = faces(library)[0].enter(np.ones(2))
+    for found in x + np.longdouble(1.5), np.longdouble(1.5) + x:
+        assert faces(library)[0].left(found).tolist() == [2.5, 2.5]
+
+
 def test_under_torch_compile() -> None:
     import arraybridge.xp.torch as xp
 

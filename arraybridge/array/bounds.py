@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+import numpy
+
 _BOOL, _INTEGRAL, _REAL, _COMPLEX = range(4)
 _SCALARS: tuple[Any, ...] = (bool, int, float, complex)  # by kind
 _INTEGER = re.compile(r"(u?)int(\d+)$")
@@ -136,8 +138,21 @@ def is_numeric(dtype: Any) -> bool:
 
 
 def scalar_of(value: Any) -> Any:
-    """An instance of a subclass of Python's numbers as the number itself."""
+    """A number of NumPy's, or of a subclass of Python's, as Python's own; else what it is."""
+    if isinstance(value, numpy.generic):
+        if not is_numeric(value.dtype):
+            return value
+        number = value.item()
+        if number.__class__ in _SCALARS:
+            return number
+        return complex(number) if value.dtype.kind == "c" else float(number)  # of a long double
     return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)
+
+
+def check_number(value: Any) -> None:
+    """Raise TypeError for a scalar of NumPy's that is none of numbers: text, a time."""
+    if not is_numeric(value.dtype):
+        raise TypeError(f"arraybridge takes Arrays and numbers, got {value!r}")
 
 
 def out_of_bounds(value: int, dtype: Any) -> OverflowError:

@@ -21,7 +21,7 @@ from ..dispatch.records import ConversionError
 from ..dlpack import CPU, Device
 from ..exchange import convert
 from ..libraries.foreign import array_like, handed_on, has_no_memory, lost, no_array
-from .bounds import check_kind, is_numeric, scalar_of
+from .bounds import check_kind, check_number, scalar_of
 from .carrier import INSTEAD, Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -166,8 +166,7 @@ class NativeArray(Array):
         if isinstance(other, Array):
             return self._same(other)
         if isinstance(other, numpy.generic):
-            if not is_numeric(other.dtype):
-                raise TypeError(f"an operand is an Array or a number, got {other!r}")
+            check_number(other)
             return self._scalar(other)
         if isinstance(other, bool | int | float | complex):  # a subclass of them
             return scalar_of(other)
@@ -208,7 +207,8 @@ class NativeArray(Array):
             return self._same(value)
         asarray = self._namespace.asarray
         if isinstance(value, numpy.generic):
-            value = (value if value.dtype.kind in "biufc" else asarray(value)._native).item()
+            check_number(value)
+            return scalar_of(value)
         if isinstance(value, bool | int | float | complex):
             return scalar_of(value)
         if isinstance(value, numpy.ndarray):
@@ -234,7 +234,7 @@ class NativeArray(Array):
     @staticmethod
     def _scalar(other: Any) -> Any:
         """A NumPy scalar as an operand."""
-        return other.item()
+        return scalar_of(other)
 
     @classmethod
     def _same(cls, other: Array) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from ..array.bounds import is_numeric
+from ..array.bounds import is_numeric, scalar_of
 from ..array.operators import SCALARS
 from ..dispatch.library import library_named
 from .standard import functions_of
@@ -103,7 +103,7 @@ def ask_rightly(library: str, face: Any) -> None:
         typed, given = False, []
         for x in arrays_and_dtypes:
             if isinstance(x, numpy.generic) and library != "numpy":
-                x = x.item()  # a Python scalar, as in operators
+                x = scalar_of(x)  # as in operators
             if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
                 check("result_type", f"{both} and Python scalars", x, is_one_or_scalar)
                 typed = True

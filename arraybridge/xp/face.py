@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from ..array.bounds import scalar_of
+from ..array.bounds import check_number, scalar_of
 from ..array.carrier import Array
 from ..array.native import NativeArray
 from ..array.operators import SCALARS
@@ -140,6 +140,7 @@ def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
     if x is None or x.__class__ in SCALARS:
         return x
     if isinstance(x, numpy.generic):
+        check_number(x)
         return cls._scalar(x)
     if not hasattr(type(x), "__dlpack__"):
         return scalar_of(x)

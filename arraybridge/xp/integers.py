@@ -11,9 +11,14 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy
+
+from ..array.bounds import scalar_of
+from ..array.operators import SCALARS
 from .scalars import beyond
 from .standard import functions_of
 
+_NUMBERS = (int, float, complex, numpy.generic)
 _REFUSALS = (OverflowError, TypeError, ValueError)  # the others: of NumPy's arrays of objects
 
 
@@ -27,11 +32,14 @@ class Wide(NamedTuple):
         OverflowError if the dtype does not hold it.
     least, most : int
         The integers that it takes in any case. (Of a range torch.compile would know nothing.)
+    plain : callable
+        What it is given in the place of a number of NumPy's, or of a subclass of Python's.
     """
 
     as_scalar: Callable[[int, Any], Any]
     least: int = -(2**63)
     most: int = 2**63 - 1
+    plain: Callable[[Any], Any] = scalar_of
 
     def holds(self, x: Any) -> bool:
         """Whether ``x`` is an integer that the library may have refused for its size."""
@@ -82,12 +90,17 @@ def _of_two(own: Any, name: str, wide: Wide, face: Any) -> Any:
     """A function of two operands, which also heeds what the dtype of one holds of the other."""
 
     def function(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if (x2.__class__ is int and not 0 <= x2 <= 127) or (
-            x1.__class__ is int and not 0 <= x1 <= 127
-        ):
-            settled = beyond(name, x1, x2, face)
-            if settled is not None:
-                return settled
+        if x1.__class__ is not x2.__class__:  # not two arrays
+            if x2.__class__ not in SCALARS and isinstance(x2, _NUMBERS):
+                x2 = wide.plain(x2)
+            elif x1.__class__ not in SCALARS and isinstance(x1, _NUMBERS):
+                x1 = wide.plain(x1)
+            if (x2.__class__ is int and not 0 <= x2 <= 127) or (
+                x1.__class__ is int and not 0 <= x1 <= 127
+            ):
+                settled = beyond(name, x1, x2, face)
+                if settled is not None:
+                    return settled
         try:
             return own(x1, x2, *args, **kwargs)
         except _REFUSALS:

@@ -109,7 +109,7 @@ def _filled(value: Any, dtype: Any, face: Any, owns: Any) -> Any:
     if value.__class__ not in SCALARS:
         value = _number(value, owns)
         if dtype is not None and isinstance(value, numpy.generic):
-            value = value.item()  # held to the dtype as Python's numbers are
+            value = scalar_of(value)  # held to the dtype as Python's numbers are
     if value.__class__ not in SCALARS:
         if dtype is not None and hasattr(value, "dtype"):
             check_kind(value, dtype)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ....array.bounds import scalar_of
 from ...integers import Wide
 from .. import Correction
 from . import creation, elementwise, functions, reductions
@@ -28,4 +29,12 @@ def _as_scalar(value: int, dtype: Any) -> jax.Array:
     return jnp.asarray(np.asarray(value, dtype))
 
 
-WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1)  # what it takes with x64 off
+def _plain(value: Any) -> Any:
+    """A number of NumPy's has its data type in JAX, too: if it is not narrowed while x64 is off."""
+    if isinstance(value, np.generic):
+        narrowed = isinstance(value, np.integer) and not -(2**31) <= value < 2**31
+        return int(value) if narrowed and not jax.config.jax_enable_x64 else value
+    return scalar_of(value)
+
+
+WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain)  # what it takes with x64 off
