@@ -131,6 +131,12 @@ def test_places_that_there_are_not(index, library):
         if face is faces(library)[0] and library not in ("jax", "dpnp"):
             with pytest.raises(IndexError):
                 x[places]
+            for dtype in ("float32", "int16", "uint16", "bool", "complex64"):  # other kernels
+                rows = face.enter(np.ones((2, 4), dtype))
+                with pytest.raises(IndexError):
+                    face.xp.take(rows, places, axis=1)
+                with pytest.raises(IndexError):
+                    face.xp.take_along_axis(rows, places[None, :], axis=1)
 
 
 @each_library

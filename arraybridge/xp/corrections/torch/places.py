@@ -32,6 +32,20 @@ def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
     return described(function, plain)
 
 
+def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose error for an index out of bounds is an IndexError, whatever the dtype."""
+
+    def function(x, indices, /, **kwargs):
+        try:
+            return plain(x, indices, **kwargs)
+        except RuntimeError as error:
+            if "out of" in str(error) and "bounds" in str(error):
+                raise IndexError(str(error)) from None
+            raise
+
+    return described(function, plain)
+
+
 def _take_along_axis(x, indices, /, *, axis=-1):
     """``take_along_axis`` whose indices are within the bounds.
 
@@ -48,12 +62,12 @@ def _take_along_axis(x, indices, /, *, axis=-1):
         common = list(torch.broadcast_shapes(*shapes))
         common[axis] = -1
         x, indices = x.expand(common), indices.expand(common)
-    try:
-        return torch.gather(x, axis, indices)
-    except RuntimeError as error:
-        if "out of bounds" in str(error):
-            raise IndexError(str(error)) from None
-        raise
+    return _gather(x, indices, axis=axis)
+
+
+@_within_bounds
+def _gather(x, indices, *, axis):
+    return torch.gather(x, axis, indices)
 
 
 def _wraps(xp: Any) -> bool:
@@ -106,8 +120,8 @@ def _narrow(numbers: list[int], dtype: Any) -> torch.Tensor:
 CORRECTIONS = (
     Correction(
         "take",
-        _with_long(xp.take),
-        "take: indices of any integer data type",
+        _with_long(_within_bounds(xp.take)),
+        "take: indices of any integer data type; out of bounds they are an IndexError",
         "no issue known",
         lambda xp: xp.take(xp.ones(200), _narrow([-1], xp.int8)).shape != (1,),
     ),
