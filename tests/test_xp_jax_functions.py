@@ -75,8 +75,24 @@ class TestDtypes:
             xp.from_dlpack(np.ones(1))
         with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
             xp.asarray(ab.from_dlpack(np.ones(1)))
-        with pytest.raises(OverflowError):
-            xp.asarray(2**40)
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            native.from_dlpack(np.asarray([2**40]))
+        assert native.from_dlpack(np.ones(1, "float32")).dtype == np.float32
+        narrow = xp.ones(2, dtype=xp.int32)
+        wide = np.int64(2**40)
+        for make in (
+            lambda: xp.asarray(2**40),
+            lambda: xp.asarray(wide, dtype=xp.int32),
+            lambda: native.full(2, np.asarray(2**40)),
+            lambda: native.arange(wide, wide + 2),
+            lambda: native.add(narrow.native, wide),
+            lambda: native.where(narrow.native > 0, wide, narrow.native),
+        ):
+            with pytest.raises(OverflowError):
+                make()
+        assert native.linspace(0, wide, 3).tolist() == [0, 2.0**39, 2.0**40]
+        assert native.searchsorted(narrow.native, wide) == 2
+        assert native.clip(narrow.native, 0, wide).tolist() == [1, 1]
 
     def test_no_warning_in_ordinary_use(self, x):
         with warnings.catch_warnings():

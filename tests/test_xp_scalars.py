@@ -149,6 +149,65 @@ def test_clip(library: str) -> None:
         for bounds in ((300, 400), (None, -5)):
             with pytest.raises(OverflowError):
                 face.xp.clip(x, *bounds)
+        with pytest.raises(OverflowError):
+            face.xp.clip(x, np.int64(300), None)
+        assert face.left(face.xp.clip(x, None, np.int64(300))).tolist() == [1, 44, 200]
+
+
+@each_library
+def test_bounds_of_clip_of_another_dtype(library: str) -> None:
+    """The array's stays; what it does not hold is its end. Nothing is written to the bounds."""
+    for face in faces(library):
+        x = face.enter(np.asarray([1, 100], "uint8"))
+        for low, high, expected in (
+            ([-5, 300], None, [1, 255]),
+            (None, [-5, 300], [0, 100]),
+            (50, 60, [50, 60]),
+            (-1, 300, [1, 100]),
+        ):
+            given = [each if each is None else np.asarray(each, "int32") for each in (low, high)]
+            bounds = face.taken(given)
+            found = face.xp.clip(x, *bounds)
+            assert face.left(found).tolist() == expected
+            assert face.dtype_name(found) == "uint8"
+            for bound, before in zip(bounds, given, strict=True):
+                assert bound is None or face.left(bound).tolist() == before.tolist()
+        single = face.enter(np.asarray([1, 5], "float32"))
+        found = face.xp.clip(single, face.enter(np.asarray(2.0)), None)
+        assert face.left(found).tolist() == [2, 5]
+        assert face.dtype_name(found) == "float32"
+
+
+@each_library
+def test_creation_of_numbers_of_numpy(library: str) -> None:
+    """Held to the dtype that is asked for as Python's; so are the ends of ``arange``."""
+    for face in faces(library):
+        xp, dtype = face.xp, face.xp.uint8
+        for call in (
+            lambda: xp.asarray(np.int64(300), dtype=dtype),
+            lambda: xp.asarray([[1, np.int64(-1)]], dtype=dtype),
+            lambda: xp.full(2, np.asarray(300), dtype=dtype),
+            lambda: xp.arange(np.int64(299), np.int64(302), dtype=dtype),
+            lambda: xp.arange(299.0, 302.0, dtype=dtype),
+            lambda: xp.arange(0.0, -2.0, -0.5, dtype=dtype),
+            lambda: xp.linspace(np.int64(0), np.int64(300), 3, dtype=dtype),
+            lambda: xp.linspace(np.float32(0), np.float32(300), 3, dtype=dtype),
+        ):
+            with pytest.raises(OverflowError):
+                call()
+        with pytest.raises(TypeError):
+            xp.asarray(np.complex128(1j), dtype=xp.float32)
+        for made, expected in (
+            (xp.asarray([np.int64(1), 2], dtype=dtype), [1, 2]),
+            (xp.arange(5.0, 0.0, -2.0, dtype=dtype), [5, 3, 1]),
+            (xp.arange(np.float32(250), 256.0, dtype=dtype), [250, 251, 252, 253, 254, 255]),
+            (xp.linspace(np.int64(0), np.int64(200), 3, dtype=dtype), [0, 100, 200]),
+        ):
+            assert face.left(made).tolist() == expected
+            assert face.dtype_name(made) == "uint8"
+        x = face.enter(np.asarray([1, 100], "uint8"))
+        assert not face.left(xp.isin(x, np.int64(257))).any()
+        assert face.left(xp.searchsorted(x, np.int64(257))) == 2
 
 
 @each_library
@@ -220,7 +279,7 @@ def test_what_fits_passes(library: str) -> None:
 
 @each_library
 def test_numbers_of_numpy_and_subclasses(library: str) -> None:
-    """As Python's numbers; they have a dtype beside NumPy's and, on the native face, JAX's arrays."""
+    """As Python's; beside NumPy's arrays, and JAX's on the native face, they have a dtype."""
     for face in faces(library):
         x = face.enter(np.asarray([1, 2, 3], "uint8"))
         own = library == "numpy" or (library == "jax" and face is faces(library)[1])

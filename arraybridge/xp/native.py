@@ -63,9 +63,10 @@ def native_face(library: str) -> Any:
     if library not in _faces:
         face = _corrected(library, base_of(library), corrections_of(library))
         table = table_of(library)
-        if hasattr(table, "WIDE"):
-            accept_integers(face, table.WIDE)
-        heed_bounds(library, face)
+        wide = getattr(table, "WIDE", None)
+        if wide is not None:
+            accept_integers(face, wide)
+        heed_bounds(library, face, _itself if wide is None else wide.plain)
         if hasattr(table, "BORROWING"):
             lend(face, table.BORROWING)
         check_dtypes(face, getattr(table, "check_dtype", None))
@@ -75,6 +76,10 @@ def native_face(library: str) -> Any:
         _aliased(face)
         _faces[library] = face
     return _faces[library]
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _corrected(library: str, base: Any, corrections: Iterable[Correction]) -> ModuleType:

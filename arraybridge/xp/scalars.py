@@ -7,6 +7,7 @@ can pass is none.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +59,7 @@ def beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
     return face.full_like(x, answers[where > 0], dtype=face.bool)
 
 
-def heed_bounds(library: str, face: Any) -> None:
+def heed_bounds(library: str, face: Any, plain: Callable[[Any], Any]) -> None:
     """Have the functions of a native face that make arrays of scalars heed what dtypes hold.
 
     Parameters
@@ -66,13 +67,15 @@ def heed_bounds(library: str, face: Any) -> None:
     library : str
     face : module
         The library's native face; changed in place.
+    plain : callable
+        What the library is given in the place of a number of NumPy's.
     """
     owns = library_named(library).owns
     for room, path, name, _ in functions_of(face):
         make = _MAKERS.get(path)
         if make is not None:
             own = getattr(room, name)
-            setattr(room, name, functools.update_wrapper(make(own, face, owns), own))
+            setattr(room, name, functools.update_wrapper(make(own, face, owns, plain), own))
 
 
 def _number(value: Any, owns: Any, ndim: int | None = 0) -> Any:
@@ -90,7 +93,7 @@ def _number(value: Any, owns: Any, ndim: int | None = 0) -> Any:
         fine = number.__class__ in SCALARS
     elif isinstance(value, numpy.ndarray | numpy.generic) or owns(type(value)):
         check_whole(value)
-        number = value
+        number = value[()] if isinstance(value, numpy.ndarray) and not value.ndim else value
         fine = ndim is None or value.ndim == ndim
         if isinstance(value.dtype, numpy.dtype):
             fine = fine and bounds.is_numeric(value.dtype)
@@ -123,7 +126,7 @@ def _filled(value: Any, dtype: Any, face: Any, owns: Any) -> Any:
     return value
 
 
-def _full(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _full(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def function(shape, fill_value, dtype=None, *args, **kwargs):
         fill_value = _filled(fill_value, dtype, face, owns)
         if args:
@@ -133,7 +136,7 @@ def _full(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _full_like(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _full_like(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def function(x, /, fill_value, dtype=None, *args, **kwargs):
         fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, face, owns)
         if args:
@@ -143,9 +146,10 @@ def _full_like(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _where(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _where(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def function(condition, /, *choice, **kwargs):
         if len(choice) == 2:
+            choice = tuple([plain(x) if isinstance(x, numpy.generic) else x for x in choice])
             for value, x in (choice, choice[::-1]):
                 if value.__class__ is int and not 0 <= value <= 127 and hasattr(x, "dtype"):
                     check(value, x.dtype)
@@ -154,28 +158,38 @@ def _where(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _clip(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _clip(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def bound(value, x, open_side):
         where = bounds.side(value, x.dtype)
         if where and where != open_side:
             raise out_of_bounds(value, x.dtype)
         return None if where else value
 
-    def of_kind(value, x):  # some libraries cut a fraction among integers, others promote
+    def of_dtype(value, x, open_side):  # the one of x, which stays
         if value is None or not hasattr(x, "dtype"):
-            return
-        if hasattr(value, "dtype"):
-            check_kind(value, x.dtype)
-        elif isinstance(value, float | complex) and range_of(x.dtype).kind < 2:
-            fitting(scalar_of(value), x.dtype)
+            return value
+        if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
+            value = scalar_of(value)
+            if value.__class__ is int:
+                return bound(value, x, open_side)
+            if value.__class__ in SCALARS and range_of(x.dtype).kind < 2:
+                fitting(value, x.dtype)
+            return value
+        check_kind(value, x.dtype)
+        if value.dtype == x.dtype:
+            return value
+        (_, low, high), (kind, least, most) = map(range_of, (value.dtype, x.dtype))
+        if kind == 1 and (low < least or most < high):  # what the dtype does not hold is its end
+            value = own(value, least if low < least else None, most if most < high else None)
+        return face.astype(value, x.dtype)
 
     def function(x, /, min=None, max=None, *args, **kwargs):
         if min.__class__ is not int:
-            of_kind(min, x)
+            min = of_dtype(min, x, -1)
         elif not 0 <= min <= 127:
             min = bound(min, x, -1)
         if max.__class__ is not int:
-            of_kind(max, x)
+            max = of_dtype(max, x, 1)
         elif not 0 <= max <= 127:
             max = bound(max, x, 1)
         return own(x, min, max, *args, **kwargs)
@@ -183,35 +197,61 @@ def _clip(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _arange(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _end(value: Any, dtype: Any, owns: Any, plain: Any, ndim: int | None = 0) -> Any:
+    """A number that an interval begins or ends with; Python's, where the result has a dtype."""
+    if value is None or value.__class__ in SCALARS:
+        return value
+    value = _number(value, owns, ndim)
+    if isinstance(value, numpy.generic):
+        return plain(value) if dtype is None else scalar_of(value)
+    return value
+
+
+def _whole(x: Any) -> Any:
+    return int(x) if x.__class__ is float and x.is_integer() else x
+
+
+def _ends(start: float, stop: float, step: float) -> list[int]:
+    """The first and the last of ``arange`` as integers; none if they are not finite."""
+    if not all(map(math.isfinite, (start, stop, step))):
+        return []
+    count = -int((start - stop) // step)  # rounded up
+    return [int(start), int(start + (count - 1) * step)] if count > 0 else []
+
+
+def _arange(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
+    number = functools.partial(_end, owns=owns, plain=plain)
+
     def function(start, /, stop=None, step=1, *args, dtype=None, **kwargs):
-        for value in start, stop, step:
-            if value is not None and value.__class__ not in SCALARS:
-                _number(value, owns)
-        if dtype is not None and {int}.issuperset(map(type, (start, stop or 0, step))) and step:
-            values = range(start) if stop is None else range(start, stop, step)
-            for value in values[:1], values[-1:]:
-                if value:
-                    check(value[0], dtype)
+        start, stop, step = (number(x, dtype) for x in (start, stop, step))
+        if dtype is not None and step and range_of(dtype).kind == 1:
+            start, stop, step = map(_whole, (start, stop, step))  # JAX cuts a step of -2.0
+            given = (0, start, step) if stop is None else (start, stop, step)
+            if {int, float}.issuperset(map(type, given)):
+                for value in _ends(*given):
+                    check(value, dtype)
         return own(start, stop, step, *args, dtype=dtype, **kwargs)
 
     return function
 
 
-def _linspace(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _linspace(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
+    number = functools.partial(_end, owns=owns, plain=plain, ndim=None)  # between arrays, too
+
     def function(start, stop, /, num, *args, dtype=None, **kwargs):
+        start, stop = number(start, dtype), number(stop, dtype)
         for value in start, stop:
-            if value.__class__ not in SCALARS:
-                _number(value, owns, ndim=None)  # libraries have it between arrays, too
-            elif dtype is not None and value.__class__ is int:
+            if dtype is not None and value.__class__ is int:
                 check(value, dtype)
         return own(start, stop, num, *args, dtype=dtype, **kwargs)
 
     return function
 
 
-def _isin(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _isin(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def function(x1, x2, /, *args, invert=False, **kwargs):
+        if isinstance(x1, numpy.generic) or isinstance(x2, numpy.generic):
+            x1, x2 = plain(x1), plain(x2)
         for value, x in (x1, x2), (x2, x1):
             if value.__class__ is int and hasattr(x, "dtype") and bounds.side(value, x.dtype):
                 shape = x.shape if value is x2 else ()
@@ -221,8 +261,9 @@ def _isin(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _searchsorted(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+def _searchsorted(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
     def function(x1, x2, /, *, side="left", **kwargs):
+        x2 = plain(x2) if isinstance(x2, numpy.generic) else x2
         if x2.__class__ is int and (beyond := bounds.side(x2, x1.dtype)):
             _, least, most = range_of(x1.dtype)  # before all elements, or after
             x2, side = (least, "left") if beyond < 0 else (most, "right")
@@ -231,10 +272,10 @@ def _searchsorted(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
     return function
 
 
-def _of_integers(name: str) -> Callable[[Any, Any, Any], Callable[..., Any]]:
+def _of_integers(name: str) -> Callable[[Any, Any, Any, Any], Callable[..., Any]]:
     """For functions whose second argument counts something."""
 
-    def make(own: Any, face: Any, owns: Any) -> Callable[..., Any]:
+    def make(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
         def function(*args, **kwargs):
             value = args[1] if len(args) > 1 else kwargs.get(name)
             own_array = owns(type(value))  # of which the library itself says what is wrong
@@ -247,7 +288,7 @@ def _of_integers(name: str) -> Callable[[Any, Any, Any], Callable[..., Any]]:
     return make
 
 
-_MAKERS: dict[str, Callable[[Any, Any, Any], Callable[..., Any]]] = {
+_MAKERS: dict[str, Callable[[Any, Any, Any, Any], Callable[..., Any]]] = {
     "full": _full,
     "full_like": _full_like,
     "where": _where,

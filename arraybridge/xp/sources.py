@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from ..array.bounds import is_numeric
+from ..array.bounds import is_numeric, scalar_of
 from ..array.carrier import Array
 from ..array.native import check_whole
 from ..array.operators import SCALARS
@@ -92,7 +92,7 @@ class _Taking:
         """``obj`` itself where the library's own ``asarray`` takes it; with ``shared`` no copy."""
         sort = _SORTS[type(obj)]
         if sort == NUMBER:
-            return obj
+            return obj if dtype is None else scalar_of(obj)
         if sort == REFUSED:
             raise _refusal(obj)
         if sort == SEQUENCE:
@@ -107,8 +107,10 @@ class _Taking:
 
     def sequence(self, obj: Any, dtype: Any) -> Any:
         """Nested sequences with arrays of the library in the place of all others."""
-        if {_SORTS[cls] for cls in set(map(type, obj))} <= {NUMBER}:
-            return obj
+        kinds = set(map(type, obj))
+        if {_SORTS[cls] for cls in kinds} <= {NUMBER}:
+            own = dtype is None or kinds.issubset(SCALARS)
+            return obj if own else [scalar_of(x) for x in obj]
         return [self.item(x, dtype) for x in obj]
 
     def item(self, x: Any, dtype: Any) -> Any:

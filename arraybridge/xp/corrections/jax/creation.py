@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....dispatch.records import ConversionError
+from ....exchange import inspect
 from .. import Correction
 from ..spaces import between
 
@@ -81,6 +82,13 @@ def _shares(a, result):
     return a.unsafe_buffer_pointer() == result.unsafe_buffer_pointer()
 
 
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array of another library; a data type that would be narrowed is refused."""
+    if not jax.config.jax_enable_x64:
+        check_dtype(inspect(x).dtype_name)
+    return jnp.from_dlpack(x, device=device, copy=copy)
+
+
 def arange(start, /, stop=None, step=1, dtype=None, **kwargs):
     """Evenly spaced values of a half-open interval, all of which the data type holds."""
     numbers = (start, 0 if stop is None else stop, step)
@@ -129,6 +137,11 @@ def _wraps(call: Callable[[Any], Any]) -> Callable[[Any], bool]:
     return needed
 
 
+def _narrows_imports(xp: Any) -> bool:
+    with jax.enable_x64(False):
+        return not raises(ConversionError, xp.from_dlpack, np.ones(1))
+
+
 def _linspace_of_wide_integers(xp: Any) -> bool:
     with jax.enable_x64(False):
         return raises(OverflowError, xp.linspace, 0, 2**40, 3)
@@ -141,6 +154,13 @@ CORRECTIONS = (
         "asarray: copy=False is a ValueError where a copy would be needed",
         "no issue known",
         lambda xp: not raises(ValueError, lambda: xp.asarray([1], copy=False)),
+    ),
+    Correction(
+        "from_dlpack",
+        from_dlpack,
+        _WIDTHS,
+        "https://github.com/jax-ml/jax/issues/11895",
+        _narrows_imports,
     ),
     Correction(
         "arange",
