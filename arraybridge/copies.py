@@ -9,7 +9,7 @@ from .containers import ByType
 from .dispatch.execute import copied_off_host, execute, no_copy
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
 from .dispatch.library import Library, library_of_type, on_registration
-from .dispatch.records import ConversionError, Route, TensorInfo
+from .dispatch.records import ConversionError, Route, TensorInfo, of_native
 from .dlpack import Tensor
 from .layout import may_overlap_itself, span
 from .libraries.protocol import LIBRARY as PROTOCOL
@@ -135,10 +135,12 @@ def copyto(dst: Any, src: Any, /) -> None:
 def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, which the caller knows by `name`."""
     destination, out_library = adopt(out)
-    x, library = adopt(x)
+    given, (x, library) = x, adopt(x)
     if library is out_library and own_copies_serve() and library.assign(destination, x):
         return
     wanted, info = out_library.describe(destination), library.describe(x)
+    if wanted.refused or info.refused:
+        wanted, info = _told_of(out, wanted), _told_of(given, info)
     _check_fit(wanted, info, name)
     if info.pending:
         x = library.resolve(x)
@@ -153,6 +155,13 @@ def _write(out: Any, x: Any, name: str) -> None:
     out_library.written(destination)
 
 
+def _told_of(given: Any, info: TensorInfo) -> TensorInfo:
+    """What is refused of the native array, told of the Array where that is what was given."""
+    if info.refused is None or not hasattr(type(given), "__arraybridge__"):
+        return info
+    return info._replace(refused=of_native(info.refused))
+
+
 _FIT = {
     "shape": "nothing is broadcast, reshape it first",
     "dtype": "no dtype is changed, cast it first",
@@ -162,12 +171,12 @@ _FIT = {
 
 def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
     source = "src" if name == "dst" else "x"
+    if info.refused:
+        raise ConversionError(info.refused)
     for what, rule in _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs:
             raise ConversionError(f"{name} has {what} {ours}, {source} {theirs}: {rule}")
-    if info.refused:
-        raise ConversionError(info.refused)
     if wanted.readonly or wanted.pending or wanted.refused:
         raise ConversionError(f"{name} cannot be written: {_why_not(wanted, name, source)}")
     if may_overlap_itself(wanted.shape, wanted.strides):
@@ -189,9 +198,10 @@ def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
     """Why something cannot be written to, and what to do."""
     if wanted.refused:
         why, _, remedy = wanted.refused.partition(": ")
-        if remedy.endswith("x.detach()"):
+        if remedy.endswith(".detach()"):
             why = why.partition(" and would")[0].replace("would be lost silently", "are tracked")
-            return f"{why}, and would miss the write: pass {name}.detach() to write past them"
+            past = name + remedy.partition("x")[2]
+            return f"{why}, and would miss the write: pass {past} to write past them"
         return f"{why}; {_instead(wanted, source)}"
     lazy = [_LAZY[what] for what in wanted.pending if what in _LAZY]
     if lazy and not wanted.readonly:

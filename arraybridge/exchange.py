@@ -10,7 +10,7 @@ from .containers import ByType
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import library_named, library_of_type, on_registration, place_named
-from .dispatch.records import Route, TensorInfo
+from .dispatch.records import Route, TensorInfo, of_native
 from .dlpack import Tensor, is_capsule, peek
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt
@@ -81,11 +81,20 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    x, source = adopt(x)
+    given, (x, source) = x, adopt(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
+    if route.kind == "refuse":
+        route = refusal(given, route)
     return execute(x, source, target, route, info)
+
+
+def refusal(given: object, route: Route) -> Route:
+    """A route that is refused, with what to do about an Array where that is what was given."""
+    if not hasattr(type(given), "__arraybridge__"):
+        return route
+    return route._replace(why=of_native(route.why))
 
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
@@ -116,8 +125,10 @@ def imported(x: Any, to: object, device: object = None, copy: bool | None = None
     if not target.accepts.immutable:
         return convert(x, to, device=device, copy=copy)
     place = None if device is None else place_named(device)
-    x, source = adopt(x)
+    given, (x, source) = x, adopt(x)
     route, info = route_between(x, source, target, device=place, copy=copy, share=True)
+    if route.kind == "refuse":
+        route = refusal(given, route)
     return execute(x, source, target, route, info)
 
 
@@ -140,10 +151,12 @@ def explain(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    x, source = (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
+    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
+    if route.kind == "refuse":
+        return refusal(given, route)
     # Which of the host's kernels it is, `convert` has no need to know.
     return route._replace(kernel=copier_of(info)) if route.kernel == HOST else route
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -168,3 +169,46 @@ def test_warps_32_bits():
             assert caught.value.route == route
     parts = [ab.convert(part, "warp") for part in (memory[: 2**30], memory[2**31 :])]
     assert [part.shape[0] for part in parts] == [2**30, 8]
+
+
+IN_ARRAYS = {
+    "gradients": (lambda: torch.ones(2, requires_grad=True), "numpy", "x.native.detach()"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8),
+        "numpy",
+        "x.native.dequantize()",
+    ),
+    "complex32": (
+        lambda: torch.ones(2).to(torch.complex32),
+        "numpy",
+        "torch.view_as_real(x.native)",
+    ),
+    "bool": (
+        lambda: torch.ones(2, 3).T > 0,
+        "pyarrow",
+        "arraybridge.convert(x.native, 'numpy').view('uint8')",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
+@pytest.mark.filterwarnings("ignore:.*quantiz")
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
+@pytest.mark.parametrize(("make", "to", "code"), IN_ARRAYS.values(), ids=IN_ARRAYS)
+def test_the_remedy_for_an_array_works_as_it_is_written(make, to, code):
+    """Its native array has what the remedy names, the Array has not."""
+    x, like = ab.from_dlpack(make()), ab.convert(np.ones(2), to)
+    ways = [
+        lambda: ab.convert(x, to),
+        lambda: x.to(to),
+        lambda: ab.adapt(to)(lambda y: y)(x),
+    ]
+    if to == "numpy":
+        ways += [lambda: np.asarray(x), lambda: ab.unify(like, x)]
+    if "pass x." in str(ab.explain(x, to).why):  # it has no DLPack type
+        ways += [lambda: np.from_dlpack(x), lambda: ab.copyto(np.ones(2, "f4"), x)]
+    for way in ways:
+        with pytest.raises(ab.ConversionError, match=re.escape(code)):
+            way()
+    assert code in ab.explain(x, to).why
+    ab.convert(eval(code, {"x": x, "torch": torch, "arraybridge": ab}), to)

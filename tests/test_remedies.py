@@ -219,6 +219,11 @@ UNWRITABLE = {  # what `copyto` cannot write to, what it says of it, what it has
         torch.ones(3, dtype=torch.float64),
     ),
     "gradients": (lambda: torch.zeros(3, requires_grad=True), "gradients are", np.ones(3, "f4")),
+    "gradients of an Array": (
+        lambda: ab.from_dlpack(torch.zeros(3, requires_grad=True)),
+        "gradients are",
+        np.ones(3, "f4"),
+    ),
     "one cell": (
         lambda: np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)),
         "one cell of memory",
@@ -240,7 +245,7 @@ def test_what_to_do_about_a_destination(make, what, src, name):
         dst = eval(text.partition("instead, ")[2], names)
     elif ".detach()" in text:
         ab.copyto(eval(re.findall(r"pass (\S+) ", text)[0], names), src)
-        dst = dst.detach()
+        dst = getattr(dst, "native", dst).detach()
     else:
         exec(text.partition("library, ")[2], names)
         dst = dst.resolve_conj().resolve_neg() if isinstance(dst, torch.Tensor) else dst

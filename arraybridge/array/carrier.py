@@ -14,7 +14,7 @@ from ..dispatch.execute import copied_off_host
 from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
-from ..dispatch.records import ConversionError, TensorInfo
+from ..dispatch.records import ConversionError, TensorInfo, of_native
 from ..dlpack import (
     Device,
     DeviceType,
@@ -178,7 +178,7 @@ class Array(ArrayObject):
         info = library.describe(x)
         check_stream(stream, info.device)
         if info.refused:
-            raise ConversionError(info.refused)
+            raise ConversionError(of_native(info.refused))
         if dl_device is not None and Device.parse(tuple(dl_device)) != info.device:
             if copy is False:
                 raise ConversionError(f"copy=False, but {info.device} to {dl_device} is a copy")

@@ -11,7 +11,7 @@ from ..containers import items, leaves, mapped
 from ..dispatch.execute import execute, route_between
 from ..dispatch.library import library_named
 from ..dlpack import Device, is_capsule
-from ..exchange import convert, inspect, view_door
+from ..exchange import convert, inspect, refusal, view_door
 from ..libraries.protocol import adopt
 from .kinds import KINDS, OUT_OF_MEMORY, Kind, is_array, kind_of, place_of, unwrapped
 from .written import Lent
@@ -157,6 +157,8 @@ class Crossing:
         target = library_named(terms.library)
         array, source = adopt(native)
         route, info = route_between(array, source, target, **terms.options)
+        if route.kind == "refuse":
+            route = refusal(given, route)
         seen = execute(array, source, target, route, info)
         own = terms.copy is True or is_capsule(given)  # nobody else has what was in it
         if route.kind in ("kernel", "transfer") and not (own or target.accepts.immutable):

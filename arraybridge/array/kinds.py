@@ -8,7 +8,7 @@ import numpy
 
 from ..containers import ByType, leaves
 from ..dispatch.library import library_of_type, on_registration
-from ..dispatch.records import ConversionError
+from ..dispatch.records import ConversionError, of_native
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
 from ..libraries.foreign import has_no_memory, speaks
@@ -46,7 +46,12 @@ class Kind(NamedTuple):
         if own and device is None and copy is not True:
             found = native  # as it is, whatever it is: a tracer has no memory to look at
         else:
-            found = convert(native, self.library, device=device, copy=copy)
+            try:
+                found = convert(native, self.library, device=device, copy=copy)
+            except ConversionError as error:
+                if native is x:
+                    raise
+                raise ConversionError(of_native(str(error)), error.route) from None
         if not self.face:
             return found
         if found is native and isinstance(x, Array) and x.library == self.library:

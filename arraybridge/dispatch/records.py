@@ -5,6 +5,7 @@ All are small and immutable; none touches memory or a device runtime.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
@@ -267,6 +268,11 @@ def meant(name: object, known: Iterable[str]) -> str:
     """The end of a message on a name that is none of those known: the closest one, and all."""
     guess = closest(name, known)
     return (f": did you mean {guess!r}?" if guess else ";") + f" expected {', '.join(known)}"
+
+
+def of_native(why: str) -> str:
+    """The remedy for a library's array ``x`` as that for an Array ``x`` over it."""
+    return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
 
 
 def closest(name: object, known: Iterable[str]) -> str | None:
