@@ -252,7 +252,7 @@ def test_what_the_caller_writes_between_yields_is_not_lost():
     assert o.tolist() == [7, 1, 1]
 
 
-@pytest.mark.parametrize("kind", ["jax", "pyarrow", "read-only", "broadcast"])
+@pytest.mark.parametrize("kind", ["jax", "pyarrow", "read-only", "broadcast", "windows"])
 def test_what_cannot_be_written_is_an_error(kind):
     host = np.arange(1, 4, dtype="f4")
     if kind == "jax":
@@ -261,6 +261,8 @@ def test_what_cannot_be_written_is_an_error(kind):
         x = pytest.importorskip("pyarrow").array(host)
     elif kind == "read-only":
         x, host.flags.writeable = host, False
+    elif kind == "windows":
+        x = np.lib.stride_tricks.as_strided(host[::-1], (2, 2), (-4, -4))
     else:
         x = np.broadcast_arrays(host[0], host)[0]
     for _ in range(2):
@@ -271,7 +273,7 @@ def test_what_cannot_be_written_is_an_error(kind):
     assert total(x) == 2 * np.asarray(x).sum()  # the remedy
     double = ab.adapt("torch", result="function")(lambda x: [x.mul_(2)])
     np.testing.assert_array_equal(double(x)[0], 2 * np.asarray(x))  # nothing is lost
-    assert ab.adapt("torch", result="function")(lambda x: x * 2)(x).shape == (3,)
+    assert ab.adapt("torch", result="function")(lambda x: x * 2)(x).shape == np.shape(x)
 
 
 def test_a_capsule_is_nobody_s():
@@ -373,3 +375,26 @@ def test_containers_that_hold_themselves():
             call()
     with pytest.raises(ValueError, match="holds itself"):
         ab.namespace(torch.ones(1)).asarray(held)
+
+
+def test_a_copy_that_has_become_another_array_is_not_written_back():
+    x = torch.arange(3.0, dtype=torch.float64).to(torch.complex64).conj()
+
+    @ab.adapt("numpy")
+    def cast(x):
+        x[0] = 9
+        x.dtype = np.int64
+
+    with pytest.raises(ab.ConversionError, match="another dtype"):
+        cast(x)
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_a_copy_of_wider_elements_is_not_written_back():
+    def widen(x):
+        x.data = x.double()
+
+    x = np.arange(3, dtype="f4")[::-1]
+    with pytest.raises(ab.ConversionError, match="another dtype"):
+        ab.adapt("torch")(widen)(x)
+    assert x.tolist() == [2, 1, 0]

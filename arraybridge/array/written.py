@@ -12,6 +12,7 @@ from ..dispatch.library import Library, library_of_type
 from ..dispatch.records import ConversionError, TensorInfo
 from ..dlpack import CPU
 from ..exchange import convert
+from ..layout import may_overlap_itself
 
 
 class Lent:
@@ -79,6 +80,20 @@ class Lent:
         """Whether the caller's array has changed since it was copied, as far as can be seen."""
         return isinstance(self.before, bytes) and self._state(self.again()) != self.before
 
+    def _why_not(self) -> str | None:
+        """What the function did that the caller's array cannot follow, or None."""
+        info, seen = self.info, self.home.describe(self.seen)
+        for what in "shape", "dtype":
+            if getattr(seen, what) != getattr(info, what):
+                return f"gave the copy of an argument another {what}"
+        obstacle = info.refused or ("read-only" if info.readonly else None)
+        if may_overlap_itself(info.shape, info.strides):
+            obstacle = obstacle or "several of its elements are one cell of memory"
+        if obstacle is None:
+            return None
+        wrote = "wrote to the copy of an argument that cannot be written"
+        return f"{wrote} ({info.library}, {obstacle})"
+
     def give_back(self, results: Callable[[], list[Any]]) -> None:
         """Write to the caller's array what the function wrote to the copy, if it did.
 
@@ -96,20 +111,12 @@ class Lent:
         now = self._state(self.seen)
         if now == self.before:
             return
-        info = self.info
-        fixed = info.readonly or info.refused or self.home.describe(self.seen).shape != info.shape
-        if fixed and any(x is self.seen for x in results()):
-            return
-        if info.readonly or info.refused:
+        info, why = self.info, self._why_not()
+        if why:
+            if any(x is self.seen for x in results()):
+                return
             raise ConversionError(
-                f"the function wrote to the copy of an argument that cannot be written "
-                f"({info.library}, {info.refused or 'read-only'}): pass copy=True to adapt, "
-                "and take what it returns"
-            )
-        if self.home.describe(self.seen).shape != info.shape:
-            raise ConversionError(
-                "the function gave the copy of an argument another shape: pass copy=True to adapt, "
-                "and take what it returns"
+                f"the function {why}: pass copy=True to adapt, and take what it returns"
             )
         if self._stale():
             raise ConversionError(
