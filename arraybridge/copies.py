@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -134,7 +135,10 @@ def copyto(dst: Any, src: Any, /) -> None:
 
 def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, which the caller knows by `name`."""
-    destination, out_library = adopt(out)
+    try:
+        destination, out_library = adopt(out)
+    except TypeError as error:
+        raise _no_destination(error, name) from None
     given, (x, library) = x, adopt(x)
     if library is out_library and own_copies_serve() and library.assign(destination, x):
         return
@@ -153,6 +157,19 @@ def _write(out: Any, x: Any, name: str) -> None:
         read = compact_copy(read)
     copy_into(written, read)
     out_library.written(destination)
+
+
+def _no_destination(error: TypeError, name: str) -> TypeError:
+    """Why what is no array in memory cannot be written to; what would be passed is a copy."""
+    why, _, code = str(error).partition(": pass ")
+    if not code:
+        return error
+    source = "src" if name == "dst" else "x"
+    made = re.sub(r"\bx\b", name, code)
+    remedy = f"make it an array first, {name} = {made}"
+    if code.endswith("[...]"):  # a file's
+        remedy = f"assign by its library, {name}[...] = arraybridge.convert({source}, 'numpy')"
+    return TypeError(f"{name} cannot be written: {why}; {remedy}")
 
 
 def _told_of(given: Any, info: TensorInfo) -> TensorInfo:

@@ -268,3 +268,30 @@ def test_an_interface_with_a_mask_is_refused():
     interface = NUMBERS.__array_interface__ | {"mask": NUMBERS > 1}
     with pytest.raises(ab.ConversionError, match="has a mask"):
         ab.convert(types.SimpleNamespace(__array_interface__=interface), "numpy")
+
+
+@pytest.mark.parametrize("name", ["dst", "out"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [0.0, 0.0, 0.0],
+        lambda: pytest.importorskip("dask.array").zeros(3),
+        lambda: pytest.importorskip("scipy.sparse").coo_array(np.zeros((1, 3))),
+        lambda: _hdf5(pytest.importorskip("h5py")),
+    ],
+    ids=["list", "dask", "sparse", "hdf5"],
+)
+def test_what_is_written_to_is_not_a_copy_that_is_dropped(make, name):
+    source = "src" if name == "dst" else "x"
+    given = np.full(3, 5.0)
+    names = {name: make(), source: given, "arraybridge": ab, "numpy": np}
+    with pytest.raises(TypeError, match=f"^{name} cannot be written: ") as caught:
+        ab.copyto(names[name], given) if name == "dst" else ab.contiguous(given, out=names[name])
+    remedy = str(caught.value).rpartition(", " + name)[2]
+    exec(name + remedy, names)
+    written = names[name]
+    if "[...]" not in remedy:
+        ab.copyto(written[0] if written.ndim == 2 else written, given)
+    np.testing.assert_array_equal(np.ravel(written), given)
+    if hasattr(written, "file"):
+        written.file.close()
