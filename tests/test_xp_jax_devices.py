@@ -78,6 +78,7 @@ def place(x):
     (device,) = x.devices()
     return device.id
 host = np.arange(4, dtype="f4")
+native_face = xp.native
 """
 ONE = {
     "where it is": """
@@ -98,9 +99,18 @@ ONE = {
                     assert place(ab.convert(source, "jax", **how)) == i
                     assert ab.explain(source, "jax", **how).device == ab.Device(1, i)
                     assert place(xp.from_dlpack(source, **how).native) == i
+                made = xp.asarray(source, device=f"cpu:{i}"), xp.asarray([source], device=(1, i))
+                assert [place(x.native) for x in made] == [i, i]
             with pytest.raises(ab.ConversionError, match="no arrays on cpu:9; .* cpu to cpu:1"):
                 ab.convert(source, "jax", device="cpu:9")
             assert ab.explain(source, "jax", device="cpu:9").kind == "refuse"
+        for moved in (
+            native_face.asarray(one(0), device=jax.devices()[1]),
+            xp.asarray(one(0), device="cpu:1", dtype=xp.int32, copy=True).native,
+        ):
+            assert place(moved) == 1 and moved.tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError):
+            xp.asarray(one(0), device="cpu:1", copy=False)
         assert ab.convert(one(1), "jax", device=(1, 0)).unsafe_buffer_pointer()
         assert xp.asarray(one(0)).to_device("cpu:1").device == ab.Device(1, 1)
         assert place(xp.ones(3, device="cpu:1").native) == 1

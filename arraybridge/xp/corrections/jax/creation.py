@@ -61,7 +61,12 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
     elif dtype is None and isinstance(a, int | np.integer):
         _check_integers(a)
     try:
-        result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
+        try:
+            result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
+        except ValueError:  # of what is on another device
+            if device is None:
+                raise
+            result = jax.device_put(jnp.asarray(a, dtype, order, copy=copy, **kwargs), device)
     except OverflowError as error:
         if dtype is not None or jax.config.jax_enable_x64:
             raise
