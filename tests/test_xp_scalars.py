@@ -181,12 +181,14 @@ def test_bounds_of_clip_of_another_dtype(library: str) -> None:
 @each_library
 def test_creation_of_numbers_of_numpy(library: str) -> None:
     """Held to the dtype that is asked for as Python's; so are the ends of ``arange``."""
+    written = faces(library)[0].enter(np.zeros(2, "uint8"))
     for face in faces(library):
         xp, dtype = face.xp, face.xp.uint8
         for call in (
             lambda: xp.asarray(np.int64(300), dtype=dtype),
             lambda: xp.asarray([[1, np.int64(-1)]], dtype=dtype),
             lambda: xp.full(2, np.asarray(300), dtype=dtype),
+            lambda: written.__setitem__(0, np.asarray(300)),
             lambda: xp.arange(np.int64(299), np.int64(302), dtype=dtype),
             lambda: xp.arange(299.0, 302.0, dtype=dtype),
             lambda: xp.arange(0.0, -2.0, -0.5, dtype=dtype),

@@ -206,6 +206,8 @@ class NativeArray(Array):
         if isinstance(value, Array):
             return self._same(value)
         asarray = self._namespace.asarray
+        if value.__class__ is numpy.ndarray and not value.ndim:
+            value = value[()]
         if isinstance(value, numpy.generic):
             check_number(value)
             return scalar_of(value)
