@@ -10,6 +10,8 @@ import decimal
 import fractions
 import mmap
 import operator
+import weakref
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -236,3 +238,38 @@ def test_numpy_scalars_fill_as_pythons_numbers_do(library: str) -> None:
             with pytest.raises(OverflowError):
                 call()
         assert face.left(xp.full(2, np.int64(7), dtype=xp.uint8)).tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+@pytest.mark.parametrize(
+    ("module", "make", "message"),
+    [
+        ("pint", lambda pint: pint.UnitRegistry().Quantity(np.ones(3), "m"), "lose its unit"),
+        ("dask.array", lambda dask: dask.ones(3), r"pass x.compute\(\)"),
+        ("h5py", lambda h5py: _hdf5(h5py), r"pass x\[...\]"),
+        ("scipy.sparse", lambda sparse: sparse.eye_array(3), r"pass x.toarray\(\)"),
+    ],
+    ids=["pint", "dask", "h5py", "sparse"],
+)
+def test_functions_lose_no_unit_and_compute_no_graph(module, make, message, library) -> None:
+    other = make(pytest.importorskip(module))
+    xp = import_module(f"arraybridge.xp.{library}")
+    x = xp.ones(3)
+    for call in (
+        lambda: xp.sum(other),
+        lambda: xp.add(x, other),
+        lambda: xp.add(other, other),
+        lambda: xp.where(x > 0, x, other),
+        lambda: xp.concat([x, other]),
+        lambda: xp.zeros_like(other),
+        lambda: xp.clip(x, other, None),
+    ):
+        with pytest.raises((TypeError, BufferError), match=message):
+            call()
+
+
+def _hdf5(h5py: Any) -> Any:
+    file = h5py.File("refused", "w", driver="core", backing_store=False)
+    data = file.create_dataset("x", data=np.ones(3))
+    weakref.finalize(data, file.close)
+    return data

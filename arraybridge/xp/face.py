@@ -16,8 +16,9 @@ import numpy
 
 from ..array.bounds import check_number, scalar_of
 from ..array.carrier import Array
-from ..array.native import NativeArray
+from ..array.native import NativeArray, check_whole
 from ..array.operators import SCALARS
+from ..libraries.foreign import no_array
 from . import standard
 from .entrance import check_dtype, native_device
 from .standard.data_types import DATA_TYPES
@@ -142,7 +143,12 @@ def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
     if isinstance(x, numpy.generic):
         check_number(x)
         return cls._scalar(x)
-    if not hasattr(type(x), "__dlpack__"):
+    kind = type(x)
+    if not hasattr(kind, "__dlpack__"):
+        if hasattr(kind, "__array__") or hasattr(kind, "__array_function__"):
+            check_whole(x)  # NumPy would compute a graph, and drop a unit
+        if hasattr(kind, "toarray"):  # a sparse matrix, an object to NumPy
+            raise no_array(x)
         return scalar_of(x)
     raise TypeError(
         f"{cls._namespace.__name__} takes arraybridge Arrays, got {type(x).__module__}."
