@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -214,3 +216,25 @@ def test_large_arrays_are_read_before_the_call_returns():
             y = way(x, i)
             x[:] = i[:] = 0
             assert np.asarray(y).min() == 1, name
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+@pytest.mark.parametrize("offset", [0, 4, 16])
+def test_from_dlpack_of_both_faces(library, offset):
+    pytest.importorskip(library)
+    xp = importlib.import_module(f"arraybridge.xp.{library}")
+    for face in (xp, xp.native):
+        x = memory(offset)
+        x.flags.writeable = False
+        found = face.from_dlpack(x)
+        shared = address(found) == x.ctypes.data
+        assert ab.inspect(found).readonly if shared else library in ("torch", "jax")
+        x = memory(offset)
+        for wanted in (x, x[:, ::-1], x.T, x[::2, ::2]):
+            x[...] = 1
+            found = face.from_dlpack(wanted, copy=True)
+            x[...] = 7
+            assert np.asarray(ab.convert(found, "numpy")).max() == 1
+            assert ab.inspect(face.from_dlpack(wanted)).shape == wanted.shape
+        found = face.from_dlpack(x)
+        assert address(found) == x.ctypes.data or (library == "jax" and offset)

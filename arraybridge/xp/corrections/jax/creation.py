@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....dispatch.records import ConversionError
-from ....exchange import inspect
+from ....exchange import imported
 from .. import Correction
 from ..spaces import between
 
@@ -88,10 +88,13 @@ def _shares(a, result):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of another library; a data type that would be narrowed is refused."""
-    if not jax.config.jax_enable_x64:
-        check_dtype(inspect(x).dtype_name)
-    return jnp.from_dlpack(x, device=device, copy=copy)
+    """An array of another library, of any layout; a data type that would be narrowed is refused.
+
+    JAX's own takes ``copy=True`` for a view, and reads memory that it must copy later.
+    """
+    if device is None or isinstance(device, jax.Device):
+        return imported(x, "jax", device, copy)
+    return jax.device_put(imported(x, "jax", None, copy), device)
 
 
 def arange(start, /, stop=None, step=1, dtype=None, **kwargs):

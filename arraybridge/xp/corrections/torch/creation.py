@@ -8,6 +8,7 @@ import numpy
 import torch
 from array_api_compat import torch as xp
 
+from ....exchange import imported
 from ....libraries.torch import check_shape
 from .. import Correction, spaces
 from .promotion import result_type
@@ -35,6 +36,15 @@ def asarray(
         if "infer dtype" in str(error):
             raise TypeError(str(error)) from None
         raise
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> torch.Tensor:
+    """A tensor on the same memory where it can be; a copy of read-only memory, or of steps back.
+
+    PyTorch's own writes to the first, and ends the process over the second.
+    """
+    tensor: torch.Tensor = imported(x, "torch", device, copy)
+    return tensor
 
 
 def _stacked(nested: Any, dtype: Any, device: Any) -> torch.Tensor:
@@ -82,6 +92,9 @@ def _from_numpy(x: numpy.ndarray, *, dtype: torch.dtype, device: Any) -> torch.T
     return torch.asarray(x, dtype=dtype, device=device)
 
 
+_READ_ONLY = numpy.zeros(1)
+_READ_ONLY.flags.writeable = False
+
 CORRECTIONS = (
     Correction(
         "asarray",
@@ -92,6 +105,13 @@ CORRECTIONS = (
             xp.asarray([xp.asarray(2**64 - 1, dtype=xp.uint64)], dtype=xp.uint64).dtype != xp.uint64
             or not xp.asarray([torch.ones((), requires_grad=True)]).requires_grad
         ),
+    ),
+    Correction(
+        "from_dlpack",
+        from_dlpack,
+        "from_dlpack: memory that may not be written is not written, and any strides are taken",
+        "https://github.com/pytorch/pytorch/issues/188023",
+        lambda xp: xp.from_dlpack(_READ_ONLY).data_ptr() == _READ_ONLY.ctypes.data,
     ),
     spaces.correction(xp, _integer_name, _from_numpy),
 )
