@@ -79,8 +79,10 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         return contiguous(resolved)
     if not info.device.host:
         raise ConversionError(no_copy(info, library))
+    held = library.held(x)
+    info = library.describe(held)
     route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
-    return execute(x, library, library, route, info)
+    return execute(held, library, library, route, info)
 
 
 def _way_of(array_type: type) -> Callable[[Any], Any]:
@@ -142,7 +144,8 @@ def _write(out: Any, x: Any, name: str) -> None:
     given, (x, library) = x, adopt(x)
     if library is out_library and own_copies_serve() and library.assign(destination, x):
         return
-    wanted, info = out_library.describe(destination), library.describe(x)
+    into, x = out_library.held(destination), library.held(x)
+    wanted, info = out_library.describe(into), library.describe(x)
     if wanted.refused or info.refused:
         wanted, info = _told_of(out, wanted), _told_of(given, info)
     _check_fit(wanted, info, name)
@@ -151,7 +154,7 @@ def _write(out: Any, x: Any, name: str) -> None:
         info = library.describe(x)
     if kernel_for(info.device) is None:
         raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
-    written = out_library.lend(destination, wanted)
+    written = out_library.lend(into, wanted)
     read = library.lend(x, info)
     if info.device.host and _overlap(written, read):
         read = compact_copy(read)

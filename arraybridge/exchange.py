@@ -9,7 +9,13 @@ from typing import Any
 from .containers import ByType
 from .dispatch.execute import execute, route_between
 from .dispatch.kernel import HOST, copier_of
-from .dispatch.library import library_named, library_of_type, on_registration, place_named
+from .dispatch.library import (
+    Library,
+    library_named,
+    library_of_type,
+    on_registration,
+    place_named,
+)
 from .dispatch.records import Route, TensorInfo, of_native
 from .dlpack import Tensor, is_capsule, peek
 from .libraries.protocol import LIBRARY as PROTOCOL
@@ -81,13 +87,18 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    given, (x, source) = x, adopt(x)
-    route, info = route_between(
-        x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
-    )
+    return _planned(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
+
+
+def _planned(given: Any, target: Library, **terms: Any) -> Any:
+    """What the route gives that is planned on the terms of `route_between`."""
+    x, source = adopt(given)
+    held = source.held(x)
+    route, info = route_between(held, source, target, **terms)
     if route.kind == "refuse":
         route = refusal(given, route)
-    return execute(x, source, target, route, info)
+    result = execute(held, source, target, route, info)
+    return x if result is held else result
 
 
 def refusal(given: object, route: Route) -> Route:
@@ -125,11 +136,7 @@ def imported(x: Any, to: object, device: object = None, copy: bool | None = None
     if not target.accepts.immutable:
         return convert(x, to, device=device, copy=copy)
     place = None if device is None else place_named(device)
-    given, (x, source) = x, adopt(x)
-    route, info = route_between(x, source, target, device=place, copy=copy, share=True)
-    if route.kind == "refuse":
-        route = refusal(given, route)
-    return execute(x, source, target, route, info)
+    return _planned(x, target, device=place, copy=copy, share=True)
 
 
 def explain(

@@ -185,6 +185,15 @@ class TestSources:
             with pytest.raises(ab.ConversionError, match=r"x\.to_dense\(\)"):
                 ab.convert(x, to)
 
+    @pytest.mark.parametrize("how", ["_clear_data", "_clear", "get_tensor"])
+    def test_cleared_tensors_are_refused_with_a_remedy_that_works(self, to, how):
+        x = paddle.ones([3])
+        (x.get_tensor()._clear if how == "get_tensor" else getattr(x, how))()
+        with pytest.raises(ab.ConversionError, match=r"paddle\.assign\(value, output=x\)"):
+            ab.convert(x, to)
+        paddle.assign(paddle.zeros([3]), output=x)
+        assert ab.inspect(ab.convert(x, to)).shape == (3,)
+
     def test_empty_and_0_d(self, to):
         assert ab.convert(paddle.zeros([0, 3]), to).shape == (0, 3)
         assert ab.convert(ab.convert(paddle.to_tensor(3.0), to), "numpy").item() == 3

@@ -36,6 +36,16 @@ MISSING = {
         r"pass x\.clone\(\)",
         lambda x: x.clone(),
     ),
+    "a slice of zeros": (
+        lambda: torch._efficientzerotensor((9999,))[5000:],
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
+    "the imaginary part of zeros": (
+        lambda: torch._efficientzerotensor((3, 4), dtype=torch.complex64).imag,
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
     "functionalized": (
         lambda: torch._to_functional_tensor(torch.ones(3, 4)),
         r"outside torch\.func\.functionalize",

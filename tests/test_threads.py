@@ -187,3 +187,76 @@ def test_conversions_by_several_threads():
 
     found = outcomes(there_and_back, list(range(300)))
     assert all(each == {type(None): 4} for each in found), found
+
+
+REBOUND = {
+    "torch": """
+import torch
+make = lambda start: torch.arange(4000.0) + start
+def rebind():
+    x.data = make(10000).reshape(1000, 4)
+    x.data = make(0).reshape(4, 1000)
+""",
+    "paddle": """
+import paddle
+make = lambda start: paddle.arange(4000.0) + start
+def rebind():
+    x.data = make(10000).reshape([1000, 4])
+    x.data = make(0).reshape([4, 1000])
+""",
+}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "ab.convert(x, 'numpy', copy=True)",
+        "ab.convert(x, 'jax')",
+        "ab.convert(ab.from_dlpack(x), 'numpy', copy=False)",
+        "np.from_dlpack(ab.from_dlpack(x))",
+        "ab.contiguous(x, out=np.empty(x.shape, 'f4'))",
+    ],
+)
+@pytest.mark.parametrize("library", ["torch", pytest.param("paddle", marks=pytest.mark.heavy)])
+def test_an_array_that_is_given_other_memory_meanwhile(library: str, way: str) -> None:
+    """What comes is one or the other, whole."""
+    pytest.importorskip(library)
+    pytest.importorskip("jax")
+    said = python(
+        f"""
+import sys, threading, time
+import numpy as np
+import arraybridge as ab
+{REBOUND[library]}
+x = make(0)
+rebind()
+first, going = {way}, True
+
+def forever():
+    while going:
+        rebind()
+
+thread = threading.Thread(target=forever)
+thread.start()
+sys.setswitchinterval(1e-6)
+wrong = set()
+for _ in range(2000):
+    try:
+        found = np.asarray({way}).copy()
+    except ab.ConversionError as error:
+        if " has shape " not in str(error):  # of `out`, which was made for another
+            wrong.add(str(error))
+        continue
+    start = found.ravel()[0]
+    if start not in (0, 10000) or (found.ravel() != np.arange(4000.0) + start).any():
+        wrong.add("numbers")
+    if found.shape != ((1000, 4) if start else (4, 1000)):
+        wrong.add("shape")
+going = False
+thread.join()
+print(wrong)
+""",
+        flags=("-W", "ignore"),
+        env={"JAX_PLATFORMS": "cpu"},
+    )
+    assert said.splitlines()[-1] == "set()"

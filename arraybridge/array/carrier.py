@@ -200,7 +200,8 @@ class Array(ArrayObject):
         if not (copy or reasons):
             return _capsule(x, library, stream, versioned)
         if info.device.host:
-            block = compact_copy(library.lend(x, info))
+            x = library.held(x)
+            block = compact_copy(library.lend(x, library.describe(x)))
             return to_capsule(block, versioned=versioned, move=True)
         own = copied_off_host(x, library, info)
         if own is None:

@@ -156,10 +156,13 @@ class Crossing:
                     return seen
         target = library_named(terms.library)
         array, source = adopt(native)
-        route, info = route_between(array, source, target, **terms.options)
+        held = source.held(array)
+        route, info = route_between(held, source, target, **terms.options)
         if route.kind == "refuse":
             route = refusal(given, route)
-        seen = execute(array, source, target, route, info)
+        seen = execute(held, source, target, route, info)
+        if seen is held:
+            return array
         own = terms.copy is True or is_capsule(given)  # nobody else has what was in it
         if route.kind in ("kernel", "transfer") and not (own or target.accepts.immutable):
             again = partial(execute, array, source, target, route, info)

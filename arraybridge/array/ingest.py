@@ -70,8 +70,9 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         target = library
         if library is PROTOCOL:
             target = library_named("numpy") if info.device.host else library
-        route, info = route_between(native, library, target, device=device, copy=copy)
-        result = execute(native, library, target, route, info)
+        held = library.held(native)
+        route, info = route_between(held, library, target, device=device, copy=copy)
+        result = execute(held, library, target, route, info)
         return _maker(target, type(result))(result)
     make = _maker(library, type(native))
     if native is x:

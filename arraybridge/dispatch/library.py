@@ -113,6 +113,10 @@ class Library:
             return self.export(x, stream)
         return _on_memory(info, self.pin(x, info))
 
+    def held(self, x: Any) -> Any:
+        """``x``, or what has its memory of this moment: another thread may give ``x`` another."""
+        return x
+
     def pin(self, x: Any, info: TensorInfo) -> object:
         """What keeps the memory of ``x`` alive, whatever becomes of ``x``: the owner in exports.
 
@@ -211,15 +215,9 @@ class Library:
 
 def _on_memory(info, owner):
     return ManagedTensor.trusted(
-        info.data,
-        info.shape,
-        info.strides,
-        info.dtype,
-        info.device,
-        info.readonly,
-        info.padded,
+        info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
-    )
+    )  # fmt: skip
 
 
 _HOME = "arraybridge.libraries"

@@ -29,6 +29,9 @@ _NAMES = (
     "complex64 complex128 float8_e4m3fn float8_e5m2"
 ).split()
 _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}
+_CLEARED = (
+    "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
+)
 _HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 _API = exchange_api(paddle.Tensor)
 _CPU_PLACE = paddle.CPUPlace()
@@ -54,11 +57,17 @@ class Paddle(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, paddle.Tensor | paddle.pir.Value)
 
-    def describe(self, x: paddle.Tensor) -> TensorInfo:
+    def describe(self, x: paddle.Tensor | ManagedTensor) -> TensorInfo:
+        if isinstance(x, ManagedTensor):
+            return TensorInfo.of_tensor(x, "paddle")
         _check_dense(x)
         refused = None
         if not x.stop_gradient:
             refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        try:
+            place = _device(x.place)
+        except RuntimeError:
+            raise ConversionError(_CLEARED) from None
         kind = x.dtype
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
@@ -70,29 +79,47 @@ class Paddle(Library):
             tuple(x.shape),
             tuple(x.strides),
             dtype,
-            _device(x.place),
+            place,
             refused=refused,
         )
 
     def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:
+        x = self.held(x)
         info = self.describe(x)
-        if info.device.type == DeviceType.CPU:
+        if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
         tensor = acquire(x, stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
+
+    def held(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
+        """What Paddle exports: a tensor of its own would be read while others write to it."""
+        if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
+            return x
+        plain = x.is_dense() and x._is_initialized() and x.stop_gradient
+        if plain and x.place == _CPU_PLACE and x.dtype in _dlpack_dtypes:
+            return self._exported(x)
+        return x
 
     def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
         """What Paddle itself exports, which holds the allocation.
 
         The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
         """
+        if isinstance(x, ManagedTensor):
+            return x.owner
         if not info.size:
             return x
-        tensor = acquire(x) if _API is None else _API.acquire(x)
+        tensor = self._exported(x)
         if tensor.data + tensor.byte_offset != info.data:
             raise ConversionError("the tensor got other memory meanwhile: convert it again")
         return tensor.owner
+
+    @staticmethod
+    def _exported(x):
+        tensor = acquire(x) if _API is None else _API.acquire(x)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
         if _API is None:
@@ -129,6 +156,8 @@ def _check_dense(x):
         problem = "the tensor is spread over devices: pass its local part, x._local_value()"
     elif not x.is_dense():
         problem = "a sparse tensor is not dense memory: pass x.to_dense()"
+        if not x._is_initialized():
+            problem = _CLEARED
     else:
         return
     raise ConversionError(problem)

@@ -47,6 +47,7 @@ _DEVICES = {
 }
 _DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
 _API = exchange_api(torch.Tensor)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 # Of what NumPy lacks it gets the bits: integers of these sizes.
@@ -83,7 +84,7 @@ class Torch(Library):
         return issubclass(array_type, torch.Tensor)
 
     def has_doors(self, array_type: type) -> bool:
-        return array_type in (torch.Tensor, torch.nn.Parameter)
+        return array_type in _PLAIN
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         check_shape(x)
@@ -138,6 +139,7 @@ class Torch(Library):
         return x.layout is _strided and not x.is_meta and not x.is_nested
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
+        x = self.held(x)
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
@@ -146,6 +148,19 @@ class Torch(Library):
         tensor = acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
+
+    def held(self, x: torch.Tensor) -> torch.Tensor:
+        if (
+            type(x) in _PLAIN
+            and not x.requires_grad  # which `data` forgets, as it does a tangent
+            and forward_ad._current_level < 0
+            and not _modes()  # fake tensors and their like
+        ):
+            try:
+                return x.data
+            except RuntimeError:  # inside transformations
+                return x
+        return x
 
     def pin(self, x: torch.Tensor, info: TensorInfo) -> object:
         """NumPy's array: an alias of the storage, which from then on cannot be resized.
@@ -274,7 +289,8 @@ def _lacks_memory(x, data, shape, strides):
     """Why a tensor's elements are not where it says that they are, or None."""
     if 0 in shape:
         return None
-    if not data:
+    start = x.storage_offset() * x.itemsize
+    if data in (0, start):  # the storage is at address 0
         if x._is_zerotensor():
             return "its zeros are in no memory: pass x.clone()"
         if torch._is_functional_tensor(x):
@@ -283,7 +299,7 @@ def _lacks_memory(x, data, shape, strides):
         span = x.numel()
     else:
         span = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
-    needed = (x.storage_offset() + span) * x.itemsize
+    needed = start + span * x.itemsize
     there = x.untyped_storage().nbytes()
     if there < needed:
         return (
