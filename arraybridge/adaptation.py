@@ -208,6 +208,7 @@ def _generator_function(function, terms):
                 else:
                     resume, value = generator.send, crossing.send(value)
         except BaseException as error:
+            value = None  # what was thrown has this frame in its traceback
             generator.close()
             crossing.fail(error)
             raise
@@ -237,6 +238,7 @@ def _async_generator_function(function, terms):
                 else:
                     resume, value = generator.asend, crossing.send(value)
         except BaseException as error:
+            value = None  # as above
             await generator.aclose()
             crossing.fail(error)
             raise

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import gc
 import inspect
 import math
 import typing
+import weakref
 
 import jax
 import numpy as np
@@ -215,6 +218,40 @@ class TestKinds:
 
         asyncio.run(main())
         assert len(closed) == 3
+
+    @pytest.mark.parametrize("kind", ["generator", "asynchronous"])
+    def test_what_was_thrown_leaves_no_cycle(self, kind):
+        x = np.ones(2)
+        gone = weakref.ref(x)
+
+        @ab.adapt("torch")
+        def running(x):
+            yield x
+
+        @ab.adapt("torch")
+        async def asynchronously(x):
+            yield x
+
+        async def main(x):
+            generator = asynchronously(x)
+            await anext(generator)
+            with contextlib.suppress(OSError):
+                await generator.athrow(OSError)
+
+        gc.disable()
+        try:
+            if kind == "generator":
+                generator = running(x)
+                next(generator)
+                with contextlib.suppress(OSError):
+                    generator.throw(OSError)
+                del generator
+            else:
+                asyncio.run(main(x))
+            del x
+            assert gone() is None
+        finally:
+            gc.enable()
 
     def test_recursion_and_errors_pass(self):
         @ab.adapt
