@@ -268,6 +268,24 @@ def test_functions_lose_no_unit_and_compute_no_graph(module, make, message, libr
             call()
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+def test_indices_lose_nothing_and_are_not_computed(library: str) -> None:
+    dask, pint = pytest.importorskip("dask.array"), pytest.importorskip("pint")
+    indices = np.asarray([0, 1])
+    x = import_module(f"arraybridge.xp.{library}").ones(3)
+    for index, message in (
+        (dask.from_array(indices), r"pass x.compute\(\)"),
+        (pint.UnitRegistry().Quantity(indices, "m"), "lose its unit"),
+        (np.ma.array(indices, mask=[0, 1]), "lose its mask"),
+    ):
+        for key in (index, (index,), (..., index)):
+            with pytest.raises((TypeError, BufferError), match=message):
+                x[key]
+            with pytest.raises((TypeError, BufferError), match=message):
+                x[key] = 2.0
+    assert (np.asarray(x) == 1).all()
+
+
 def _hdf5(h5py: Any) -> Any:
     file = h5py.File("refused", "w", driver="core", backing_store=False)
     data = file.create_dataset("x", data=np.ones(3))

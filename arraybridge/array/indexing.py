@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .bounds import fitting, is_fractional
+from .native import check_whole
 from .operators import SCALARS
 
 # Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
@@ -74,6 +75,8 @@ def _part(array, part):
     unwrap = getattr(part, "__arraybridge__", None)
     if unwrap is not None:
         part = array._same(part)
+    elif hasattr(part, "__array__"):  # NumPy would compute a graph, drop a mask or a unit
+        check_whole(part)
     if is_fractional(part):  # PyTorch would cut it to an integer
         raise IndexError(
             "indices are integers or bools, got numbers of a floating-point type: bring them to "
