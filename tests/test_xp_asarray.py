@@ -196,8 +196,9 @@ NO_NUMBERS = [
 @pytest.mark.parametrize("x", NO_NUMBERS, ids=repr)
 def test_what_holds_no_numbers(x, library):
     for face in faces(library):
-        with pytest.raises(TypeError):
-            face.xp.asarray(x)
+        for dtype in None, face.xp.float32:
+            with pytest.raises(TypeError):
+                face.xp.asarray(x, dtype=dtype)
 
 
 @each_library

@@ -195,6 +195,12 @@ class TestQuestions:
             assert [None] + devices == [None, *devices]  # noqa: RUF005
             assert devices + (None,) == (*devices, None)  # noqa: RUF005
 
+    @each_library
+    def test_kinds_that_there_are_not(self, library):
+        for face in faces(library):
+            with pytest.raises(ValueError, match="kind"):
+                face.xp.__array_namespace_info__().dtypes(kind="text")
+
 
 SPANS = [(0, 10, 4), (-10, 0, 4), (10, -3, 5), (0.5, 9.5, 7), (3, 3, 2), (0, 5, 1), (0, 5, 0)]
 

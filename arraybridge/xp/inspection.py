@@ -53,6 +53,13 @@ class _Listing:
         """Those that the library names, without JAX's None."""
         return Devices(device for device in self._own.devices() if device is not None)
 
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
+        """The dtypes of the standard that a device has; JAX raises KeyError for other kinds."""
+        try:
+            return self._own.dtypes(device=device, kind=kind)
+        except KeyError as error:
+            raise ValueError(f"dtypes takes the standard's kinds, got {kind!r}") from error
+
 
 class Info:
     """What a namespace can do, and what it takes when nothing is said."""

@@ -115,6 +115,8 @@ class _Taking:
 
     def item(self, x: Any, dtype: Any) -> Any:
         if self.home.owns(type(x)):
+            if isinstance(x, numpy.ndarray):
+                return readable(x, False)
             check_whole(x)
             return x
         taken = self(x, dtype, None, False)

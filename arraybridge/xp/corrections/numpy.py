@@ -63,6 +63,8 @@ def _tanh_of_infinity(xp: Any) -> bool:
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     """An array of numbers, in the machine's byte order."""
+    if isinstance(obj, numpy.ndarray) and not is_numeric(obj.dtype):
+        raise no_numbers(obj)  # with dtype= NumPy makes numbers of times and objects
     result = xp.asarray(obj, copy=copy, **kwargs)
     if not is_numeric(result.dtype):
         raise no_numbers(result)
