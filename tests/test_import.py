@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .support.processes import python
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PROBE = """\
@@ -63,3 +65,21 @@ def test_dir_lists_the_public_names():
         "__version__"
     }
     assert "__version__" in dir(ab)
+
+
+def test_what_is_left_of_an_interrupted_import_disturbs_nobody_else():
+    pytest.importorskip("jax")
+    said = python(
+        """
+import jax, numpy as np
+import arraybridge as ab
+del jax.core  # imported anew, after an interrupt, JAX does not have it
+try:
+    ab.convert(np.ones(3, "f4"), "jax")
+except AttributeError:
+    print("JAX's own")
+print(ab.contiguous(np.ones((300, 300)).T).sum(), ab.convert(np.ones(3), "torch").sum().item())
+""",
+        env={"JAX_PLATFORMS": "cpu"},
+    )
+    assert said == "JAX's own\n90000.0 3.0\n"

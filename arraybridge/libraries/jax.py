@@ -50,6 +50,10 @@ _NARROW = Accepts(
 _WIDE = _NARROW.dtypes.union(_NARROWED)
 
 
+# Looked up once: after an import that was interrupted, JAX lacks them and loads all the same.
+_TRACER = jax.core.Tracer
+_ARRAYS = (jax.Array, _TRACER)
+
 _dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
 _dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
 
@@ -66,13 +70,13 @@ class Jax(Library):
         return wide if jax.config.jax_enable_x64 else narrow
 
     def owns(self, array_type: type) -> bool:
-        return issubclass(array_type, jax.Array | jax.core.Tracer)
+        return issubclass(array_type, _ARRAYS)
 
     def has_doors(self, array_type: type) -> bool:
-        return not issubclass(array_type, jax.core.Tracer)
+        return not issubclass(array_type, _TRACER)
 
     def describe(self, x: jax.Array) -> TensorInfo:
-        if isinstance(x, jax.core.Tracer):
+        if isinstance(x, _TRACER):
             raise ConversionError(
                 f"a JAX tracer ({type(x).__name__}) has no memory: convert outside jit, grad and "
                 "vmap, or go through jax.pure_callback"
@@ -135,7 +139,7 @@ class Jax(Library):
 
         To fetch one from accelerators would be a hidden transfer.
         """
-        if isinstance(x, jax.core.Tracer) or x.is_deleted() or not x.is_fully_addressable:
+        if isinstance(x, _TRACER) or x.is_deleted() or not x.is_fully_addressable:
             return None
         devices = x.devices()
         host = all(device.platform == "cpu" for device in devices)
