@@ -134,7 +134,6 @@ def folder() -> str | None:
 
 _kept: list = []
 _told: str | None = None  # what the code depends on, but for the environment
-_telling = threading.Lock()
 
 
 def _path(module: str, arguments: tuple) -> str | None:
@@ -195,8 +194,7 @@ def _depends_on() -> str:
                 features,
             )
         )
-        with _telling:
-            _told = told
+        _told = told
     return _told
 
 
