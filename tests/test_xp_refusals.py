@@ -200,9 +200,11 @@ def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
                     compare(*pair)
     for sparse in (scipy.sparse.coo_array([5.0, 6.0]), scipy.sparse.csr_matrix([5.0, 6.0])):
         for compare in (operator.eq, operator.ne):
-            for pair in ((x, sparse), (sparse, x)):
-                with pytest.raises(TypeError, match=r"pass x.toarray\(\)"):
-                    compare(*pair)
+            with pytest.raises(TypeError, match=r"pass x.toarray\(\)"):
+                compare(x, sparse)
+            # SciPy's first asks for a NumPy array, of which there is none off the host.
+            with pytest.raises((TypeError, BufferError), match=r"pass (x.toarray|device='cpu')"):
+                compare(sparse, x)
         assert (x == faces(library)[0].xp.asarray(sparse.toarray())).shape[-1] == 2
     for operate in (operator.eq, operator.add):
         with pytest.raises(TypeError, match=r"lose its mask: fill it first, x.filled\(value\)"):
