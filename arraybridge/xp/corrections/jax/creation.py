@@ -97,30 +97,32 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return jax.device_put(imported(x, "jax", None, copy), device)
 
 
-def arange(start, /, stop=None, step=1, dtype=None, **kwargs):
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None, **kwargs):
     """Evenly spaced values of a half-open interval, all of which the data type holds."""
     numbers = (start, 0 if stop is None else stop, step)
     if dtype is None and step and all(type(x) is int for x in numbers):
         elements = range(start) if stop is None else range(start, stop, step)
         _check_integers(*elements[:1], *elements[-1:])
-    return jnp.arange(start, stop, step, dtype, **kwargs)
+    return jnp.arange(start, stop, step, dtype, device=device, **kwargs)
 
 
-def full(shape, fill_value, dtype=None, **kwargs):
+def full(shape, fill_value, dtype=None, *, device=None, **kwargs):
     """An array full of one number, which the data type holds."""
     if dtype is None:
         _check_integers(fill_value)
-    return jnp.full(shape, fill_value, dtype, **kwargs)
+    return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
 
 
-def linspace(start, stop, /, num, endpoint=True, retstep=False, dtype=None, **kwargs):
+def linspace(
+    start, stop, /, num, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
+):
     """Evenly spaced values from one number to another."""
     numbers = all(isinstance(x, int | float) for x in (start, stop))
     if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
         made = between(start, stop, num, np.dtype(dtype).name, endpoint)
-        return jnp.asarray(made, dtype, device=kwargs.get("device"))
+        return jnp.asarray(made, dtype, device=device)
     start, stop = (float(x) if isinstance(x, int) else x for x in (start, stop))
-    return jnp.linspace(start, stop, num, endpoint, retstep, dtype, **kwargs)
+    return jnp.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
 
 
 def raises(kind: type[Exception], function: Callable[..., Any], *args: Any) -> bool:
