@@ -61,7 +61,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     x, library = adopt(x)
     if library is PROTOCOL:
         return _of_bare_memory(x)
-    info = library.describe(x)
+    held = library.held(x)
+    info = library.describe(held)
     if info.c_contiguous and not info.pending:
         return x
     if info.device.host or info.refused or info.pending:
@@ -79,8 +80,6 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         return contiguous(resolved)
     if not info.device.host:
         raise ConversionError(no_copy(info, library))
-    held = library.held(x)
-    info = library.describe(held)
     route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
     return execute(held, library, library, route, info)
 
