@@ -95,6 +95,7 @@ test-all: test $(VENV)/.heavy
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/mypy
 	$(VENV)/bin/basedpyright --pythonpath $(PY)

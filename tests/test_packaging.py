@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import arraybridge as ab
+
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -67,6 +69,9 @@ def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
     (source,) = (tmp_path / "unpacked").iterdir()
     with zipfile.ZipFile(build("wheel", source, tmp_path / "wheel")) as archive:
         names = archive.namelist()
+
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        assert f"\nVersion: {ab.__version__}\n" in archive.read(metadata).decode()
 
     packed = [name for name in names if ".dist-info/" not in name]
     assert sorted(packed) == sorted(modules() | {"arraybridge/py.typed"})

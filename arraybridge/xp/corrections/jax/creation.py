@@ -113,9 +113,7 @@ def full(shape, fill_value, dtype=None, *, device=None, **kwargs):
     return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
 
 
-def linspace(
-    start, stop, /, num, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
-):
+def linspace(start, stop, /, num, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """Evenly spaced values from one number to another."""
     numbers = all(isinstance(x, int | float) for x in (start, stop))
     if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
