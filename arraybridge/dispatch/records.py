@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from math import prod
 from typing import Any, Literal, NamedTuple
 
 from ..dlpack import MAX_NDIM, DataType, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
 from ..layout import classify, is_c_contiguous, is_f_contiguous
-
-_is_c_contiguous = lru_cache(1024)(is_c_contiguous)  # every plan asks, and layouts repeat
 
 
 class TensorInfo(NamedTuple):
@@ -112,7 +109,7 @@ class TensorInfo(NamedTuple):
     @property
     def c_contiguous(self) -> bool:
         """Whether the elements are compact and row-major."""
-        return _is_c_contiguous(self.shape, self.strides)
+        return is_c_contiguous(self.shape, self.strides)
 
     @property
     def f_contiguous(self) -> bool:

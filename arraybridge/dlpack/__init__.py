@@ -5,6 +5,7 @@ Public for those who bind C libraries. It knows no array library, not even NumPy
 
 from __future__ import annotations
 
+from ..layout import c_strides
 from .c_exchange import ExchangeAPI, exchange_api
 from .capsule import from_capsule, is_capsule, peek, to_capsule
 from .device import CPU, Device, DeviceType
@@ -28,9 +29,9 @@ from .header import (
     DLPackVersion,
     DLTensor,
 )
+from .managed import ALIGNMENT, ManagedTensor
 from .protocol import acquire, call_dlpack, device_of, offer
-from .strides import c_strides
-from .tensor import ALIGNMENT, ManagedTensor, Tensor
+from .tensor import Tensor
 from .validate import MAX_NDIM, check_stream
 
 __all__ = [

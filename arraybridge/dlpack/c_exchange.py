@@ -25,7 +25,8 @@ from .header import (
     DLPackExchangeAPIHeader,
     DLTensor,
 )
-from .tensor import ManagedTensor, Tensor
+from .managed import ManagedTensor
+from .tensor import Tensor
 
 _NEEDED = (
     "managed_tensor_from_py_object_no_sync",
@@ -109,7 +110,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
     return api
 
 
-def _look_up(capsule):
+def _look_up(capsule: object) -> ExchangeAPI | None:
     if type(capsule) is not pyapi.CapsuleType:
         return None
     if pyapi.capsule_name(capsule) != b"dlpack_exchange_api":

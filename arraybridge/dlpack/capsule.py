@@ -8,7 +8,8 @@ from __future__ import annotations
 from . import native, pyapi
 from .errors import ConsumedCapsuleError
 from .header import VERSIONED_BYTES, VERSIONED_HEAD
-from .tensor import ManagedTensor, Tensor
+from .managed import ManagedTensor
+from .tensor import Tensor
 
 _KINDS = {b"dltensor": False, b"dltensor_versioned": True}
 

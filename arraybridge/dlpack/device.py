@@ -5,9 +5,9 @@ Source: ``DLDeviceType`` and ``DLDevice`` in ``dlpack.h`` 1.3.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from enum import IntEnum
 from operator import index
+from typing import Any, NamedTuple
 
 
 class DeviceType(IntEnum):
@@ -52,7 +52,7 @@ HOST_ACCESSIBLE = frozenset(
     {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
 )
 
-_NAMES = {code: code.name.lower() for code in DeviceType}
+_NAMES: dict[int, str] = {code: code.name.lower() for code in DeviceType}
 _CODES = {name: code for code, name in _NAMES.items()} | {"gpu": DeviceType.CUDA}
 
 
@@ -65,7 +65,12 @@ def _unnamed(name: str) -> int | None:
     return KNOWN_DEVICE_CODES.get(code, code) if 0 < code < 2**31 else None
 
 
-class Device(namedtuple("Device", ["type", "id"])):
+class _Fields(NamedTuple):
+    type: Any  # a DeviceType; a plain int where a later minor version of DLPack adds the code
+    id: int
+
+
+class Device(_Fields):
     """A DLPack device: equal to, and usable as, the pair ``(device_type, device_id)``.
 
     Parameters
@@ -87,10 +92,9 @@ class Device(namedtuple("Device", ["type", "id"])):
     __slots__ = ()
 
     def __new__(cls, type: int | str, id: int = 0) -> Device:
-        code = KNOWN_DEVICE_CODES.get(type)  # type: ignore[arg-type]
-        if code is None and isinstance(type, str):
+        if isinstance(type, str):
             return cls.parse(f"{type}:{id}" if id else type)
-        return super().__new__(cls, type if code is None else code, id)
+        return super().__new__(cls, KNOWN_DEVICE_CODES.get(type, type), id)
 
     @classmethod
     def parse(cls, spec: object) -> Device:

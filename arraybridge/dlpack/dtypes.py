@@ -6,8 +6,8 @@ and ml_dtypes.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class DataTypeCode(IntEnum):
@@ -50,8 +50,10 @@ LEGAL_BITS: dict[int, tuple[int, ...]] = {
 }
 
 # Codes whose name already says the width.
-_FIXED = {code: code.name.lower() for code in DataTypeCode if code >= DataTypeCode.FLOAT8_E3M4}
-_PREFIX = {
+_FIXED: dict[int, str] = {
+    code: code.name.lower() for code in DataTypeCode if code >= DataTypeCode.FLOAT8_E3M4
+}
+_PREFIX: dict[int, str] = {
     DataTypeCode.INT: "int",
     DataTypeCode.UINT: "uint",
     DataTypeCode.FLOAT: "float",
@@ -63,7 +65,13 @@ _PREFIX = {
 _NAMES: dict[DataType, str] = {}  # planning asks for the names of a few types again and again
 
 
-class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
+class _Fields(NamedTuple):
+    code: int
+    bits: int
+    lanes: int
+
+
+class DataType(_Fields):
     """A DLPack data type, equal to the triple ``(code, bits, lanes)``; made of that or of its name.
 
     Examples
@@ -77,9 +85,9 @@ class DataType(namedtuple("DataType", ["code", "bits", "lanes"])):
     __slots__ = ()
 
     def __new__(cls, code: int | str, bits: int | None = None, lanes: int = 1) -> DataType:
-        if bits is None:
-            if isinstance(code, str):
-                return cls.named(code)
+        if isinstance(code, str) and bits is None:
+            return cls.named(code)
+        if isinstance(code, str) or bits is None:
             raise TypeError(f"DataType takes (code, bits, lanes=1) or a name, got {code!r}")
         return super().__new__(cls, code, bits, lanes)
 

@@ -8,13 +8,14 @@ Source: data-apis array API standard 2025.12, ``array.__dlpack__``.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from .capsule import from_capsule, is_capsule, to_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
 from .errors import DLPackError, MalformedTensorError
 from .header import VERSION
-from .tensor import ManagedTensor
+from .managed import ManagedTensor
 from .validate import check_stream
 
 # What C functions, pybind11 and nanobind say of keywords that they don't know.
@@ -54,7 +55,9 @@ def device_of(x: object) -> Device:
         ) from error
 
 
-def _unknown_to(method, keywords, error):
+def _unknown_to(
+    method: Callable[..., object], keywords: dict[str, object], error: TypeError
+) -> frozenset[str]:
     """Those of ``keywords`` that the signature of ``method`` does not know.
 
     None of them if it knows all: then ``error`` came from within.
@@ -72,7 +75,7 @@ def _unknown_to(method, keywords, error):
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return frozenset()  # often a catch-all that hands on: the error came from within
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    return keywords.keys() - named
+    return frozenset(keywords.keys() - named)
 
 
 def call_dlpack(x: object, **keywords: object) -> object:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from ctypes import c_char_p, c_int, c_long, c_size_t, c_void_p, py_object
+from typing import Any
 
 _api = ctypes.pythonapi
 _libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase")
 
 
-def _function(library, name, restype, *argtypes, gil=True):
+def _function(
+    library: ctypes.CDLL, name: str, restype: Any, *argtypes: Any, gil: bool = True
+) -> Callable[..., Any]:
     """A function object of its own, so that setting its types disturbs nobody else's."""
     prototype = (ctypes.PYFUNCTYPE if gil else ctypes.CFUNCTYPE)(restype, *argtypes)
     return prototype((name, library))
@@ -32,7 +36,7 @@ _LARGE = 1 << 22
 
 def allocate(size: int) -> int | None:
     """``malloc``, in huge pages where that pays and the system has them."""
-    address = malloc(size)
+    address: int | None = malloc(size)
     if size >= _LARGE and address and _madvise is not None:
         start = -(-address // _PAGE) * _PAGE
         # Advice: where it is not taken (an old system, another page size), nothing is lost.
@@ -53,7 +57,7 @@ CapsuleType = type(_capsule_new(1, None, None))
 
 
 def _immortal(name: bytes) -> int:
-    address = malloc(len(name) + 1)
+    address: int = malloc(len(name) + 1)
     ctypes.memmove(address, name + b"\0", len(name) + 1)
     return address
 
@@ -83,7 +87,8 @@ def capsule_pointer(capsule: object, name: bytes) -> int:
     ValueError
         Where the capsule has another name (CPython's own error).
     """
-    return _capsule_pointer(capsule, _NAMES[name])
+    address: int = _capsule_pointer(capsule, _NAMES[name])
+    return address
 
 
 def take_object(slot: py_object) -> object:

@@ -1,52 +1,37 @@
-"""``Tensor``, a borrowed description of memory, and ``ManagedTensor``, one that owns it.
+"""``Tensor``: a borrowed description of memory.
 
-Both hold plain Python values: the struct is read once, checked, and never looked at again.
+It holds plain Python values: the struct is read once, checked, and never looked at again.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from ctypes import c_void_p
+from ctypes import Array, c_char, c_void_p
 from math import prod
 from typing import Any
 
-from . import native, pyapi
-from .device import CPU, Device
+from .device import Device
 from .dtypes import DataType
 from .header import (
-    DELETER,
     FLAG_IS_COPIED,
     FLAG_IS_SUBBYTE_TYPE_PADDED,
     FLAG_READ_ONLY,
     FLAGS_OFFSET,
-    LEGACY_BYTES,
-    LEGACY_FIELDS,
     TENSOR_BYTES,
     TENSOR_FIELDS,
     VERSION,
     VERSIONED_BODY,
-    VERSIONED_BYTES,
-    VERSIONED_HEAD,
-    block,
     int64s,
 )
-from .strides import canonical_strides
 from .validate import (
     check_address,
     check_ndim,
     check_version,
     checked_device,
     checked_dtype,
-    exports_readonly,
     extent,
-    integer,
-    integers,
-    pointer,
     struct_address,
 )
-
-ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
 
 
 class Tensor:
@@ -95,12 +80,13 @@ class Tensor:
         "version",
     )
     legacy: bool  # set where a legacy struct is read
+    version: tuple[int, int] | None
 
     def __init__(self, address: int | c_void_p) -> None:
         place = struct_address(address, "the DLTensor pointer")
         self._read(TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(place)), None, 0)
 
-    def _read(self, fields, version, flags):
+    def _read(self, fields: Sequence[Any], version: tuple[int, int] | None, flags: int) -> None:
         """Take the fields of a ``DLTensor``, each checked before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
         minor = version[1] if version else VERSION[1]
@@ -114,7 +100,16 @@ class Tensor:
         self._set(data, byte_offset, extents, steps, dtype, device, flags)
         self.version = version
 
-    def _set(self, data, byte_offset, shape, strides, dtype, device, flags):
+    def _set(
+        self,
+        data: int,
+        byte_offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        dtype: DataType,
+        device: Device,
+        flags: int,
+    ) -> None:
         self.strides, first, end = extent(shape, strides, dtype)
         check_address(data, byte_offset, first, end, device)
         self.data = data
@@ -127,7 +122,7 @@ class Tensor:
         self.padded = flags & FLAG_IS_SUBBYTE_TYPE_PADDED != 0
         self.version = None
 
-    def _read_versioned(self, window, version):
+    def _read_versioned(self, window: Array[c_char], version: tuple[int, int]) -> None:
         """Take the fields of a ``DLManagedTensorVersioned``; behind the deleter once it is ours."""
         check_version(version)
         flags, *fields = VERSIONED_BODY.unpack_from(window, FLAGS_OFFSET)
@@ -167,300 +162,3 @@ class Tensor:
             f"<{type(self).__name__} {self.dtype} {self.shape} on {self.device}"
             f"{', read-only' if self.readonly else ''}>"
         )
-
-
-_deleters: dict[int, object] = {}  # address -> foreign function; a producer has one or two
-
-
-class _Imported:
-    """Owns a struct of a producer: its deleter runs when the last reference goes, once."""
-
-    __slots__ = ("address", "deleter")
-
-    def __init__(self, address: int, deleter: int) -> None:
-        self.address = address
-        self.deleter = deleter
-
-    # Names of the module may be gone when the interpreter ends, hence the defaults.
-    def release(self, _known=_deleters, _foreign=DELETER):
-        deleter, self.deleter = self.deleter, 0
-        if deleter:
-            call = _known.get(deleter)
-            if call is None:
-                call = _known[deleter] = _foreign(deleter)
-            call(self.address)
-
-    __del__ = release
-
-
-class _Block:
-    """Owns memory of ``malloc``."""
-
-    __slots__ = ("address",)
-
-    def __init__(self, address):
-        self.address = address
-
-    def __del__(self, _free=pyapi.free):
-        if self.address:
-            _free(self.address)
-
-
-_MOVED = (
-    "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
-    "export it without move"
-)
-
-
-class ManagedTensor(Tensor):
-    """An owning tensor: the memory lives as long as the ManagedTensor or anything exported from it.
-
-    Not called directly: see :meth:`adopt`, :meth:`allocate`, :meth:`from_struct` and
-    :func:`arraybridge.dlpack.acquire`.
-
-    Attributes
-    ----------
-    owner : object
-        What keeps the memory alive.
-    """
-
-    __slots__ = ("moved", "owner")
-    moved: bool  # set by `hand_over`
-    owner: Any  # whatever keeps the memory
-
-    def __init__(self) -> None:
-        raise TypeError("use ManagedTensor.adopt, .allocate, .from_struct or dlpack.acquire")
-
-    @classmethod
-    def adopt(
-        cls,
-        data: int | c_void_p,
-        shape: int | Sequence[int],
-        dtype: DataType,
-        *,
-        owner: object,
-        device: Device = CPU,
-        strides: int | Sequence[int] | None = None,
-        byte_offset: int = 0,
-        readonly: bool = False,
-        copied: bool = False,
-        padded: bool = False,
-    ) -> ManagedTensor:
-        """A tensor on memory that ``owner`` keeps alive; strides in elements, None for C order.
-
-        Read-only where ``readonly`` is true, or the owner exports a buffer that is read-only.
-
-        Raises
-        ------
-        MalformedTensorError
-            If shape, strides and offset describe memory that cannot exist.
-        TypeError
-            For numbers that are no integers.
-        """
-        self = cls.__new__(cls)
-        if type(data) is not int:
-            data = pointer(data, "ptr")
-        if type(byte_offset) is not int:
-            byte_offset = integer(byte_offset, "byte_offset is an int")
-        shape = integers(shape, "shape")
-        if strides is not None:
-            strides = integers(strides, "strides")
-        check_ndim(len(shape), 1)
-        try:
-            dtype, device = checked_dtype(*dtype), checked_device(*device)
-        except TypeError:
-            raise TypeError(f"expected DataType and Device, got {dtype!r}, {device!r}") from None
-        readonly = readonly or (device.host and exports_readonly(owner))
-        flags = (
-            bool(readonly) * FLAG_READ_ONLY
-            | copied * FLAG_IS_COPIED
-            | padded * FLAG_IS_SUBBYTE_TYPE_PADDED
-        )
-        self._set(data, byte_offset, shape, strides, dtype, device, flags)
-        self.owner = owner
-        return self
-
-    @classmethod
-    def trusted(cls, data, shape, strides, dtype, device, readonly, padded, owner) -> ManagedTensor:
-        """As :meth:`adopt`, for what an array library says of its own array: hardly checked.
-
-        Raises
-        ------
-        MalformedTensorError
-            For a NULL pointer under elements.
-        """
-        if not data and 0 not in shape:
-            check_address(data, 0, 0, 1, device)
-        self = cls.__new__(cls)
-        self.data = data
-        self.byte_offset = 0
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.device = device
-        self.readonly = readonly
-        self.copied = False
-        self.padded = padded
-        self.version = None
-        self.owner = owner
-        return self
-
-    @classmethod
-    def allocate(
-        cls, shape: tuple[int, ...], dtype: DataType, *, padded: bool = False
-    ) -> ManagedTensor:
-        """A new C-contiguous tensor on the CPU, aligned to 64 bytes, flagged as a copy.
-
-        Header and data are one block of ``malloc``, so that handing it over (:meth:`hand_over`)
-        makes C's own ``free`` its deleter.
-
-        Raises
-        ------
-        MemoryError
-        MalformedTensorError
-            For a shape that cannot be.
-        """
-        head = block(len(shape), True)[0].size
-        strides, _, _ = extent(shape, None, dtype)
-        nbytes = dtype.nbytes(prod(shape), padded)
-        address = pyapi.allocate(head + ALIGNMENT + nbytes)
-        if not address:
-            raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
-        data = -(-(address + head) // ALIGNMENT) * ALIGNMENT
-        self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, _Block(address))
-        self.copied = True
-        return self
-
-    @classmethod
-    def from_struct(cls, address: int, versioned: bool) -> ManagedTensor:
-        """Take over a ``DLManagedTensor`` or ``DLManagedTensorVersioned``.
-
-        Whatever happens, its deleter runs exactly once: at once if the struct is refused, else when
-        the last reference goes. The legacy struct cannot say whether its memory may be written: it
-        is taken as read-only, as NumPy has it.
-
-        Raises
-        ------
-        UnsupportedVersionError
-            For another major version than 1; no field behind the deleter has been read.
-        MalformedTensorError
-            If a field contradicts ``dlpack.h``; or for what can be no address, where there is no
-            deleter to run.
-        """
-        if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
-            struct_address(address, "the DLManagedTensor pointer")
-        self = cls.__new__(cls)
-        if versioned:
-            window = VERSIONED_BYTES.from_address(address)
-            major, minor, _, deleter = VERSIONED_HEAD.unpack_from(window)
-        else:
-            *fields, _, deleter = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
-        self.owner = imported = _Imported(address, deleter)
-        try:
-            if versioned:
-                self._read_versioned(window, (major, minor))
-            else:
-                self._read(fields, None, FLAG_READ_ONLY)
-                self.legacy = True
-        except BaseException:
-            imported.release()  # now, not when the traceback that holds this frame goes
-            raise
-        return self
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """``(device_type, device_id)``."""
-        return int(self.device.type), self.device.id
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> object:
-        """A capsule on the same memory, never a copy; see :func:`arraybridge.dlpack.offer`."""
-        from .protocol import offer
-
-        return offer(self, stream, max_version, dl_device, copy)
-
-    @property
-    def linear(self) -> bool:
-        """Whether this is a block of :meth:`allocate` that nobody else refers to yet."""
-        # The slot holds one reference, the name here and the call the others.
-        owner = self.owner
-        return type(owner) is _Block and sys.getrefcount(owner) <= 3
-
-    def to_struct(self, versioned: bool = True) -> int:
-        """The address of a new struct that keeps this tensor's owner alive until its deleter runs.
-
-        ``byte_offset`` is folded into ``data`` where the device is addressable, since consumers
-        ignore or refuse it. The caller owns the struct.
-
-        Raises
-        ------
-        MemoryError
-        """
-        functions = native.functions()
-        address = pyapi.malloc(block(len(self.shape), versioned)[0].size)
-        if not address:
-            raise MemoryError("no memory for a DLManagedTensor")
-        owner = self.owner
-        try:
-            if owner is None and getattr(self, "moved", False):
-                raise BufferError(_MOVED)
-            self._write(
-                address,
-                versioned,
-                id(owner),
-                functions.release_versioned if versioned else functions.release_legacy,
-            )
-        except BaseException:
-            pyapi.free(address)
-            raise
-        pyapi.incref(owner)
-        return address
-
-    def hand_over(self, versioned: bool = True) -> int:
-        """As :meth:`to_struct`, but a block that is :attr:`linear` moves out whole.
-
-        Nothing of Python is left behind it, and this object must not be used again.
-        """
-        if not self.linear:
-            return self.to_struct(versioned)
-        # Python switches threads at calls: it is taken away first, and looked at then, so that of
-        # several threads one moves it and no other can still export it.
-        self.moved = True
-        memory, self.owner = self.owner, None
-        if memory is None:
-            raise BufferError(_MOVED)
-        if sys.getrefcount(memory) > 2:  # another thread is just exporting it
-            self.owner, self.moved = memory, False
-            return self.to_struct(versioned)
-        address = memory.address
-        # `free` wants no context, but Paddle runs no deleter where the context is NULL.
-        self._write(address, versioned, address, pyapi.FREE)
-        memory.address = 0
-        return address
-
-    def _write(self, address, versioned, context, deleter):
-        shape = self.shape
-        ndim = len(shape)
-        data, byte_offset = self.data, self.byte_offset
-        if byte_offset and self.device.addressable:
-            data, byte_offset = data + byte_offset, 0
-        layout, window = block(ndim, versioned)
-        strides = address + layout.size - 8 * ndim
-        tensor = (
-            data, *self.device, ndim, *self.dtype, strides - 8 * ndim, strides, byte_offset
-        )  # fmt: skip
-        arrays = (*shape, *canonical_strides(shape, self.strides))
-        if versioned:
-            # Codes of a later minor version are only legal under it.
-            version = self.version
-            if version is None or version < VERSION:
-                version = VERSION
-            image = layout.pack(*version, context, deleter, self.flags, *tensor, *arrays)
-        else:
-            image = layout.pack(*tensor, context, deleter, *arrays)
-        window(address).raw = image  # twice as fast as memmove or pack_into

@@ -12,11 +12,11 @@ from math import prod
 from operator import index
 from typing import Any
 
+from ..layout import c_strides
 from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device, DeviceType
 from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
 from .header import VERSION
-from .strides import c_strides
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
 _MAX_BYTES = 2**63 - 1
