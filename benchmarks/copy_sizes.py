@@ -11,6 +11,7 @@ import torch
 import arraybridge as ab
 from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import strided
+from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
 
 from .timing import Pair, paired
@@ -113,15 +114,8 @@ def crossover() -> list[str]:
             out = np.empty_like(x, order="C")
 
             def kernel(x=x, out=out):
-                plan = canonical(x.shape, out.strides, x.strides, x.itemsize)
-                strided.copy(
-                    out.ctypes.data,
-                    x.ctypes.data,
-                    plan.shape,
-                    plan.dst_strides,
-                    plan.src_strides,
-                    plan.itemsize,
-                )
+                made = plan(canonical(x.shape, out.strides, x.strides, x.itemsize))
+                strided.copy(out.ctypes.data, x.ctypes.data, made)
 
             kernel()
             pair = paired(kernel, lambda x=x, out=out: np.copyto(out, x), rounds=7)

@@ -38,7 +38,7 @@ def kernels():
     for layout in LAYOUTS:
         view = layout.view(np.empty(layout.shape, layout.dtype))
         item = view.itemsize
-        made = plan(*canonical(view.shape, c_strides(view.shape, item), view.strides, item)[:4])
+        made = plan(canonical(view.shape, c_strides(view.shape, item), view.strides, item))
         if made.kernel not in seen:
             seen.add(made.kernel)
             yield layout, made
@@ -96,11 +96,11 @@ def distance(rounds: int = 15) -> list[str]:
     huge, small = mmap.MADV_HUGEPAGE, mmap.MADV_NOHUGEPAGE
     src, dst = pages(nbytes, huge), pages(nbytes, huge)
     src4, dst4 = pages(nbytes, small), pages(nbytes, small)
-    made = plan(shape, dst_strides, src_strides, 4)
+    made = plan(canonical(shape, dst_strides, src_strides, 4))
     kernel = loader.load("nest", *made.kernel)
 
     def copy(to, source):
-        strided.copy(to.ctypes.data, source.ctypes.data, shape, dst_strides, src_strides, 4)
+        strided.copy(to.ctypes.data, source.ctypes.data, made)
 
     def one_thread():
         with pool.num_threads(1):

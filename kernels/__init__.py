@@ -5,7 +5,7 @@ library and no dtype. Every folder has the same face, one function::
 
     copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None)
 
-which is right for any layout, and quick for the canonical ones that ``arraybridge.layout`` makes:
-the caller canonicalises, the kernel copies. Importing a folder compiles nothing and loads no
-compiler; that waits for the first copy that needs one.
+for any layout; the folder brings it into the canonical form of ``arraybridge.layout`` by itself.
+Importing a folder compiles nothing and loads no compiler; that waits for the first copy that needs
+one.
 """

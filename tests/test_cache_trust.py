@@ -166,12 +166,13 @@ WORK = """
 import sys
 import numpy as np
 from arraybridge.kernels.cpu import cache, loader, plan, strided
+from arraybridge.layout import canonical
 a = np.arange(301 * 57, dtype="f4").reshape(301, 57)
 b = np.empty((57, 301), "f4")
-layout = b.shape, b.strides, a.T.strides, a.itemsize
-strided.copy(b.ctypes.data, a.ctypes.data, *layout)
+made = plan.plan(canonical(b.shape, b.strides, a.T.strides, a.itemsize))
+assert strided.copy(b.ctypes.data, a.ctypes.data, made)
 assert (b == a.T).all()
-print(loader.load("nest", *plan.plan(*layout).kernel).cached)
+print(loader.load("nest", *made.kernel).cached)
 """
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from arraybridge.kernels.cpu import cache
 from arraybridge.kernels.cpu.plan import plan
+from arraybridge.layout import canonical
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,14 +24,15 @@ WORK = """
 import sys
 import numpy as np
 from arraybridge.kernels.cpu import loader, plan, strided
+from arraybridge.layout import canonical
 
 def transpose(dtype="f4"):
     a = np.arange(301 * 57, dtype=dtype).reshape(301, 57)
     b = np.empty((57, 301), dtype)
-    layout = b.shape, b.strides, a.T.strides, a.itemsize
-    strided.copy(b.ctypes.data, a.ctypes.data, *layout)
+    made = plan.plan(canonical(b.shape, b.strides, a.T.strides, a.itemsize))
+    assert strided.copy(b.ctypes.data, a.ctypes.data, made)
     assert (b == a.T).all()
-    return plan.plan(*layout).kernel
+    return made.kernel
 
 def cached(dtype="f4"):
     return loader.load("nest", *transpose(dtype)).cached
@@ -106,7 +108,7 @@ class TestFoundAgain:
 
     def test_is_cached(self, filled: Path, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
-        key = plan((57, 301), (1204, 4), (4, 228), 4).kernel
+        key = plan(canonical((57, 301), (1204, 4), (4, 228), 4)).kernel
         assert cache.is_cached("nest", *key)
         assert not cache.is_cached("nest", *key._replace(width=2))
         (file,) = filled.iterdir()

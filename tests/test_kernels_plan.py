@@ -22,7 +22,7 @@ cuts = import_module("arraybridge.kernels.cpu.slices")
 
 def planned(x: np.ndarray):
     strides = layout.c_strides(x.shape, x.itemsize)
-    return plans.plan(*layout.canonical(x.shape, strides, x.strides, x.itemsize)[:4])
+    return plans.plan(layout.canonical(x.shape, strides, x.strides, x.itemsize))
 
 
 def big(shape, dtype="f4"):
@@ -82,7 +82,8 @@ def test_cached() -> None:
 def test_no_compiler_is_loaded() -> None:
     script = (
         "import sys; from arraybridge.kernels.cpu import plan, slices;"
-        "slices.slices(plan.plan((99, 99), (396, 4), (4, 396), 4), 0, 0, 2);"
+        "from arraybridge.layout import canonical;"
+        "slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2);"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -126,7 +127,7 @@ def test_no_part_is_more_than_its_kernel_can_do(
     before = plans.STREAM, plans.VECTOR
     plans.STREAM, plans.VECTOR = 0 if streamed else before[0], vector
     try:
-        made = plans.plan.__wrapped__(*layout.canonical(*given)[:4])
+        made = plans.plan.__wrapped__(layout.canonical(*given))
     finally:
         plans.STREAM, plans.VECTOR = before
     cuts.slices(made, 0, 0)
@@ -165,7 +166,7 @@ def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool)
     plans.STREAM = 0 if streamed else before
     try:
         form = layout.canonical(*given)
-        made = plans.plan.__wrapped__(*form[:4])
+        made = plans.plan.__wrapped__(form)
     finally:
         plans.STREAM = before
     whole = cells(cuts.slices(made, 0, 0)[0])

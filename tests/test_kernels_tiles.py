@@ -25,7 +25,7 @@ def copied(dst: int, src: int, given: Layout, parts: int = 1) -> None:
     form = layout.canonical(*given)
     if 0 in form.shape:
         return
-    plan = plans.plan(*form[:4])
+    plan = plans.plan(form)
     kernel = loader.load("nest", *plan.kernel)
     for record in slices(plan, dst + form.dst_offset, src + form.src_offset, parts):
         before = record.tolist()
@@ -45,7 +45,7 @@ def check(given: Layout, dst_start: int = 0, src_start: int = 0, parts: int = 1)
     expected = memory.tobytes()
     memory[:] = CANARY
     copied(dst, src, given, parts)
-    assert memory.tobytes() == expected, plans.plan(*layout.canonical(*given)[:4])
+    assert memory.tobytes() == expected, plans.plan(layout.canonical(*given))
 
 
 @pytest.fixture(params=VECTORS)
@@ -72,7 +72,7 @@ def of_arrays(shape, view, itemsize=1):
 
 
 def kind_of(given: Layout) -> str:
-    return plans.plan(*layout.canonical(*given)[:4]).kernel.kind
+    return plans.plan(layout.canonical(*given)).kernel.kind
 
 
 ITEMSIZES = (1, 2, 4, 8, 16)

@@ -167,7 +167,8 @@ class TestSettings:
 WORK = """
 import os, sys, threading
 import numpy as np
-from arraybridge.kernels.cpu import pool, strided
+from arraybridge.kernels.cpu import plan, pool, strided
+from arraybridge.layout import canonical
 pool.set_num_threads(3)
 strided.ALONE = strided.SLICE = 1024  # bytes: the pool shall have work
 
@@ -176,7 +177,8 @@ def transposes(n):
     for i in range(n):
         a += 1
         b = np.zeros((64, 304), "f4")
-        strided.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
+        made = plan.plan(canonical(b.shape, b.strides, a.T.strides, 4))
+        assert strided.copy(b.ctypes.data, a.ctypes.data, made)
         assert (b == a.T).all()
     return n
 """

@@ -63,7 +63,7 @@ def kernels(item_sizes: tuple[int, ...] = ITEM_SIZES) -> Iterator[tuple[str, Pla
             for side in SIDES:
                 x = view(side, item)
                 form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
-                made = plan(*form[:4])
+                made = plan(form)
                 if made.kernel not in seen:
                     seen.add(made.kernel)
                     yield f"{name}, {item} byte{'s' if item > 1 else ''}", made

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
-from ..layout import c_strides, canonical, is_c_contiguous
+from ..layout import c_strides, is_c_contiguous
 from .library import registration_changed
 from .records import TensorInfo
 
@@ -21,7 +20,6 @@ __all__ = [
     "compact_copy",
     "copier_of",
     "copy_into",
-    "host_copy",
     "in_bytes",
     "kernel_for",
     "own_copies_serve",
@@ -96,7 +94,7 @@ def _kind_of(device: object) -> int:
         raise ValueError(
             f"{device!r} is one device, and a kernel serves a kind of device: pass {kind!r}"
         )
-    return parsed.type
+    return int(parsed.type)
 
 
 def own_copies_serve() -> bool:
@@ -112,33 +110,15 @@ def kernel_for(device: Device) -> Kernel | None:
     return found
 
 
-_canonical = lru_cache(1024)(canonical)
-
-
-def host_copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
-    """Copy host memory, as `Kernel` says; source and destination do not overlap each other."""
-    plan = _canonical(shape, dst_strides, src_strides, itemsize)
-    cpu.copy(
-        dst + plan.dst_offset,
-        src + plan.src_offset,
-        plan.shape,
-        plan.dst_strides,
-        plan.src_strides,
-        plan.itemsize,
-    )
-
-
-_CPU = Kernel(HOST, host_copy)
+_CPU = Kernel(HOST, cpu.copy)
 
 
 def copier_of(info: TensorInfo) -> str:
-    """What of the host's own kernels would make strided memory contiguous, for ``explain``."""
-    itemsize = info.itemsize
-    form = canonical(
-        info.shape, c_strides(info.shape, itemsize), in_bytes(info.strides, info.dtype), itemsize
+    """Name what would make strided host memory contiguous, for ``explain``."""
+    shape, itemsize = info.shape, info.itemsize
+    return cpu.describe(
+        shape, c_strides(shape, itemsize), in_bytes(info.strides, info.dtype), itemsize
     )
-    way = cpu.way(*form[:4])
-    return f"{way} copy" if way != "strided" else cpu.plan.plan(*form[:4]).name
 
 
 def in_bytes(strides: tuple[int, ...], dtype: DataType) -> tuple[int, ...]:
@@ -156,16 +136,17 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
 
 def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) -> None:
     """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device."""
-    dtype, shape = source.dtype, source.shape
+    dtype, shape, host = source.dtype, source.shape, source.device.host
     if 0 in shape:
         return
-    contiguous = is_c_contiguous(shape, source.strides)
-    if contiguous and source.device.host and is_c_contiguous(shape, destination.strides):
+    kernel = kernel_for(source.device)
+    packed = dtype.subbyte and not source.padded
+    # The host's own kernel finds one run by itself, and is not handed what has no addresses.
+    if host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
         cpu.flat.copy(destination.pointer, source.pointer, source.nbytes)
         return
-    if dtype.subbyte and not source.padded:
+    if packed:
         raise ValueError("packed sub-byte elements have no addresses: only C order is copied")
-    kernel = kernel_for(source.device)
     if kernel is None:
         raise BufferError(f"no kernel copies on {source.device}: arraybridge.register_kernel one")
     kernel.copy(
@@ -177,3 +158,7 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
         dtype.itemsize,
         stream,
     )
+
+
+def _in_c_order(*tensors: Tensor) -> bool:
+    return all(is_c_contiguous(tensor.shape, tensor.strides) for tensor in tensors)

@@ -5,15 +5,15 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..dispatch.kernel import SMALL, host_copy, in_bytes
+from ..dispatch.kernel import SMALL, in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
+from ..kernels import cpu
 from ..layout import may_overlap_itself
 from .foreign import lost
 
@@ -42,7 +42,6 @@ WRITABLE = tuple(
 )
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
-_overlaps = lru_cache(1024)(may_overlap_itself)
 _CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of _NATIVE, in either byte order
 
 _dlpack_dtypes: dict[np.dtype, DataType] = {np.dtype(n): DataType.named(n) for n in _NATIVE}
@@ -247,14 +246,14 @@ class NumPy(Library):
             and type(dst) is type(src) is np.ndarray
             and dst.shape == src.shape
             and dst.flags.writeable
-            and (dst.flags.forc or not _overlaps(dst.shape, dst.strides, dtype.itemsize))
+            and (dst.flags.forc or not may_overlap_itself(dst.shape, dst.strides, dtype.itemsize))
             # By the bounds alone. NumPy would mind that they overlap, but not of one axis.
             and not np.may_share_memory(dst, src)
         ):
             if src.size <= SMALL:
                 np.copyto(dst, src)
             else:
-                host_copy(
+                cpu.copy(
                     dst.ctypes.data,
                     src.ctypes.data,
                     src.shape,

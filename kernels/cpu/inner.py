@@ -8,6 +8,7 @@ plan answers for it that no extent is less than a vector.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class Block(NamedTuple):
 
 
 @contextmanager
-def _loop(builder, stop, step: int = 1):
+def _loop(builder: ir.IRBuilder, stop: ir.Value, step: int = 1) -> Iterator[ir.Value]:
     """Loop over ``range(0, stop, step)``; yields the index."""
     before = builder.block
     head = builder.append_basic_block("loop")
@@ -68,7 +69,7 @@ def _loop(builder, stop, step: int = 1):
 
 
 @contextmanager
-def _tiles(builder, extent, step: int):
+def _tiles(builder: ir.IRBuilder, extent: ir.Value, step: int) -> Iterator[ir.Value]:
     """Loop over starts of stretches of `step` that cover `extent`; the last may overlap."""
     last = builder.sub(extent, constant(step))
     with _loop(builder, extent, step) as index:
@@ -76,13 +77,15 @@ def _tiles(builder, extent, step: int):
         yield builder.select(late, last, index)
 
 
-def _address(builder, base, index, stride):
+def _address(
+    builder: ir.IRBuilder, base: ir.Value, index: ir.Value, stride: ir.Value | int
+) -> ir.Value:
     if isinstance(stride, int):
         stride = constant(stride)
     return builder.add(base, builder.mul(index, stride))
 
 
-def _tile(builder, block: Block) -> None:
+def _tile(builder: ir.IRBuilder, block: Block) -> None:
     vectors = Vectors(builder, block.width, block.parts)
     side = block.parts
     with _tiles(builder, block.cols, side) as col, _tiles(builder, block.rows, side) as row:
@@ -99,12 +102,12 @@ def _tile(builder, block: Block) -> None:
             out = builder.add(out, block.rows_out)
 
 
-def _split(builder, block: Block) -> None:
+def _split(builder: ir.IRBuilder, block: Block) -> None:
     vectors = Vectors(builder, block.width, block.vector // block.width)
     parts, wanted, count = block.parts, block.rows_known, vectors.count
     whole = builder.sub(block.cols, constant(count))
 
-    def pixels(col, shift: int) -> None:
+    def pixels(col: ir.Value, shift: int) -> None:
         # The last loads end with the last channel wanted: what lies past it may not be ours.
         source = _address(builder, block.src, col, parts * block.width)
         loaded = [
@@ -121,7 +124,7 @@ def _split(builder, block: Block) -> None:
     pixels(whole, parts - wanted)
 
 
-def _merge(builder, block: Block) -> None:
+def _merge(builder: ir.IRBuilder, block: Block) -> None:
     vectors = Vectors(builder, block.width, block.vector // block.width)
     with _tiles(builder, block.cols, vectors.count) as col:
         source = _address(builder, block.src, col, block.width)
@@ -134,7 +137,7 @@ def _merge(builder, block: Block) -> None:
             vectors.store(pixels, out, part * vectors.nbytes)
 
 
-def _reverse(builder, block: Block) -> None:
+def _reverse(builder: ir.IRBuilder, block: Block) -> None:
     vectors = Vectors(builder, block.width, block.vector // block.width)
     with _loop(builder, block.rows) as row:
         out = _address(builder, block.out, row, block.rows_out)
@@ -145,7 +148,7 @@ def _reverse(builder, block: Block) -> None:
             vectors.store(vectors.reverse(value), _address(builder, out, col, block.width))
 
 
-def _fill(builder, block: Block) -> None:
+def _fill(builder: ir.IRBuilder, block: Block) -> None:
     vectors = Vectors(builder, block.width, block.vector // block.width)
     one = Vectors(builder, block.width, 1)
     with _loop(builder, block.rows) as row:
@@ -160,7 +163,7 @@ def _fill(builder, block: Block) -> None:
             vectors.store(value, _address(builder, out, col, block.width))
 
 
-def _items(builder, block: Block) -> None:
+def _items(builder: ir.IRBuilder, block: Block) -> None:
     with _loop(builder, block.rows) as row:
         out = _address(builder, block.out, row, block.rows_out)
         src = _address(builder, block.src, row, block.rows_src)
@@ -173,7 +176,7 @@ def _items(builder, block: Block) -> None:
                 emit_run(builder, to, source, block.item)
 
 
-def _runs(builder, block: Block) -> None:
+def _runs(builder: ir.IRBuilder, block: Block) -> None:
     with _loop(builder, block.rows) as row:
         to = _address(builder, block.out, row, block.rows_out)
         source = _address(builder, block.src, row, block.rows_src)
@@ -185,7 +188,13 @@ def _runs(builder, block: Block) -> None:
                 emit_run(builder, to, source, block.cols)
 
 
-def _move(builder, dst, src, nbytes: int, then: tuple = ()) -> None:
+def _move(
+    builder: ir.IRBuilder,
+    dst: ir.Value,
+    src: ir.Value,
+    nbytes: int,
+    then: tuple[ir.Value, ...] = (),
+) -> None:
     """Emit a move of `nbytes` bytes and, at each offset of `then`, another: loads before stores."""
     whole = 1 << (nbytes.bit_length() - 1)
     offsets = [constant(0), *then]
@@ -205,7 +214,7 @@ def _move(builder, dst, src, nbytes: int, then: tuple = ()) -> None:
         builder.store(value, builder.inttoptr(builder.add(dst, at), kind.as_pointer()), align=1)
 
 
-def emit_run(builder, dst, src, nbytes) -> None:
+def emit_run(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
     """Emit a move of any number of bytes: memcpy beyond 64, else two moves that may overlap."""
     many = builder.icmp_signed(">", nbytes, constant(64))
     with builder.if_else(many, likely=True) as (then, otherwise):
@@ -216,7 +225,7 @@ def emit_run(builder, dst, src, nbytes) -> None:
             _few(builder, dst, src, nbytes, 32)
 
 
-def _few(builder, dst, src, nbytes, width: int) -> None:
+def _few(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, width: int) -> None:
     """Emit a move of 1 to ``2 * width`` bytes by two of the widest kind that fits."""
     if width == 1:
         with builder.if_then(builder.icmp_signed(">", nbytes, constant(0))):
@@ -229,7 +238,9 @@ def _few(builder, dst, src, nbytes, width: int) -> None:
             _few(builder, dst, src, nbytes, width // 2)
 
 
-def emit_stream(builder, dst, src, nbytes, vector: int) -> None:
+def emit_stream(
+    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
+) -> None:
     """Emit a move of any number of bytes that writes whole lines past the cache.
 
     The first and the last line, where they are not whole, are written by ordinary stores.
@@ -246,7 +257,9 @@ def emit_stream(builder, dst, src, nbytes, vector: int) -> None:
     _few_or_none(builder, dst, src, builder.sub(left, lines))
 
 
-def emit_lines(builder, dst, src, nbytes, vector: int) -> None:
+def emit_lines(
+    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
+) -> None:
     """Emit a move of whole lines past the cache: `dst` and `nbytes` are multiples of a line."""
     vectors = Vectors(builder, 1, vector)
     with _loop(builder, nbytes, _LINE) as at:
@@ -256,7 +269,9 @@ def emit_lines(builder, dst, src, nbytes, vector: int) -> None:
             vectors.stream(value, to, part)
 
 
-def emit_part(builder, dst, src, nbytes, vector: int) -> None:
+def emit_part(
+    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
+) -> None:
     """Emit a move of less than a line, where a whole line from `src` on may be read."""
     if vector < _LINE:
         _few_or_none(builder, dst, src, nbytes)
@@ -275,7 +290,7 @@ def emit_part(builder, dst, src, nbytes, vector: int) -> None:
     )
 
 
-def _few_or_none(builder, dst, src, nbytes) -> None:
+def _few_or_none(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
     with builder.if_then(builder.icmp_signed("!=", nbytes, constant(0))):
         _few(builder, dst, src, nbytes, 32)
 

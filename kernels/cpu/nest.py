@@ -11,6 +11,7 @@ which people set to trace their own code.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -30,10 +31,10 @@ _SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of t
 
 
 @intrinsic(prefer_literal=True)
-def _word(typingctx, record, offset):
+def _word(typingctx: Any, record: Any, offset: Any) -> Any:
     """Load a word of the record."""
 
-    def codegen(context, builder, signature, args):
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         at = builder.add(args[0], args[1])
         return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
 
@@ -41,8 +42,8 @@ def _word(typingctx, record, offset):
 
 
 @intrinsic
-def _set_word(typingctx, address, word):
-    def codegen(context, builder, signature, args):
+def _set_word(typingctx: Any, address: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         builder.store(args[1], builder.inttoptr(args[0], INT.as_pointer()), align=8)
         return context.get_dummy_value()
 
@@ -50,10 +51,10 @@ def _set_word(typingctx, address, word):
 
 
 @intrinsic
-def _scratch(typingctx):
+def _scratch(typingctx: Any) -> Any:
     """Give the address of the block's buffer, on the stack."""
 
-    def codegen(context, builder, signature, args):
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         with builder.goto_entry_block():
             buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
         buffer.align = 64
@@ -63,18 +64,18 @@ def _scratch(typingctx):
 
 
 @intrinsic
-def _quotient(typingctx, dividend, divisor):
+def _quotient(typingctx: Any, dividend: Any, divisor: Any) -> Any:
     """Divide what is not negative, without Python's check for zero."""
 
-    def codegen(context, builder, signature, args):
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         return builder.udiv(*args)
 
     return types.int64(types.int64, types.int64), codegen
 
 
 @intrinsic
-def _prefetch(typingctx, address):
-    def codegen(context, builder, signature, args):
+def _prefetch(typingctx: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         # LLVM's parser puts right what the name says of the pointer's type, where it has types.
@@ -87,29 +88,31 @@ def _prefetch(typingctx, address):
     return types.void(types.int64), codegen
 
 
-def _intrinsics(key: Key):
+def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
     """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
 
     @intrinsic
-    def inner(typingctx, out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item,
-              part_src, stream):  # fmt: skip
-        def codegen(context, builder, signature, args):
+    def inner(
+        typingctx: Any, out: Any, src: Any, rows: Any, rows_out: Any, rows_src: Any, cols: Any,
+        cols_out: Any, cols_src: Any, item: Any, part_src: Any, stream: Any,
+    ) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             EMIT[key.kind](builder, Block(*(*args, key.width, key.parts, key.rows, key.vector)))
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * len(WORDS)), codegen
 
     @intrinsic
-    def whole_lines(typingctx, dst, src, nbytes):
-        def codegen(context, builder, signature, args):
+    def whole_lines(typingctx: Any, dst: Any, src: Any, nbytes: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             emit_lines(*(builder, *args, key.vector))
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), codegen
 
     @intrinsic
-    def part_line(typingctx, dst, src, nbytes):
-        def codegen(context, builder, signature, args):
+    def part_line(typingctx: Any, dst: Any, src: Any, nbytes: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             emit_part(*(builder, *args, key.vector))
             return context.get_dummy_value()
 
@@ -119,8 +122,8 @@ def _intrinsics(key: Key):
 
 
 @intrinsic
-def _move_line(typingctx, dst, src):
-    def codegen(context, builder, signature, args):
+def _move_line(typingctx: Any, dst: Any, src: Any) -> Any:
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         line = Vectors(builder, 1, LINE)
         line.store(line.load(args[1]), args[0])
         return context.get_dummy_value()
@@ -129,10 +132,10 @@ def _move_line(typingctx, dst, src):
 
 
 @intrinsic
-def _fence(typingctx):
+def _fence(typingctx: Any) -> Any:
     """Order the streamed stores before what tells another thread of them."""
 
-    def codegen(context, builder, signature, args):
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         if _is_x86():
             kind = ir.FunctionType(ir.VoidType(), [])
             fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
@@ -147,10 +150,11 @@ def _fence(typingctx):
 def _is_x86() -> bool:
     import llvmlite.binding
 
-    return llvmlite.binding.get_process_triple().startswith(("x86_64", "i386", "i686"))
+    triple: str = llvmlite.binding.get_process_triple()
+    return triple.startswith(("x86_64", "i386", "i686"))
 
 
-def function(key: Key):
+def function(key: Key) -> Callable[[int], None]:
     """Return the Python function of a kernel, for Numba to compile."""
     inner, whole_lines, part_line = _intrinsics(key)
     least_rows, least_cols = key.least_rows, key.least_cols
@@ -159,7 +163,7 @@ def function(key: Key):
     PARTS = key.parts if key.kind == "merge" else 1
     OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
 
-    def kernel(record):
+    def kernel(record: int) -> None:
         dst, src, item = _word(record, DST), _word(record, SRC), _word(record, ITEM)
         stream, staged = _word(record, STREAM), _word(record, STAGED)
         joined, part_src = _word(record, JOINED), _word(record, PART)
@@ -305,7 +309,7 @@ def function(key: Key):
     return kernel
 
 
-def compiled(*key: Any):
+def compiled(*key: Any) -> Any:
     """Compile a kernel.
 
     Parameters

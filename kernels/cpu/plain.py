@@ -15,7 +15,9 @@ class _Block:
 
     __slots__ = ("__array_interface__",)
 
-    def __init__(self, address, shape, strides, itemsize):
+    def __init__(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+    ) -> None:
         # |V<n> is n bytes of no meaning and no alignment: NumPy moves them as they are.
         self.__array_interface__ = {
             "version": 3,

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 from arraybridge.kernels.cpu.host import CACHE, VECTOR
 from arraybridge.kernels.cpu.record import LINE, NEST, ONE, SCRATCH, Axis, Key, Plan
+from arraybridge.layout import Canonical
 
 __all__ = ["LINE", "NEST", "SCRATCH", "Axis", "Key", "Plan", "plan"]
 
@@ -40,45 +42,23 @@ ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32), (512, 256
 
 
 @lru_cache(1024)
-def plan(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-) -> Plan:
+def plan(form: Canonical) -> Plan:
     """Choose the kernel for a layout, and block its loops.
 
     Parameters
     ----------
-    shape, dst_strides, src_strides, itemsize
-        As for ``arraybridge.kernels.cpu.copy``; no extent is 0. Any layout gives a right plan; a
-        good one comes of ``arraybridge.layout.canonical``'s, whose axes are fused.
+    form : Canonical
+        Of ``arraybridge.layout.canonical``, not empty; its offsets are the caller's to add.
 
     Returns
     -------
     Plan
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length.
     """
-    axes = []
-    dst_offset = src_offset = 0
-    for extent, dst, src in zip(shape, dst_strides, src_strides, strict=True):
-        if extent == 1:
-            continue
-        if dst < 0:
-            dst_offset += (extent - 1) * dst
-            src_offset += (extent - 1) * src
-            dst, src = -dst, -src
-        axes.append(Axis(extent, dst, src, extent))
-    axes.sort(key=lambda axis: -axis.dst)
-    nbytes = itemsize * prod(axis.extent for axis in axes)
-    made = _choose(axes, itemsize, nbytes)
-    return made._replace(
-        dst_offset=made.dst_offset + dst_offset, src_offset=made.src_offset + src_offset
-    )
+    axes = [
+        Axis(*axis)
+        for axis in zip(form.shape, form.dst_strides, form.src_strides, form.shape, strict=True)
+    ]
+    return _choose(axes, form.itemsize, form.itemsize * prod(form.shape))
 
 
 def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
@@ -153,7 +133,17 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
     """Choose an inner kernel that moves vectors; None where the extents are too short for all."""
     lanes = VECTOR // width
 
-    def made(kind, *, parts=0, count=0, rows=ONE, pixels=cols, rest=outer, item=width, **more):
+    def made(
+        kind: str,
+        *,
+        parts: int = 0,
+        count: int = 0,
+        rows: Axis = ONE,
+        pixels: Axis = cols,
+        rest: list[Axis] = outer,
+        item: int = width,
+        **more: Any,
+    ) -> Plan:
         return Plan(
             Key(kind, width, parts, count, VECTOR), nbytes, item,
             rows=rows, cols=pixels, outer=tuple(rest), **more,

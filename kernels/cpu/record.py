@@ -195,7 +195,7 @@ class Plan(NamedTuple):
         cols = self.cols.extent * self.item
         return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
 
-    def record(self, dst: int, src: int) -> array:
+    def record(self, dst: int, src: int) -> array[int]:
         """The words that the kernel reads (`NEST`), for the addresses of the plan's first item."""
         words = array("q", (
             *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),

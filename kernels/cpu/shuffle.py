@@ -45,25 +45,25 @@ class Vectors:
         self.words = 2 if width == 16 else 1  # elements of the LLVM type an item
         self.type = ir.VectorType(ir.IntType(8 * width // self.words), count * self.words)
 
-    def at(self, address, offset: int = 0):
+    def at(self, address: ir.Value, offset: int = 0) -> ir.Value:
         """Give the pointer to a vector `offset` bytes from an address."""
         if offset:
             address = self.builder.add(address, constant(offset))
         return self.builder.inttoptr(address, self.type.as_pointer())
 
-    def load(self, address, offset: int = 0):
+    def load(self, address: ir.Value, offset: int = 0) -> ir.Value:
         return self.builder.load(self.at(address, offset), align=1)
 
-    def store(self, value, address, offset: int = 0) -> None:
+    def store(self, value: ir.Value, address: ir.Value, offset: int = 0) -> None:
         self.builder.store(value, self.at(address, offset), align=1)
 
-    def stream(self, value, address, offset: int = 0) -> None:
+    def stream(self, value: ir.Value, address: ir.Value, offset: int = 0) -> None:
         """Store past the cache, to a multiple of the vector's size."""
         done = self.builder.store(value, self.at(address, offset), align=self.nbytes)
         flag = self.builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
         done.set_metadata("nontemporal", flag)
 
-    def shuffle(self, low, high, items: list[int]):
+    def shuffle(self, low: ir.Value, high: ir.Value, items: list[int]) -> ir.Value:
         """Pick items by number: `low` has the first ``count`` numbers, `high` the next."""
         picks = [item * self.words + word for item in items for word in range(self.words)]
         mask = ir.Constant(
@@ -71,28 +71,28 @@ class Vectors:
         )
         return self.builder.shuffle_vector(low, high, mask)
 
-    def repeat(self, value):
+    def repeat(self, value: ir.Value) -> ir.Value:
         """Give the vector whose items all are the first item of `value`."""
         return self.shuffle(value, value, [0] * self.count)
 
-    def reverse(self, value):
+    def reverse(self, value: ir.Value) -> ir.Value:
         return self.shuffle(value, value, list(range(self.count))[::-1])
 
-    def transpose(self, rows: list) -> list:
+    def transpose(self, rows: list[ir.Value]) -> list[ir.Value]:
         """Transpose ``count`` vectors: item j of vector i becomes item i of vector j."""
         near = min(self.count, max(1, _LANE // self.width))  # items a lane
         far = self.count // near  # lanes
         groups = [
             self._weave(rows[first : first + near], near, 1) for first in range(0, self.count, near)
         ]
-        columns: list = [None] * self.count
+        columns: list[ir.Value] = [None] * self.count
         for place in range(near):
             lanes = self._weave([group[place] for group in groups], self.count, near)
             for lane in range(far):
                 columns[lane * near + place] = lanes[lane]
         return columns
 
-    def _weave(self, vectors: list, within: int, unit: int) -> list:
+    def _weave(self, vectors: list[ir.Value], within: int, unit: int) -> list[ir.Value]:
         """Transpose by perfect shuffles: in every stretch of `within` items, units of `unit`.
 
         Interleaving the first half of the vectors with the second, log2 of their number times over,
@@ -114,7 +114,9 @@ class Vectors:
             stage //= 2
         return vectors
 
-    def split(self, vectors: list, shift: int = 0, wanted: int | None = None) -> list:
+    def split(
+        self, vectors: list[ir.Value], shift: int = 0, wanted: int | None = None
+    ) -> list[ir.Value]:
         """Take channels apart: output c is items c, c + n, c + 2n, ... of n vectors in a row.
 
         `shift` is the place of output 0; only `wanted` outputs are made.
@@ -126,7 +128,7 @@ class Vectors:
             for part in range(wanted)
         ]
 
-    def merge(self, vectors: list) -> list:
+    def merge(self, vectors: list[ir.Value]) -> list[ir.Value]:
         """Put channels together: the reverse of `split`."""
         parts = len(vectors)
         return [
@@ -140,7 +142,7 @@ class Vectors:
             for part in range(parts)
         ]
 
-    def _pick(self, vectors: list, items: list[int]):
+    def _pick(self, vectors: list[ir.Value], items: list[int]) -> ir.Value:
         """Pick items of any number of vectors, two vectors at a time."""
         used = sorted({item // self.count for item in items})
         result = vectors[used[0]]

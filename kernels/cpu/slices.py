@@ -15,7 +15,7 @@ from arraybridge.kernels.cpu.record import LINE, SCRATCH, Axis, Plan
 __all__ = ["check", "slices"]
 
 
-def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array]:
+def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array[int]]:
     """Cut a copy into independent parts.
 
     Parameters

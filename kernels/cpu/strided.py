@@ -1,4 +1,4 @@
-"""Any strided block to any other: planned, cut into slices, run by compiled kernels on threads."""
+"""Plans of strided copies, cut into slices and run by compiled kernels on threads."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from array import array
 from functools import lru_cache
 
 from arraybridge.kernels.cpu import loader, pool
-from arraybridge.kernels.cpu.plan import Plan, plan
+from arraybridge.kernels.cpu.record import Plan
 from arraybridge.kernels.cpu.slices import slices
 
-__all__ = ["ALONE", "SLICE", "SLICES", "copy", "is_loaded", "kernel_of", "run"]
+__all__ = ["ALONE", "SLICE", "SLICES", "copy", "is_loaded"]
 
 #: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and on
 #: a machine with other work longer.
@@ -22,53 +22,28 @@ SLICE = 256 * 1024
 SLICES = 4
 
 
-def kernel_of(made: Plan):
-    """Return the compiled kernel of a plan; None where ``loader.unavailable`` says why."""
-    return loader.load("nest", *made.kernel)
-
-
 def is_loaded(made: Plan) -> bool:
     """Whether this process has the kernel of a plan ready to run."""
     return loader.is_loaded("nest", *made.kernel)
 
 
-def copy(
-    dst: int,
-    src: int,
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-) -> None:
-    """As ``arraybridge.kernels.cpu.copy``, with the compiled kernels alone.
-
-    Raises
-    ------
-    RuntimeError
-        Where the kernel cannot be had: ``loader.unavailable`` says why.
-    OverflowError
-        Where a number does not fit 64 bits.
-    """
-    if 0 in shape:
-        return
-    made = plan(shape, dst_strides, src_strides, itemsize)
-    kernel = kernel_of(made)
-    if kernel is None:
-        raise RuntimeError(f"no compiled kernel for strided copies: {loader.unavailable()}")
-    run(made, kernel, dst, src)
-
-
-def run(made: Plan, kernel, dst: int, src: int) -> None:
-    """Copy by a plan and its kernel, on as many threads as its bytes are worth.
+def copy(dst: int, src: int, made: Plan) -> bool:
+    """Copy by a plan, on as many threads as its bytes are worth.
 
     Parameters
     ----------
-    made : Plan
-    kernel
-        Of `kernel_of`.
     dst, src : int
         The addresses that the plan was made for.
+    made : Plan
+
+    Returns
+    -------
+    bool
+        False where the kernel cannot be had: ``loader.unavailable`` says why.
     """
+    kernel = loader.load("nest", *made.kernel)
+    if kernel is None:
+        return False
     count = 1
     if made.nbytes > ALONE:
         threads = pool.get_num_threads()
@@ -84,10 +59,11 @@ def run(made: Plan, kernel, dst: int, src: int) -> None:
         kernel.call(address)
     else:
         pool.run(kernel.address, address, 8 * length, parts)
+    return True
 
 
 @lru_cache(1024)
-def _slices(made: Plan, count: int) -> tuple[array, int, int]:
+def _slices(made: Plan, count: int) -> tuple[array[int], int, int]:
     """The records of a plan's slices in a row, from the addresses 0; words of one; how many.
 
     Kept, since cutting costs 30 µs, and three times that where a large copy has just emptied the

@@ -44,7 +44,6 @@ class Case(NamedTuple):
 
     family: str
     given: Layout
-    canonical: bool  # fused, as dispatch asks for it, or as it is
     dst_start: int | None  # of `Pages`
     src_start: int | None
     vector: int
@@ -85,7 +84,6 @@ def draw(seed: object, number: int, *, huge: bool = False) -> Case:
     return Case(
         family,
         given,
-        canonical=rng.random() < 0.85,
         dst_start=rng.choice(starts),
         src_start=rng.choice(starts),
         vector=rng.vector,
@@ -257,20 +255,16 @@ FAMILIES: dict[str, Callable[[Draw, int], Layout]] = {
 
 
 def planned(case: Case):
-    """The plan of a case, its layout as planned, the offsets; None where nothing is to copy."""
-    given = case.given
-    offsets = (0, 0)
-    if case.canonical:
-        form = layout.canonical(*given)
-        given, offsets = Layout(*form[:4]), form[4:]
-    if 0 in given.shape:
+    """The plan of a case and its layout as planned; None where nothing is to copy."""
+    form = layout.canonical(*case.given)
+    if 0 in form.shape:
         return None
     stream = {"always": 0, "never": NEVER, "default": plans.STREAM}[case.stream]
     forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream}
     before = {name: getattr(plans, name) for name in forced}
     vars(plans).update(forced)
     try:
-        return plans.plan.__wrapped__(*given), given, offsets
+        return plans.plan.__wrapped__(form), form
     finally:
         vars(plans).update(before)
 
@@ -289,7 +283,7 @@ def run(case: Case) -> None:
     made = planned(case)
     if made is None:
         return
-    plan, _, (dst_offset, src_offset) = made
+    plan, form = made
     given = case.given
     low, high = layout.span(given.shape, given.src_strides, given.itemsize)
     source = Pages(high - low, case.src_start)
@@ -300,13 +294,13 @@ def run(case: Case) -> None:
     target = Pages(high - low, case.dst_start)
     target.bytes[:] = CANARY
     dst = target.address - low
-    kernel = loader.load("nest", *plan.kernel)
     before = strided.ALONE, strided.SLICE
     if case.slice:
         strided.ALONE, strided.SLICE = 0, case.slice
     try:
         with pool.num_threads(case.threads):
-            strided.run(plan, kernel, dst + dst_offset, src + src_offset)
+            done = strided.copy(dst + form.dst_offset, src + form.src_offset, plan)
+            assert done, loader.unavailable()
     finally:
         strided.ALONE, strided.SLICE = before
     _compare(target, dst, src, given)
