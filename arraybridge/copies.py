@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .containers import ByType
-from .dispatch.execute import copied_off_host, execute, no_copy
+from .dispatch.execute import copied_off_host, copied_on_host, resolved
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
 from .dispatch.library import Library, library_of_type, on_registration
-from .dispatch.records import ConversionError, Route, TensorInfo, of_native
+from .dispatch.records import ConversionError, TensorInfo, of_native
+from .dispatch.route import no_copy
 from .dlpack import Tensor
 from .layout import may_overlap_itself, span
 from .libraries.protocol import LIBRARY as PROTOCOL
@@ -65,23 +66,24 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     info = library.describe(held)
     if info.c_contiguous and not info.pending:
         return x
-    if info.device.host or info.refused or info.pending:
-        own = library.copy(x)
-    else:
-        own = copied_off_host(x, library, info)
-    if own is not None:
-        return own
+    if info.pending or info.refused:
+        return _by_its_library(x, library, info)
+    if info.device.host:
+        return copied_on_host(held, library, library, info, info.device)
+    copy = copied_off_host(x, library, info)
+    if copy is None:
+        raise ConversionError(no_copy(info, library))
+    return copy
+
+
+def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
+    """The contiguous copy of an array whose memory alone does not tell what its elements are."""
+    copy = library.copy(x)
+    if copy is not None:
+        return copy
     if info.refused:
         raise ConversionError(info.refused)
-    if info.pending:
-        resolved = library.resolve(x)
-        if resolved is x:
-            raise ConversionError(f"{library.name} could not resolve {', '.join(info.pending)}")
-        return contiguous(resolved)
-    if not info.device.host:
-        raise ConversionError(no_copy(info, library))
-    route = Route("kernel", "contiguous", info.nbytes, library.name, library.name, info.device)
-    return execute(held, library, library, route, info)
+    return contiguous(resolved(x, library, info))
 
 
 def _way_of(array_type: type) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ from ctypes import c_void_p
 from typing import Any
 
 from .containers import ByType
-from .dispatch.execute import execute, route_between
+from .dispatch.execute import execute
 from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import (
     Library,
@@ -17,6 +17,7 @@ from .dispatch.library import (
     place_named,
 )
 from .dispatch.records import Route, TensorInfo, of_native
+from .dispatch.route import route_between
 from .dlpack import Tensor, is_capsule, peek
 from .libraries.protocol import LIBRARY as PROTOCOL
 from .libraries.protocol import adopt

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from ..containers import items, leaves, mapped
-from ..dispatch.execute import execute, route_between
+from ..dispatch.execute import execute
 from ..dispatch.library import library_named
+from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
 from ..libraries.protocol import adopt

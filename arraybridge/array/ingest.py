@@ -10,10 +10,11 @@ from typing import Any
 import numpy
 
 from ..containers import ByType
-from ..dispatch.execute import execute, route_between
+from ..dispatch.execute import execute
 from ..dispatch.library import Library, library_named, on_registration, place_named
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
+from ..dispatch.route import route_between
 from ..dlpack import DataType, ManagedTensor
 from ..libraries.protocol import LIBRARY as PROTOCOL
 from ..libraries.protocol import adopt

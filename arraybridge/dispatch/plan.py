@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dlpack import CPU, Device
 from ..layout import c_strides, is_broadcast, is_compact, is_non_negative
-from .records import Accepts, Route, TensorInfo
+from .records import Accepts, Kind, Route, TensorInfo
 
 _PENDING = {
     "conj": "its conjugate bit is set",
@@ -84,7 +84,7 @@ def _too_large(info: TensorInfo, accepts: Accepts, copy: bool | None) -> str | N
     """Why the target's numbers cannot hold the shape and strides, or None."""
     shape, itemsize = info.shape, info.itemsize
 
-    def largest(strides):
+    def largest(strides: tuple[int, ...]) -> int:
         reach = (abs(s) * itemsize for e, s in zip(shape, strides, strict=True) if e > 1)
         return max(*shape, *reach, 0, 0)
 
@@ -182,7 +182,9 @@ def plan(
     Route
     """
 
-    def route(kind, why, place, nbytes=0, by=None):
+    def route(
+        kind: Kind, why: str, place: Device | None, nbytes: int = 0, by: str | None = None
+    ) -> Route:
         return Route(kind, why, nbytes, info.library, accepts.library, place or info.device, by)
 
     if info.refused:

@@ -279,6 +279,9 @@ def closest(name: object, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(str(name).lower(), list(known), 1, 0.7)), None)
 
 
+Kind = Literal["view", "kernel", "transfer", "refuse"]
+
+
 class Route(NamedTuple):
     """How ``convert`` goes, decided from data alone.
 
@@ -297,7 +300,7 @@ class Route(NamedTuple):
         What makes the copy.
     """
 
-    kind: Literal["view", "kernel", "transfer", "refuse"]
+    kind: Kind
     why: str
     nbytes: int
     source: str
