@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from importlib import _bootstrap
 from threading import get_ident
 from time import monotonic, sleep
 from types import FrameType
@@ -25,6 +25,9 @@ PATIENCE = 5.0
 # a logger). The hooks of those that were here first are called after ours.
 _HELD = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 _HELD = {name: lock for name, lock in _HELD.items() if name not in sys.modules}
+
+# importlib's own: name of a module -> weak reference to its lock.
+_LOCKS: dict[str, Any] = getattr(_bootstrap, "_module_locks", {})
 
 _inside = _lost = False  # whether another thread is inside the compiler; whether one was, at a fork
 
@@ -89,7 +92,7 @@ def lost_imports() -> list[str]:
     """The modules whose import locks are held by threads that are not in this process."""
     here = threads()
     lost = []
-    for name, reference in tuple(getattr(_bootstrap, "_module_locks", {}).items()):
+    for name, reference in tuple(_LOCKS.items()):
         owner = getattr(reference(), "owner", None)
         if owner is not None and owner not in here:
             lost.append(name)
@@ -101,7 +104,7 @@ def _after_fork_in_child() -> None:
     _lost = _lost or _inside
     for name in lost_imports():
         if name.partition(".")[0] == __package__:
-            _bootstrap._module_locks.pop(name, None)  # type: ignore[attr-defined]
+            _LOCKS.pop(name, None)
             sys.modules.pop(name, None)
 
 

@@ -219,7 +219,7 @@ class Owner(np.ndarray): pass
 array = np.arange(6.0).view(Owner)
 gone = weakref.ref(array)
 address = ctypes.c_void_p(dlpack.acquire(array).to_struct())
-start = ctypes.c_void_p(dlpack.native.functions().release_versioned)
+start = ctypes.c_void_p(dlpack.deleters.functions().release_versioned)
 del array
 libc = ctypes.PyDLL(None)  # which keeps the GIL, so that nothing is released in between
 thread = ctypes.c_ulong()

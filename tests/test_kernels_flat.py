@@ -9,7 +9,7 @@ import pytest
 
 from arraybridge import contiguous, copyto
 from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import flat, pool
+from arraybridge.kernels.cpu import flat, loader, pool
 from tests.support.strategies import CANARY
 
 FIRST = 4096  # bytes in front of what is copied
@@ -61,7 +61,7 @@ def test_what_is_small_or_for_one_thread_is_not_parted(parted):
 
 
 def test_without_llvmlite(parted, monkeypatch):
-    monkeypatch.setattr(flat, "_move", None)
+    monkeypatch.setattr(loader, "_functions", [])
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     source, memory = block(100_000), np.zeros(100_000, np.uint8)
     flat.copy(memory.ctypes.data, source.ctypes.data, source.size)

@@ -9,30 +9,29 @@ from pathlib import Path
 import llvmlite
 import pytest
 
-from arraybridge.dlpack import emit, machine_code, release
+from arraybridge.machine_code import release, stored
 
+from . import emit
 from .support.processes import python
 
 
 @pytest.mark.skipif(
-    llvmlite.__version__ != machine_code.VERSION, reason="another LLVM may choose other code"
+    llvmlite.__version__ != stored.VERSION, reason="another LLVM may choose other code"
 )
 def test_the_stored_code_is_that_of_the_ir():
-    stored = Path(machine_code.__file__).read_text()
-    assert emit.text() == stored, "changed: run python -m arraybridge.dlpack.emit"
+    assert emit.text() == Path(stored.__file__).read_text(), "changed: run python -m tests.emit"
 
 
 @pytest.mark.parametrize("machine", emit.TRIPLES)
 def test_code_for_every_machine_holds_every_function(machine):
     made = emit.emitted(emit.TRIPLES[machine])
-    assert made.keys() == machine_code.CODE[machine].keys() == set(release.ENTRIES)
+    assert made.keys() == stored.CODE[machine].keys() == set(release.ENTRIES)
 
 
 WORK = """
 import gc, sys, weakref
 import numpy as np
 from arraybridge import dlpack
-from arraybridge.dlpack import native
 from tests.support.exporters import Exported, Owner
 for versioned in (True, False):
     owner = Owner()
@@ -49,7 +48,7 @@ for versioned in (True, False):
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() not in machine_code.CODE,
+    sys.platform != "linux" or platform.machine() not in stored.CODE,
     reason="compiled by llvmlite on this machine",
 )
 def test_no_compiler_is_needed():
@@ -59,6 +58,6 @@ def test_no_compiler_is_needed():
 
 def test_compiled_elsewhere():
     """As on a machine that the package has no code for."""
-    script = "from arraybridge.dlpack import machine_code\nmachine_code.CODE.clear()\n"
+    script = "from arraybridge.machine_code import stored\nstored.CODE.clear()\n"
     loaded = "\nassert 'llvmlite' in sys.modules and 'numba' not in sys.modules\n"
     python(script + WORK + loaded, flags=("-X", "faulthandler"))

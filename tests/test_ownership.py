@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from arraybridge import convert, dlpack
-from arraybridge.dlpack import ManagedTensor, native
+from arraybridge.dlpack import ManagedTensor, deleters
 
 from .support.exporters import KINDS, Exported, Owner
 from .support.producers import Managed, Producer
@@ -214,7 +214,7 @@ def _call_on_a_thread_of_python(function, argument):
     "call", [_call_without_the_gil, _call_on_a_thread_of_c, _call_on_a_thread_of_python]
 )
 def test_our_deleter_on_any_thread(call, versioned):
-    functions = native.functions()
+    functions = deleters.functions()
     deleter = functions.release_versioned if versioned else functions.release_legacy
     managed = Managed()
     tensor = dlpack.from_capsule(managed.capsule())
@@ -237,7 +237,7 @@ def test_the_deleter_of_a_moved_block_on_a_thread_of_c(versioned):
 
 def test_our_deleter_takes_null():
     for name in ("release_versioned", "release_legacy"):
-        _call_without_the_gil(getattr(native.functions(), name), None)
+        _call_without_the_gil(getattr(deleters.functions(), name), None)
 
 
 def test_many_threads_at_once():

@@ -25,7 +25,7 @@ PRELUDE = """\
 import ctypes, gc, os, sys
 import numpy as np
 from arraybridge import dlpack
-from arraybridge.dlpack import ManagedTensor, native
+from arraybridge.dlpack import ManagedTensor, deleters
 
 class Exported:
     def __init__(self, tensor, versioned=True):
@@ -109,7 +109,7 @@ def test_the_interpreter_ends_with_live_exports(held):
 def test_a_consumer_releases_after_the_interpreter_has_ended(versioned):
     # Static destructors of C++ do: handlers of exit(), which runs after Py_Finalize.
     out = run(f"""
-        functions = native.functions()
+        functions = deleters.functions()
         deleter = functions.release_versioned if {versioned} else functions.release_legacy
         at_exit = libc.__cxa_atexit
         at_exit.argtypes = [ctypes.c_void_p] * 3
@@ -136,7 +136,7 @@ def test_fork(end):
         held = [dlpack.to_capsule(tensor), np.from_dlpack(Exported(tensor)), tensor.to_struct()]
         child = os.fork()
         del held[:2]
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.functions().release_versioned)(held.pop())
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleters.functions().release_versioned)(held.pop())
         again = np.from_dlpack(Exported(dlpack.acquire(np.from_dlpack(Exported(tensor)))))
         assert again.sum() == 15
         del again, tensor

@@ -160,7 +160,7 @@ faulthandler.dump_traceback_later(20, exit=True)
 from arraybridge import dlpack
 from tests.support.exporters import Owner
 
-functions = dlpack.native.functions()
+functions = dlpack.deleters.functions()
 libc = ctypes.PyDLL(None)  # calls that keep the GIL
 for versioned in (True, False):
     owner = Owner()

@@ -5,7 +5,7 @@ Source: data-apis array API standard, "DLPack: Python specification".
 
 from __future__ import annotations
 
-from . import native, pyapi
+from . import deleters, pyapi
 from .errors import ConsumedCapsuleError
 from .header import VERSIONED_BYTES, VERSIONED_HEAD
 from .managed import ManagedTensor
@@ -51,7 +51,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
     ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
         BufferErrors; on the latter two the tensor's deleter has run.
     """
-    functions = native.functions()
+    functions = deleters.functions()
     address, versioned = functions.claim_versioned(capsule), True
     if not address:
         address, versioned = functions.claim_legacy(capsule), False
@@ -93,7 +93,7 @@ def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = Fa
     move : bool
         Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
     """
-    functions = native.functions()
+    functions = deleters.functions()
     if versioned:
         name, destructor = b"dltensor_versioned", functions.destroy_versioned
     else:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..layout import relaxed
-from . import native, pyapi
+from . import deleters, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
 from .header import (
@@ -245,7 +245,7 @@ class ManagedTensor(Tensor):
         ------
         MemoryError
         """
-        functions = native.functions()
+        functions = deleters.functions()
         address: int | None = pyapi.malloc(block(len(self.shape), versioned)[0].size)
         if not address:
             raise MemoryError("no memory for a DLManagedTensor")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from ctypes import c_char_p, c_int, c_long, c_size_t, c_void_p, py_object
+from ctypes import c_char_p, c_int, c_size_t, c_void_p, py_object
 from typing import Any
 
 _api = ctypes.pythonapi
@@ -126,29 +126,3 @@ _CALLED = {
 # The core's own functions, called as those of the C API are: with the GIL.
 claim_function = ctypes.PYFUNCTYPE(c_void_p, py_object)
 drain_function = ctypes.PYFUNCTYPE(c_int, c_void_p)
-
-
-def map_code(image: bytes) -> int | None:
-    """Machine code in memory of its own, for good; None where the system does not allow it."""
-    mmap = _function(_libc, "mmap", c_void_p, c_void_p, c_size_t, c_int, c_int, c_int, c_long)
-    mprotect = _function(_libc, "mprotect", c_int, c_void_p, c_size_t, c_int)
-    address = mmap(None, len(image), 0x1 | 0x2, 0x2 | 0x20, -1, 0)  # private, anonymous; Linux's
-    if address in (None, 2**64 - 1):
-        return None
-    ctypes.memmove(address, image, len(image))
-    # Never writable and executable at once, which hardened systems forbid.
-    return None if mprotect(address, len(image), 0x1 | 0x4) else address
-
-
-def code_of(file: str) -> tuple[int, int] | None:
-    """(first, past the last) address of the code of a loaded library; None where nobody tells."""
-    ends: list[int] = []
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            for line in maps:
-                place, mode, *rest = line.split(maxsplit=5)
-                if "x" in mode and len(rest) == 4 and rest[3].rstrip("\n") == file:
-                    ends += (int(end, 16) for end in place.split("-"))
-    except OSError:
-        return None
-    return (min(ends), max(ends)) if ends else None

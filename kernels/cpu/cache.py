@@ -1,16 +1,17 @@
 """Compiled kernels on disk, loaded again without Numba.
 
 Numba compiles a kernel once; the object code is kept in a file and linked by llvmlite alone, in
-milliseconds, where Numba's own cache would import Numba and set up its target (0.5 to 1 s). The
-object code is plain: it calls nothing but the C library's ``memcpy`` and its kind, which is checked
-before it is kept.
+milliseconds. The object code is plain: it calls nothing but the C library's ``memcpy`` and its
+kind, which is checked before it is kept. (Numba's own cache imports Numba and sets up its target,
+0.5 s; does not find a kernel again that closes over intrinsics; and holds pickles, in folders that
+it does not look at.)
 
 A file is named after everything that the code depends on: the sources of this folder, the versions
 of Numba and llvmlite, the CPU and its features, the settings of Numba in the environment. It
 carries a checksum, and is put in place by a rename, so that processes that write at the same time,
 or die in the middle, leave a whole file or none. It is read only where this user alone can have
-written it (`trust`): it is code, and would run as this user. (Numba's own cache looks at nothing
-of the kind, and holds pickles.) What cannot be read or written costs the time to compile.
+written it (`trust`): it is code, and would run as this user. What cannot be read or written costs
+the time to compile.
 """
 
 from __future__ import annotations
@@ -18,22 +19,20 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arraybridge.kernels.cpu import trust
+from arraybridge.machine_code import linker
 
 __all__ = ["Kernel", "compiled", "folder", "is_cached", "problem"]
 
 _MAGIC = b"arraybridge kernel, format 1\n"
 _DIGEST = 32
 _ENTRY = "arraybridge_kernel"
-#: What object code may call: found in every process that has a C library.
-_C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
 
 
 class Kernel(NamedTuple):
@@ -77,12 +76,12 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     path = _path(module, arguments)
     if path is not None:
         found = _read(path)
-        address = _link(found) if found is not None else 0
+        address = linker.linked(found, _ENTRY) if found is not None else 0
         if address:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
-    code = _object_code(function)
-    address = 0 if code is None else _link(code)
+    code = linker.object_code(function.inspect_llvm(), function.native_name, _ENTRY)
+    address = 0 if code is None else linker.linked(code, _ENTRY)
     if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
@@ -91,7 +90,7 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     return _kernel(address, cached=False)
 
 
-def _compile(module: str, arguments: tuple):
+def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
     """The ``numba.cfunc``; NUMBA_DISABLE_JIT, meant for people's own code, does not hold for it."""
     from numba import config
 
@@ -132,11 +131,11 @@ def folder() -> str | None:
     return os.path.join(parent, "arraybridge")
 
 
-_kept: list = []
+_kept: list[object] = []
 _told: str | None = None  # what the code depends on, but for the environment
 
 
-def _path(module: str, arguments: tuple) -> str | None:
+def _path(module: str, arguments: tuple[str | int, ...]) -> str | None:
     """The file of a kernel; None where none can be named."""
     from hashlib import blake2b
 
@@ -164,125 +163,22 @@ def _depends_on() -> str:
         from hashlib import blake2b
         from importlib.util import find_spec
 
-        import llvmlite
-        import llvmlite.binding as llvm
-
         here = os.path.dirname(os.path.abspath(__file__))
+        sources = [os.path.join(here, name) for name in sorted(os.listdir(here))]
         digest = blake2b()
-        for name in sorted(os.listdir(here)):
-            if name.endswith(".py"):
-                with open(os.path.join(here, name), "rb") as source:
+        for file in (*sources, linker.__file__):
+            if file.endswith(".py"):
+                with open(file, "rb") as source:
                     digest.update(source.read())
-        try:
-            features = llvm.get_host_cpu_features().flatten()
-        except RuntimeError:  # not known on every machine
-            features = ""
         # Numba is not imported: the file that it has its version from.
         spec = find_spec("numba")
         version = None
         if spec is not None and spec.origin is not None:
             with open(os.path.join(os.path.dirname(spec.origin), "_version.py"), "rb") as source:
                 version = source.read()
-        told = repr(
-            (
-                digest.hexdigest(),
-                version,
-                llvmlite.__version__,
-                sys.version_info[:2],  # Numba starts from bytecode
-                llvm.get_process_triple(),
-                llvm.get_host_cpu_name(),
-                features,
-            )
-        )
-        _told = told
+        python = sys.version_info[:2]  # Numba starts from bytecode
+        _told = repr((digest.hexdigest(), version, python, linker.host()))
     return _told
-
-
-def _object_code(function) -> bytes | None:
-    """The object code of a ``numba.cfunc``; None where it would need Numba's own functions.
-
-    Its entry is `_ENTRY`. Numba's wrapper, which would report an exception by Numba's and Python's
-    functions, is left out: a kernel raises none.
-    """
-    import llvmlite.binding as llvm
-
-    text = function.inspect_llvm()
-    wrapper = re.escape(function.native_name)
-    whole = rf'^define [^\n]*@"?{wrapper}"?\([^\n]*\{{\n.*?^}}\n'
-    text, found = re.subn(whole, "", text, flags=re.MULTILINE | re.DOTALL)
-    name = function.native_name.removeprefix("cfunc.")
-    if found != 1:
-        return None
-    try:
-        native = llvm.parse_assembly(text).get_function(name)
-        types = [str(argument.type) for argument in native.arguments]
-        module = llvm.parse_assembly(text + _entry(name, types))
-    except (NameError, RuntimeError, ValueError):
-        return None  # another Numba's conventions
-    for declared in re.findall(r"^declare [^@]*@\"?([^\"(]+)\"?\(", text, re.MULTILINE):
-        if declared in _C_LIBRARY or declared.startswith("llvm."):
-            continue
-        if len(re.findall(rf'@"?{re.escape(declared)}\b', text)) > 1:
-            return None
-    return _machine(codemodel="jitdefault", reloc="static").emit_object(module)
-
-
-def _entry(name: str, types: list[str]) -> str:
-    """A function of the record alone around Numba's, which wants room for a result and an error."""
-    result, error, record = types
-    if record != "i64":
-        raise ValueError(f"a kernel takes an int64, not {record}")
-
-    def place(i: int, kind: str) -> str:
-        if kind == "ptr":
-            return f"  %place{i} = getelementptr i8, ptr %room{i}, i64 0\n"
-        return f"  %place{i} = bitcast [2 x i64]* %room{i} to {kind}\n"  # LLVM 15 and before
-
-    return (
-        f'\ndefine void @"{_ENTRY}"(i64 %record) {{\n'
-        "  %room0 = alloca [2 x i64], align 16\n  %room1 = alloca [2 x i64], align 16\n"
-        f"{place(0, result)}{place(1, error)}"
-        f'  %status = call i32 @"{name}"({result} %place0, {error} %place1, i64 %record)\n'
-        "  ret void\n}\n"
-    )
-
-
-def _machine(**options):
-    """Code generation for this very CPU, or for the one that Numba is told in the environment."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = os.environ.get("NUMBA_CPU_FEATURES")
-    if features is None:
-        try:
-            features = llvm.get_host_cpu_features().flatten()
-        except RuntimeError:
-            features = ""
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name(),
-        features=features,
-        opt=3,
-        **options,
-    )
-
-
-def _link(code: bytes) -> int:
-    """The address of the entry of object code, mapped for good; 0 if it has none."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly("")
-    machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    address = engine.get_function_address(_ENTRY)
-    # Threads may be inside it when the interpreter ends.
-    engine.detach()
-    module.detach()
-    return address
 
 
 def _kernel(address: int, *, cached: bool) -> Kernel:

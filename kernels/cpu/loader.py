@@ -9,16 +9,20 @@ them, and compiling may need those. Such a child does without the kernels that i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from arraybridge.forked import compiler_lost, lost_imports, threads
 from arraybridge.kernels.cpu import cache
+from arraybridge.machine_code import linker
+from arraybridge.machine_code import threads as native
 
-__all__ = ["compiling", "is_loaded", "load", "unavailable"]
+__all__ = ["Functions", "compiling", "functions", "is_loaded", "load", "unavailable"]
 
 FORKED = "the process was forked while another thread was compiling"
 
@@ -26,7 +30,26 @@ FORKED = "the process was forked while another thread was compiling"
 LOADING = 512 << 20
 COMPILING = 64 << 20
 
-_kernels: dict[tuple, cache.Kernel] = {}
+
+class Functions(NamedTuple):
+    """The functions of ``machine_code.threads``, ready to run.
+
+    Attributes
+    ----------
+    serve, move : int
+        Addresses.
+    run : ctypes function
+        The call is made without the GIL.
+    """
+
+    serve: int
+    run: Callable[[int, int, int, int, int, int], None]
+    move: int
+
+
+_Key = tuple[str, *tuple[str | int, ...]]
+_kernels: dict[_Key, cache.Kernel] = {}
+_functions: list[Functions | None] = []  # none yet, or the one answer
 _loading = threading.RLock()
 _loader: int | None = None  # the thread that is at it
 _unavailable: str | None = None
@@ -46,6 +69,26 @@ def load(module: str, *arguments: str | int) -> cache.Kernel | None:
         None where it cannot be had: `unavailable` says why.
     """
     return _kernels.get((module, *arguments)) or _load((module, *arguments))
+
+
+def functions() -> Functions | None:
+    """Return the pool's own functions, compiled on the first call; None without llvmlite."""
+    return _functions[0] if _functions else _compiled()
+
+
+def _compiled() -> Functions | None:
+    with compiling():
+        if not _functions:  # no other thread was quicker
+            found = None
+            if unavailable() is None:
+                try:
+                    serve, run, move = linker.compiled(native.source(), *native.FUNCTIONS)
+                    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)
+                    found = Functions(serve, prototype(run), move)
+                except Exception:  # no llvmlite, or no memory for it: copies do without
+                    found = None
+            _functions.append(found)
+    return _functions[0]
 
 
 def is_loaded(module: str, *arguments: str | int) -> bool:
@@ -86,7 +129,7 @@ def _cramped() -> str | None:
     return f"RLIMIT_AS leaves {left} MiB, and Numba and LLVM want {needed >> 20}"
 
 
-def _load(key: tuple) -> cache.Kernel | None:
+def _load(key: _Key) -> cache.Kernel | None:
     global _unavailable
     with compiling():
         if key not in _kernels and unavailable() is None:  # no other thread was quicker

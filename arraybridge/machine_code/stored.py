@@ -1,4 +1,4 @@
-"""Machine code of what `release.py` describes, written by `emit.py`."""
+"""Machine code of the functions of `release.py`, written by ``python -m tests.emit``."""
 
 from __future__ import annotations
 

@@ -1,22 +1,16 @@
-"""The functions of `release` in machine code, ready to be called by anybody.
-
-On Linux their code is part of the package and only has to be mapped: no compiler is loaded, so a
-first export costs nothing, and a child that was forked while a thread was inside LLVM exports like
-any other. Elsewhere llvmlite compiles them on the first call, in 0.1 s.
-"""
+"""The deleters and capsule destructors of this process, in native code (`machine_code.release`)."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
 import sys
 from collections.abc import Callable
+from ctypes import sizeof
 from typing import NamedTuple
 
+from arraybridge.machine_code.release import SYMBOLS, Table, loaded
+
 from . import pyapi
-from .machine_code import CODE
-from .release import ENTRIES, TABLE, source
 
 __all__ = ["UNDER_LOCK", "Functions", "functions"]
 
@@ -44,16 +38,16 @@ class _State:
     def __init__(self) -> None:
         # Consumers release tensors from static destructors, after the last Python object is gone:
         # neither table nor code is ever freed.
-        self.table = pyapi.malloc(8 * len(TABLE))
-        if not self.table:
+        address = pyapi.malloc(sizeof(Table))
+        if not address:
             raise MemoryError("no memory for the functions of the DLPack core")
-        self.words = memoryview((ctypes.c_uint64 * len(TABLE)).from_address(self.table)).cast("B")
-        self.words = self.words.cast("Q")
+        self.table = Table.from_address(address)
+        self.words = memoryview(self.table).cast("B").cast("Q")
         known = pyapi.addresses()
-        for place, name in enumerate(TABLE):
-            self.words[place] = known.get(name) or 0
-        made = _mapped(self.table) or _compiled(self.table)
-        self.words[TABLE.index("drain")] = made["drain"]
+        for name in ("list", "called", "low", "high", *SYMBOLS):
+            setattr(self.table, name, known.get(name) or 0)
+        made = loaded(address)
+        self.table.drain = made["drain"]
         self.functions = Functions(
             made["release_legacy"],
             made["release_versioned"],
@@ -90,62 +84,36 @@ def _first() -> Functions:
     return _functions
 
 
-# Before a function's own code, an instruction that has the address of the table in the register of
-# the second argument.
-_BEFORE = {
-    "x86_64": bytes.fromhex("48be"),  # movabs rsi, table
-    "aarch64": bytes.fromhex("4100005803000014"),  # ldr x1, table; b code; table: ...; code:
-}
-
-
-def _mapped(table: int) -> dict[str, int] | None:
-    """Addresses of the code that is part of the package; None where it is for other machines."""
-    machine = platform.machine()
-    if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":
-        return None
-    before = _BEFORE[machine] + table.to_bytes(8, "little")
-    image, offsets = bytearray(), {}
-    for name in ENTRIES:
-        image += bytes(-len(image) % 16)
-        offsets[name] = len(image)
-        image += before + bytes.fromhex(CODE[machine][name])
-    start = pyapi.map_code(bytes(image))
-    return None if start is None else {name: start + at for name, at in offsets.items()}
-
-
-def _compiled(table: int) -> dict[str, int]:
-    """The same from the IR, by llvmlite."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    text = source().replace(", ptr %table)", ")")
-    module = llvm.parse_assembly(text.replace("%table", f"inttoptr (i64 {table} to ptr)"))
-    module.verify()
-    target = llvm.Target.from_default_triple().create_target_machine(opt=1)
-    engine = llvm.create_mcjit_compiler(module, target)
-    engine.finalize_object()
-    found = {name: engine.get_function_address(name) for name in ENTRIES}
-    engine.detach()
-    module.detach()
-    return found
-
-
 def _mark() -> None:
     """Tell the deleters where the code lies that calls them under a lock."""
     global _marked
     low, high = 0, 2**64 - 1  # where nobody tells, every caller may be it
     file = getattr(sys.modules[UNDER_LOCK], "__file__", None)
     if file is not None:
-        low, high = pyapi.code_of(os.path.realpath(file)) or (low, high)
-    _words[TABLE.index("low")], _words[TABLE.index("high")] = low, high
+        low, high = _code_of(os.path.realpath(file)) or (low, high)
+    table = _states[None].table
+    table.low, table.high = low, high
     _marked = True
+
+
+def _code_of(file: str) -> tuple[int, int] | None:
+    """(first, past the last) address of the code of a loaded library; None where nobody tells."""
+    ends: list[int] = []
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            for line in maps:
+                place, mode, *rest = line.split(maxsplit=5)
+                if "x" in mode and len(rest) == 4 and rest[3].rstrip("\n") == file:
+                    ends += (int(end, 16) for end in place.split("-"))
+    except OSError:
+        return None
+    return (min(ends), max(ends)) if ends else None
 
 
 def _after_fork_in_child() -> None:
     """A thread that is not in this child may have been about to have the list emptied."""
     if _functions is not None:
-        _words[TABLE.index("called")] = 0
+        _states[None].table.called = 0
         functions()
 
 

@@ -1,4 +1,4 @@
-"""What runs when a consumer lets go: LLVM IR, which `native` maps as machine code.
+"""What runs when a consumer lets go: the deleters of the DLPack core, in LLVM IR.
 
 A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
 of the consumer's, or after the interpreter has begun to end. So the struct is put on a list, by one
@@ -7,8 +7,8 @@ atomic exchange, and who empties the list is decided then:
 - this thread, at once, if it is one of Python's: it has the GIL, or can have it;
 - the main thread, between two bytecodes (``Py_AddPendingCall``), or the next export, whoever comes
   first, if Python does not know this thread, or the caller lies in the code of a library that calls
-  deleters under a lock (`native.UNDER_LOCK`): what the owner's end sets off may need that lock, and
-  whoever has the GIL may be waiting for it;
+  deleters under a lock (``dlpack.deleters.UNDER_LOCK``): what the owner's end sets off may need
+  that lock, and whoever has the GIL may be waiting for it;
 - nobody, once the interpreter is ending: the owner is left to the operating system.
 
 ``release_versioned(self)``, ``release_legacy(self)``
@@ -21,21 +21,28 @@ atomic exchange, and who empties the list is decided then:
 ``drain(at_once)``
     Empty the list, under the GIL; NULL where Python calls it back.
 
-Every function gets the address of `TABLE` as its last argument, calls what stands there, and
-refers to nothing else: its code works wherever it is put.
+Every function gets the address of a `Table` as its last argument, calls what stands there, and
+refers to nothing else: its code works wherever it is put. On Linux that code is part of the package
+(`stored`) and only has to be mapped: no compiler is loaded, so a first export costs nothing, and a
+child that was forked while a thread was inside LLVM exports like any other. Elsewhere llvmlite
+compiles the IR on the first call, in 0.1 s.
 Sources: the header's comments on ``deleter``; data-apis "Python specification for DLPack";
 numpy#32697, cpython#124619.
 """
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import re
+import sys
 
-from . import header
+from arraybridge.machine_code import linker
+from arraybridge.machine_code.stored import CODE
 
-__all__ = ["ENTRIES", "SYMBOLS", "TABLE", "source"]
+__all__ = ["ENTRIES", "SYMBOLS", "Table", "loaded", "source"]
 
-#: What the functions find behind the address that they are given, 8 bytes each.
+#: What the functions call or compare with.
 SYMBOLS = (
     "Py_IsInitialized",
     "Py_IsFinalizing",
@@ -55,7 +62,31 @@ SYMBOLS = (
     "dltensor_versioned",
     "used_dltensor_versioned",
 )
-TABLE = ("list", "called", "low", "high", "drain", *SYMBOLS)
+
+
+class Table(ctypes.Structure):
+    """What the functions find behind the address that they are given.
+
+    Attributes
+    ----------
+    list : int
+        The first struct that waits to be released, or 0.
+    called : int
+        1 where Python has been asked to call `drain`.
+    low, high : int
+        The first address of the code that calls deleters under a lock, and the one past the last.
+    drain : int
+        The function.
+    *SYMBOLS : int
+        Addresses of Python's and C's functions, and of the names of capsules.
+    """
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("list", "called", "low", "high", "drain", *SYMBOLS)
+    )
+
+
+_WORDS = [name for name, *_ in Table._fields_]
 
 ENTRIES = (
     "release_legacy",
@@ -67,7 +98,12 @@ ENTRIES = (
     "drain",
 )
 
-_DRAIN = """
+_HEAD = """
+%dltensor = type { [48 x i8], ptr, ptr }                      ; dl_tensor, manager_ctx, deleter
+%dltensor_versioned = type { i64, ptr, ptr, i64, [48 x i8] }  ; version, manager_ctx, deleter, ...
+%waiting = type { ptr, ptr }                                  ; the next one, its owner
+%words = type { i64, i64 }                                    ; a Table's first: list, called
+
 declare ptr @llvm.returnaddress(i32)
 
 define i32 @drain(ptr %at_once, ptr %table) {
@@ -78,7 +114,7 @@ entry:
   %python = icmp eq ptr %at_once, null
   br i1 %python, label %begin, label %take
 begin:
-  %called = getelementptr i64, ptr %table, i64 1
+  %called = getelementptr %words, ptr %table, i32 0, i32 1
   store atomic i64 0, ptr %called seq_cst, align 8
   br label %take
 take:
@@ -92,7 +128,7 @@ go:
 each:
   %self = phi ptr [ %head, %go ], [ %next, %each ]
   %next = load ptr, ptr %self
-  %slot = getelementptr i8, ptr %self, i64 8
+  %slot = getelementptr %waiting, ptr %self, i32 0, i32 1
   %owner = load ptr, ptr %slot
   call void @free(ptr %self)
   call void @Py_DecRef(ptr %owner)
@@ -109,7 +145,7 @@ done:
 }
 """
 
-# On the list a struct is two words: the next one, its owner. They take the place of its first two.
+# On the list a struct is `%waiting`, which takes the place of its first two words.
 _PAIR = """
 define void @release_{kind}(ptr %self, ptr %table) {{
 entry:
@@ -126,9 +162,9 @@ left:
   call void @free(ptr %self)
   br label %done
 go:
-  %context = getelementptr i8, ptr %self, i64 {context}
+  %context = getelementptr %{name}, ptr %self, i32 0, i32 1
   %owner = load ptr, ptr %context
-  %slot = getelementptr i8, ptr %self, i64 8
+  %slot = getelementptr %waiting, ptr %self, i32 0, i32 1
   store ptr %owner, ptr %slot
   %number = ptrtoint ptr %self to i64
   %before = load atomic i64, ptr %table seq_cst, align 8
@@ -155,7 +191,7 @@ now:
   call void @PyGILState_Release(i32 %state)
   br label %done
 ask:
-  %called = getelementptr i64, ptr %table, i64 1
+  %called = getelementptr %words, ptr %table, i32 0, i32 1
   %asked = atomicrmw xchg ptr %called, i64 1 seq_cst
   %first = icmp eq i64 %asked, 0
   br i1 %first, label %call, label %done
@@ -177,7 +213,7 @@ entry:
   br i1 %used, label %done, label %look
 look:
   %self = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr @{name})
-  %slot = getelementptr i8, ptr %self, i64 {deleter}
+  %slot = getelementptr %{name}, ptr %self, i32 0, i32 2
   %deleter = load ptr, ptr %slot
   %none = icmp eq ptr %deleter, null
   br i1 %none, label %done, label %go
@@ -202,30 +238,54 @@ refuse:
 }}
 """
 
-_KINDS = (
-    ("legacy", header.LEGACY_CONTEXT_OFFSET, header.LEGACY_DELETER_OFFSET, "dltensor"),
-    (
-        "versioned",
-        header.VERSIONED_CONTEXT_OFFSET,
-        header.VERSIONED_DELETER_OFFSET,
-        "dltensor_versioned",
-    ),
-)
-
 
 def source() -> str:
-    """The whole as LLVM IR, with what stands in `TABLE` loaded where a line names it."""
-    text = _DRAIN + "".join(
-        _PAIR.format(kind=kind, context=context, deleter=deleter, name=name)
-        for kind, context, deleter, name in _KINDS
-    )
+    """The whole as LLVM IR, with what stands in the `Table` loaded where a line names it."""
+    kinds = (("legacy", "dltensor"), ("versioned", "dltensor_versioned"))
+    text = _HEAD + "".join(_PAIR.format(kind=kind, name=name) for kind, name in kinds)
     lines = []
     for number, line in enumerate(text.splitlines()):
         for name in re.findall(r"@(\w+)\b", line) if line.startswith("  ") else ():
-            if name in TABLE:
+            if name in _WORDS:
                 place, value = f"%place.{name}.{number}", f"%{name}.{number}"
-                lines.append(f"  {place} = getelementptr i64, ptr %table, i64 {TABLE.index(name)}")
+                word = _WORDS.index(name)
+                lines.append(f"  {place} = getelementptr i64, ptr %table, i64 {word}")
                 lines.append(f"  {value} = load ptr, ptr {place}")
                 line = re.sub(rf"@{name}\b", value, line)
         lines.append(line)
     return "\n".join(lines)
+
+
+def loaded(table: int) -> dict[str, int]:
+    """Addresses of the functions, for a `Table` at an address."""
+    return _mapped(table) or _compiled(table)
+
+
+# Before a function's own code, an instruction that has the address of the table in the register of
+# the second argument.
+_BEFORE = {
+    "x86_64": bytes.fromhex("48be"),  # movabs rsi, table
+    "aarch64": bytes.fromhex("4100005803000014"),  # ldr x1, table; b code; table: ...; code:
+}
+
+
+def _mapped(table: int) -> dict[str, int] | None:
+    """The stored code; None where it is for other machines."""
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":
+        return None
+    before = _BEFORE[machine] + table.to_bytes(8, "little")
+    image, offsets = bytearray(), {}
+    for name in ENTRIES:
+        image += bytes(-len(image) % 16)
+        offsets[name] = len(image)
+        image += before + bytes.fromhex(CODE[machine][name])
+    start = linker.mapped(bytes(image))
+    return None if start is None else {name: start + at for name, at in offsets.items()}
+
+
+def _compiled(table: int) -> dict[str, int]:
+    """The same from the IR, by llvmlite."""
+    text = source().replace(", ptr %table)", ")")
+    text = text.replace("%table", f"inttoptr (i64 {table} to ptr)")
+    return dict(zip(ENTRIES, linker.compiled(text, *ENTRIES), strict=True))

@@ -1,6 +1,6 @@
-"""Write `machine_code.py` from the IR in `release.py`: ``python -m arraybridge.dlpack.emit``.
+"""Write arraybridge/machine_code/stored.py from the IR in release.py: ``python -m tests.emit``.
 
-Run it when the IR has changed; a test tells where that was forgotten. Needs llvmlite.
+Run it when the IR has changed; tests/test_machine_code.py tells where that was forgotten.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ import re
 from pathlib import Path
 from textwrap import wrap
 
-from .release import ENTRIES, source
+import llvmlite
+import llvmlite.binding as llvm
+
+from arraybridge.machine_code import stored
+from arraybridge.machine_code.release import ENTRIES, source
 
 __all__ = ["TRIPLES", "emitted", "text"]
 
 #: What `platform.machine` says -> what LLVM is told.
 TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 
-_HEAD = '''"""Machine code of what `release.py` describes, written by `emit.py`."""
+_HEAD = '''"""Machine code of the functions of `release.py`, written by ``python -m tests.emit``."""
 
 from __future__ import annotations
 
@@ -28,8 +32,6 @@ CODE = {{
 
 def emitted(triple: str) -> dict[str, bytes]:
     """The machine code of each function: it is whole, and holds no address to fill in."""
-    import llvmlite.binding as llvm
-
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     ir = source()
@@ -51,9 +53,7 @@ def emitted(triple: str) -> dict[str, bytes]:
 
 
 def text() -> str:
-    """What stands in `machine_code.py`."""
-    import llvmlite
-
+    """What stands in stored.py."""
     lines = [_HEAD.format(version=llvmlite.__version__)]
     for machine, triple in TRIPLES.items():
         lines.append(f'    "{machine}": {{\n')
@@ -66,4 +66,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("machine_code.py").write_text(text())
+    Path(stored.__file__).write_text(text())

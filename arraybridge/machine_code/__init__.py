@@ -1,0 +1,11 @@
+"""Everything in arraybridge that becomes machine code without Numba, and the one linker.
+
+============  ==================================================================================
+`linker`      LLVM IR, object code and stored bytes become functions of this process
+`release`     the deleters and capsule destructors of the DLPack core, in LLVM IR
+`stored`      those, as machine code for Linux; written by ``python -m tests.emit``
+`threads`     the thread pool of the CPU kernels and their flat copy, in LLVM IR
+============  ==================================================================================
+
+``docs/machine_code.md`` says how to look at it, why each piece is here, and what it gains.
+"""
