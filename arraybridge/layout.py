@@ -5,10 +5,9 @@ Nothing here knows an array, a library or an address: shapes and strides are pla
 strides in **bytes**, or leave it at 1 with strides in **elements**. Three rules hold throughout,
 and are NumPy's "relaxed strides":
 
-* the stride of an axis with extent 0 or 1 is never used to reach an element, so it is never looked
-  at;
+* the stride of an axis with extent 0 or 1 is never used to reach an element, so it is ignored;
 * a shape with an extent of 0 has no elements, so it is contiguous in every order;
-* ``strides=None`` (where it is allowed) is DLPack's and the buffer protocol's word for C order.
+* ``strides=None`` (where it is allowed) is C order, as in DLPack and the buffer protocol.
 
 Layouts repeat: what every conversion or copy asks is cached, and costs 0.1 µs instead of 0.5 to 7.
 
@@ -43,7 +42,7 @@ __all__ = [
 _MAX_STRIDE = 2**63 - 1  # what a DLTensor holds
 _TRIES = 10_000  # of `may_overlap_itself`: 30 ms at most
 
-#: What `classify` says, with what it means. The words are tried in this order.
+#: The names that `classify` gives, with their meaning, in the order in which they are tried.
 LAYOUTS: dict[str, str] = {
     "c": "dense, last axis fastest (also: one element, none)",
     "fortran": "dense, first axis fastest",
@@ -174,7 +173,7 @@ def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> boo
 def may_overlap_itself(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
-    """Whether two elements share a byte, or may: that is too much to find out.
+    """Whether two elements share a byte; True also where that would take too long to find out.
 
     False is a proof. It is quick where each axis, sorted by stride, steps past everything that the
     ones before it span, as in slices, steps, flips and permutations of dense arrays. Else it is a
@@ -264,11 +263,10 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int)
 def relaxed(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> tuple[int, ...]:
-    """Give the strides that reach no element the values that they have in a dense array.
+    """Set the strides that reach no element to those of a dense array.
 
     Consumers that compare strides literally refuse, or abort on, zero-size and size-1 axes with
-    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066); these strides are free, so they
-    are chosen to please.
+    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066).
 
     Parameters
     ----------
@@ -302,7 +300,7 @@ def relaxed(
 
 
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
-    """One word for the layout, out of `LAYOUTS`.
+    """Name a layout by a word of `LAYOUTS`.
 
     Parameters
     ----------
@@ -365,12 +363,12 @@ def canonical(
 ) -> Canonical:
     """Restate a copy of one layout to another in the fewest axes and the widest items.
 
-    Unit axes are dropped; axes along which the destination runs backwards are turned round; axes
-    are put in the order of the destination's strides, so that it is written forwards; neighbours
+    Unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
+    put in the order of the destination's strides, so that it is written forwards; neighbours
     that step as one axis on both sides are fused; and the last axis becomes part of the item where
     it is contiguous on both sides. It is the same copy: every byte comes from where it came from,
-    only the order of the moves differs (which shows where the destination overlaps itself, and
-    there alone).
+    only the order of the moves differs, which matters only where the destination overlaps
+    itself.
 
     Parameters
     ----------

@@ -262,18 +262,18 @@ def _check_dtype_name(name: object, field: str) -> None:
 
 
 def meant(name: object, known: Iterable[str]) -> str:
-    """The end of a message on a name that is none of those known: the closest one, and all."""
+    """End a message about an unknown name: with the closest known name, and all of them."""
     guess = closest(name, known)
     return (f": did you mean {guess!r}?" if guess else ";") + f" expected {', '.join(known)}"
 
 
 def of_native(why: str) -> str:
-    """The remedy for a library's array ``x`` as that for an Array ``x`` over it."""
+    """Restate a remedy for a library's array ``x`` for an Array ``x`` over it."""
     return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
 
 
 def closest(name: object, known: Iterable[str]) -> str | None:
-    """The name that was meant, if one is close."""
+    """The known name that is closest, if any is close."""
     from difflib import get_close_matches  # for an error's message alone
 
     return next(iter(get_close_matches(str(name).lower(), list(known), 1, 0.7)), None)

@@ -89,7 +89,7 @@ class ManagedTensor(Tensor):
         MalformedTensorError
             If shape, strides and offset describe memory that cannot exist.
         TypeError
-            For numbers that are no integers.
+            For numbers that are not integers.
         """
         self = cls.__new__(cls)
         if type(data) is not int:
@@ -126,7 +126,7 @@ class ManagedTensor(Tensor):
         padded: bool,
         owner: object,
     ) -> ManagedTensor:
-        """As :meth:`adopt`, for what an array library says of its own array: hardly checked.
+        """As :meth:`adopt`, with few checks, for what an array library says of its own array.
 
         Raises
         ------

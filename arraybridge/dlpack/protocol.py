@@ -18,7 +18,7 @@ from .header import VERSION
 from .managed import ManagedTensor
 from .validate import check_stream
 
-# What C functions, pybind11 and nanobind say of keywords that they don't know.
+# Messages of C functions, pybind11 and nanobind about unknown keywords.
 _SIGNATURE_COMPLAINT = re.compile(
     r"unexpected keyword|keyword argument|takes no arguments|takes exactly|takes at most"
     r"|positional argument|incompatible function arguments|invalid keyword"
@@ -27,7 +27,7 @@ _SIGNATURE_COMPLAINT = re.compile(
 # Keywords by which C functions, whose signatures cannot be read, are asked again: fewer each time.
 _NEWEST_FIRST = (("copy", "dl_device"), ("max_version",), ("stream",))
 
-# what each producer type turned out not to know
+# Keywords that the producers of each type have refused.
 _unknown_keywords: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
@@ -58,9 +58,9 @@ def device_of(x: object) -> Device:
 def _unknown_to(
     method: Callable[..., object], keywords: dict[str, object], error: TypeError
 ) -> frozenset[str]:
-    """Those of ``keywords`` that the signature of ``method`` does not know.
+    """Those of ``keywords`` that the signature of ``method`` lacks.
 
-    None of them if it knows all: then ``error`` came from within.
+    An empty set if it has all of them: then ``error`` came from within.
     """
     import inspect
 
@@ -79,10 +79,10 @@ def _unknown_to(
 
 
 def call_dlpack(x: object, **keywords: object) -> object:
-    """``x.__dlpack__(**keywords)``, without the keywords that its signature does not know.
+    """``x.__dlpack__(**keywords)``, without the keywords that its signature lacks.
 
-    A producer that knows no ``copy`` or ``dl_device`` is called without: whoever calls this
-    compares what came with what was wanted.
+    A producer without ``copy`` or ``dl_device`` is called without them: the caller compares the
+    result with what it asked for.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def acquire(
 
 
 def _agree(said: Device, came: Device) -> bool:
-    """Whether a producer means one place: host memory has several names, so has CUDA's."""
+    """Whether two devices name the same memory: host memory has several names, so has CUDA's."""
     if said == came or (said.host and came.host):
         return True
     return said.id == came.id and {said.type, came.type} == _ON_CUDA

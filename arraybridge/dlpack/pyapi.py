@@ -20,7 +20,7 @@ _libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase"
 def _function(
     library: ctypes.CDLL, name: str, restype: Any, *argtypes: Any, gil: bool = True
 ) -> Callable[..., Any]:
-    """A function object of its own, so that setting its types disturbs nobody else's."""
+    """Make a function object whose types no other module shares."""
     prototype = (ctypes.PYFUNCTYPE if gil else ctypes.CFUNCTYPE)(restype, *argtypes)
     return prototype((name, library))
 

@@ -58,7 +58,7 @@ class Tensor:
     version : tuple of int or None
         ``(major, minor)`` of the struct; None for a legacy struct or a bare ``DLTensor``.
     legacy : bool
-        True where read-only is only what a legacy struct is taken for; else there is none.
+        True for a legacy struct, which is assumed to be read-only; else unset.
 
     Raises
     ------

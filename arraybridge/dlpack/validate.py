@@ -1,7 +1,7 @@
-"""Every field of a ``DLTensor`` is checked before it is used.
+"""Check every field of a ``DLTensor`` before it is used.
 
-Nothing here reads the tensor's data, or follows a pointer: the values have been read already. An
-address that is not NULL and still wrong cannot be told from a right one.
+Nothing here reads the tensor's data or follows a pointer: the values have been read already. A
+wrong address other than NULL cannot be detected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_version(version: tuple[int, int]) -> None:
 
 
 def struct_address(address: object, what: str) -> int:
-    """The address of a struct, which is read next: what cannot be one is told before that.
+    """Check the address of a struct that is to be read.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def struct_address(address: object, what: str) -> int:
 
 
 def pointer(address: Any, what: str) -> int:
-    """An address as an int.
+    """Convert an address to an int.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def pointer(address: Any, what: str) -> int:
 
 
 def integer(value: Any, wanted: str, where: str = "") -> int:
-    """An integer as an int; a float or a boolean is none, though it may equal one.
+    """Convert an integer to an int; floats and booleans are refused, whatever they equal.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def integer(value: Any, wanted: str, where: str = "") -> int:
 
 
 def integers(values: Any, what: str) -> tuple[int, ...]:
-    """A shape or strides as a tuple of ints; a single integer stands for one axis.
+    """Convert a shape or strides to a tuple of ints; a single integer stands for one axis.
 
     Raises
     ------
@@ -266,10 +266,10 @@ def check_stream(stream: Any, device: Device) -> None:
 
 
 def exports_readonly(owner: object) -> bool:
-    """Whether an object says, by its buffer, that its memory is not to be written."""
+    """Whether an object exports a read-only buffer."""
     if owner is None:
         return False
     try:
         return memoryview(owner).readonly  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError, BufferError):  # it has no buffer, or none of such elements
+    except (TypeError, ValueError, BufferError):  # no buffer, or not of such elements
         return False

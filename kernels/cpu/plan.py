@@ -1,6 +1,6 @@
 """Which kernel copies a layout, and how its loops are blocked.
 
-Pure: no address, no memory, no compiler; `plan` is cached. What a plan is, `record` says.
+Pure: no address, no memory, no compiler; `plan` is cached. Plans are described in `record`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
 
 
 def _blocked(made: Plan) -> Plan:
-    """Find what of the loops one block takes: a long run of the destination, whole source lines."""
+    """Choose how much of each loop a block takes: a long run of the destination, whole lines."""
     rows, cols, outer = made.rows, made.cols, list(made.outer)
     least, least_rows = made.kernel.least_cols, made.kernel.least_rows
     run = made.item * cols.extent
@@ -241,8 +241,8 @@ def _blocked(made: Plan) -> Plan:
         chunk = row_in // abs(rows.src) if rows.src else 1
         if made.staged:  # a chunk fits the nearest cache, and with what may be left over the buffer
             most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
-            room = NEAREST if cols.chunk < cols.extent else NEAREST // 2
-            chunk = min(chunk, room // (run + 3 * LINE), most)
+            space = NEAREST if cols.chunk < cols.extent else NEAREST // 2
+            chunk = min(chunk, space // (run + 3 * LINE), most)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 8 * LINE and outer:
         # The lines that a block has read hold more: what is next to it comes next.

@@ -1,8 +1,8 @@
-"""A plan cut into parts for threads, and the proof that a part is what its kernel can do.
+"""Cut a plan into parts for threads, and check that the kernel can run each part.
 
-A kernel has numbers compiled in and edges that it moves back into the block: it takes for granted
-that no block is smaller, that a run in the scratch buffer is one run of the destination, and that
-it fits there. Every record that a kernel is to read goes through `slices`, which checks all of it.
+A kernel has numbers compiled in, and moves the edges of a block back into it: it assumes that no
+block is smaller, that a run in the scratch buffer is one run of the destination, and that it fits
+there. Every record that a kernel reads comes from `slices`, which checks all of that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array[int]]:
     Raises
     ------
     RuntimeError
-        If a part is none that its kernel can do: a defect of the plan.
+        If the kernel cannot run a part: a defect of the plan.
     """
     dst, src = dst + whole.dst_offset, src + whole.src_offset
     records = []
@@ -86,7 +86,7 @@ def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
 
 
 def check(part: Plan) -> str:
-    """Say what of a plan its kernel cannot do; nothing where all is well."""
+    """Describe what of a plan its kernel cannot run; empty where it can run all."""
     key, rows, cols = part.kernel, part.rows, part.cols
     planes, leaves = part.planes, part.leaves
     for axis, least in ((rows, key.least_rows), (cols, key.least_cols), (planes, 1)):
@@ -117,7 +117,7 @@ def check(part: Plan) -> str:
 
 
 def _check_staged(part: Plan) -> str:
-    """Say what of a plan keeps its blocks from leaving the scratch buffer in whole lines."""
+    """Describe what keeps the blocks of a plan from leaving the scratch buffer in whole lines."""
     rows, planes, leaves, cols = part.rows, part.planes, part.leaves, part.cols
     one_row = cols.extent * part.item
     one_plane = leaves.extent * one_row

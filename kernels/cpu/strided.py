@@ -18,7 +18,7 @@ ALONE = 1 << 20
 #: The least bytes of a slice.
 SLICE = 256 * 1024
 
-#: Slices a thread: whoever is done first takes more, so that a late or slow thread costs little.
+#: Slices a thread: one that is done takes the next, so that a late or slow thread costs little.
 SLICES = 4
 
 
