@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what comes later is cheap
 
-from . import forked  # noqa: F401 # pyright: ignore[reportUnusedImport] - before all others
+from . import forked, libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - `forked` first
 
 if TYPE_CHECKING:
     from . import dlpack
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from .array import Array, from_dlpack, from_pointer
     from .copies import contiguous, copyto
     from .dispatch.kernel import register_kernel
-    from .dispatch.library import Library, register_library, unregister_library
+    from .dispatch.library import Library
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
+    from .dispatch.registration import register_library, unregister_library
     from .dlpack import DataType, Device, DeviceType, DLPackError
     from .exchange import convert, explain, inspect
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
@@ -32,7 +33,8 @@ _HOMES = {
     ".adaptation": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
     ".dispatch.kernel": ("register_kernel",),
-    ".dispatch.library": ("Library", "register_library", "unregister_library"),
+    ".dispatch.library": ("Library",),
+    ".dispatch.registration": ("register_library", "unregister_library"),
     ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
     ".copies": ("contiguous", "copyto"),

@@ -9,8 +9,9 @@ from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .array.crossing import Crossing, Terms
-from .dispatch.library import known_name, place_named
+from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
+from .dispatch.registry import known_name
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,65 +11,12 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from operator import is_not
-from typing import Any, Generic, TypeVar
-from weakref import ref
+from typing import Any
+
+from .by_type import ByType
 
 Leaf = Callable[[Any], Any]
 Rebuild = Callable[[Leaf, Any, Any], Any]
-V = TypeVar("V")
-
-
-#: Packages whose classes are made once and stay; `dispatch.library` adds those of array libraries.
-LASTING = {"arraybridge", "builtins"}
-
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a module in C
-
-
-class ByType(dict[type, V], Generic[V]):
-    """Values by class, kept no longer than the class: ``by_type[type(x)]``.
-
-    What ``find`` says of a class, asked once; without it, what `keep` was given, else KeyError.
-    A class that is there for good is a plain key, for speed. Others (classes are made by the
-    thousand too, each Mock has its own) are held weakly, and cost a call more.
-    """
-
-    def __init__(self, find: Callable[[type], V] | None = None) -> None:
-        super().__init__()
-        self.find = find
-        self._passing: dict[int, tuple[ref[type], V]] = {}
-
-    def __missing__(self, cls: type) -> V:
-        entry = self._passing.get(id(cls))
-        if entry is not None and entry[0]() is cls:
-            return entry[1]
-        if self.find is None:
-            raise KeyError(cls)
-        return self.keep(cls, self.find(cls))
-
-    def known(self, cls: type) -> V | None:
-        """The value of a class, or None; ``get``, which is quicker, finds those that last."""
-        entry = self._passing.get(id(cls))
-        return self.get(cls) if entry is None else entry[1]
-
-    def keep(self, cls: type, value: V) -> V:
-        """Keep a value for a class, and return it."""
-        if _lasts(cls):
-            if len(self) >= 1024:  # a module that is loaded again and again
-                super().clear()
-            self[cls] = value
-        else:
-            passing, key = self._passing, id(cls)
-            passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
-        return value
-
-    def clear(self) -> None:
-        """Forget all."""
-        super().clear()
-        self._passing.clear()
-
-
-def _lasts(cls: type) -> bool:
-    return not cls.__flags__ & _HEAP_TYPE or str(cls.__module__).partition(".")[0] in LASTING
 
 
 def mapped(function: Leaf, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

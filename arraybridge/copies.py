@@ -6,20 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .containers import ByType
 from .dispatch.execute import copied_off_host, copied_on_host, resolved
 from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
-from .dispatch.library import Library, library_of_type, on_registration
+from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
+from .dispatch.registry import RECORDS
 from .dispatch.route import no_copy
 from .dlpack import Tensor
 from .layout import may_overlap_itself, span
-from .libraries.protocol import LIBRARY as PROTOCOL
-from .libraries.protocol import adopt
-
-# Array type -> its library's own way for what needs no kernel: contiguous already, or small.
-_compact: ByType[Callable[[Any], Any]] = ByType()
-on_registration(_compact.clear)
+from .protocols.objects import LIBRARY as PROTOCOL
+from .protocols.objects import adopt
 
 
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
@@ -52,10 +48,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     if out is not None:
         _write(out, x, "out")
         return out
-    try:
-        compact = _compact[type(x)]
-    except KeyError:
-        compact = _compact.keep(type(x), _way_of(type(x)))
+    compact = RECORDS[type(x)].compact or _way_of(type(x))
     result = compact(x)
     if result is not None:
         return result
@@ -87,10 +80,16 @@ def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
 
 
 def _way_of(array_type: type) -> Callable[[Any], Any]:
+    """What a library has for arrays that need no kernel: contiguous already, or small."""
+    record = RECORDS[array_type]
     if hasattr(array_type, "__arraybridge__"):
-        return _of_array
-    library = library_of_type(array_type)
-    return Library().compact if library is None or not own_copies_serve() else library.compact
+        way: Callable[[Any], Any] = _of_array
+    elif record.library is None or not own_copies_serve():
+        way = Library().compact
+    else:
+        way = record.library.compact
+    record.compact = way
+    return way
 
 
 def _of_array(x: Any) -> Any:

@@ -6,26 +6,15 @@ from collections.abc import Callable
 from ctypes import c_void_p
 from typing import Any
 
-from .containers import ByType
 from .dispatch.execute import execute
 from .dispatch.kernel import HOST, copier_of
-from .dispatch.library import (
-    Library,
-    library_named,
-    library_of_type,
-    on_registration,
-    place_named,
-)
+from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
+from .dispatch.registry import RECORDS, library_named
 from .dispatch.route import route_between
 from .dlpack import Tensor, is_capsule, peek
-from .libraries.protocol import LIBRARY as PROTOCOL
-from .libraries.protocol import adopt
-
-# Doors of the types that have come before: target (as the caller spells it) -> array type ->
-# function, or None. The first call goes through them as well.
-_doors: dict[object, ByType[Callable[[Any], Any] | None]] = {}
-on_registration(_doors.clear)
+from .protocols.objects import LIBRARY as PROTOCOL
+from .protocols.objects import adopt
 
 
 def convert(
@@ -75,7 +64,7 @@ def convert(
     if device is None and (copy is None or copy is False) and not alias_readonly:
         door: Callable[[Any], Any] | None
         try:
-            door = _doors[to][type(x)]
+            door = RECORDS[type(x)].doors[to]
         except (KeyError, TypeError):
             door = _first(type(x), to)
         if door is not None and (copy is None or not hasattr(door, "copies")):
@@ -111,18 +100,19 @@ def refusal(given: object, route: Route) -> Route:
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
     """The door of a type of which none is known yet; None where there is none."""
-    target, source = library_named(to), library_of_type(kind)
-    door = None
+    target, record = library_named(to), RECORDS[kind]
+    source, door = record.library, None
     if source is not None and source.has_doors(kind):
         door = target.doors.get(source.name)
-    return _doors.setdefault(to, ByType()).keep(kind, door)
+    record.doors[to] = door
+    return door
 
 
 def view_door(kind: type, to: object) -> Callable[[Any], Any] | None:
     """The door from arrays of a type to a library; None for none, or where it copies."""
     door: Callable[[Any], Any] | None
     try:
-        door = _doors[to][kind]
+        door = RECORDS[kind].doors[to]
     except (KeyError, TypeError):
         door = _first(kind, to)
     return None if getattr(door, "copies", False) else door

@@ -8,19 +8,17 @@ import numpy
 
 from .array.adoption import adopter
 from .array.carrier import Array
-from .array.kinds import OUT_OF_MEMORY, Kind, arrays_in, is_array, kind_of, place_of
+from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
 from .array.native import VERSIONS, array_class
-from .containers import ByType, mapped
-from .dispatch.library import library_named, library_of_type, place_named
+from .containers import mapped
+from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
+from .dispatch.registry import RECORDS, library_named, library_of_type
 from .dlpack import Device
-from .libraries.foreign import handed_on, lost, no_array
-from .xp.native import BASES, native_face
+from .protocols.foreign import handed_on, lost, no_array
 
 _SCALARS = (bool, int, float, complex, type(None), numpy.generic)
-_namespaces: ByType[Any] = ByType()  # of arrays, and of NumPy scalars where they are alone
-_known = _namespaces.get
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
@@ -48,7 +46,7 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
         there is no array.
     """
     if len(xs) == 1 and api_version is None:
-        xp = _known(type(xs[0]))
+        xp = RECORDS[type(xs[0])].namespace
         if xp is not None:
             return xp
     return _namespace_of(xs, api_version)
@@ -58,7 +56,7 @@ def _namespace_of(xs, api_version):
     found: dict[int, tuple[Any, type]] = {}
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
-        xp = _namespaces.known(type(x)) if api_version is None else None
+        xp = RECORDS[type(x)].namespace if api_version is None else None
         xp = xp or _look_up(x, api_version)
         found.setdefault(id(xp), (xp, type(x)))
     if len(found) == 1:
@@ -82,7 +80,7 @@ def _look_up(x, api_version):
             f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
         )
     if api_version is None and type(x) is not Array:  # whose memory may be anywhere
-        _namespaces.keep(type(x), xp)
+        RECORDS[type(x)].namespace = xp
     return xp
 
 
@@ -90,8 +88,9 @@ def _of_native(x):
     library = library_of_type(type(x))
     if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
         library = library_named("numpy")
-    if library is not None and library.name in BASES:
-        return native_face(library.name)
+    own = None if library is None else library.native_namespace()
+    if own is not None:
+        return own
     import array_api_compat
 
     try:
@@ -99,7 +98,7 @@ def _of_native(x):
     except TypeError as error:
         problem: object = lost(x) or handed_on(x)
         if problem is None:
-            in_memory = library is not None or (is_array(x) and not OUT_OF_MEMORY[type(x)])
+            in_memory = library is not None or (is_array(x) and record_of(type(x)).in_memory)
             problem = "pass arraybridge.convert(x, 'numpy')" if in_memory else no_array(x)
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         raise TypeError(f"{kind} has no array-API namespace ({error}): {problem}") from error
@@ -159,14 +158,10 @@ def unify(
         place: Device | None = place_named(device)
     else:
         place = None if like is None else place_of(model)
-    cls = array_class(kind.library) if kind.face else None
     # Before anything is converted: a library without a namespace is no good as a model.
-    if cls is not None:
-        xp = cls._namespace
-    elif kind.library in BASES:
-        xp = native_face(kind.library)
-    else:
-        xp = namespace(model)
+    cls = array_class(kind.library) if kind.face else None
+    own = library_named(kind.library).native_namespace() if cls is None else cls._namespace
+    xp = namespace(model) if own is None else own
     done: dict[int, tuple[Any, Any]] = {}
 
     def bring(x):

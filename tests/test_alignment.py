@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.dispatch.library import registration_changed
+from arraybridge.dispatch.registry import forget
 from arraybridge.dlpack import CPU, DataType, Device, DeviceType
 
 from .support.processes import python
@@ -35,8 +35,8 @@ def crossed(name, dtypes, operations, back):
         for offset in (0, 1, 2, 4, 8, 16, 32, 64):
             for turn in ("first", "later"):
                 if turn == "first":
-                    from arraybridge.dispatch.library import registration_changed
-                    registration_changed()
+                    from arraybridge.dispatch.registry import forget
+                    forget()
                 array = misaligned(values, offset)
                 kind = ab.explain(array, name).kind
                 x = ab.convert(array, name)
@@ -126,7 +126,7 @@ def test_doors_and_plan_agree_on_torch(dtype, offset, alias):
     start = -raw.ctypes.data % 64 + offset
     x = raw[start : start + 128].view(dtype)
     natural = dtype != "complex128" or offset % 16 == 0
-    registration_changed()
+    forget()
     for _ in range(2):
         assert ab.explain(x, "torch").kind == ("view" if natural else "kernel")
         t = ab.convert(x, "torch", alias_readonly=alias)

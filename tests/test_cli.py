@@ -22,8 +22,8 @@ PLUGIN = """
 import os, time
 import numpy as np
 from arraybridge.cli import native
-from arraybridge.dispatch.library import register_library
-from arraybridge.libraries.numpy import NumPy
+from arraybridge.dispatch.registration import register_library
+from arraybridge.libraries.numpy.exchange import NumPy
 
 class Native(native.NumPy):
     name, module = "unruly", "numpy"
@@ -113,7 +113,7 @@ def test_explain_prints_for_people(capsys) -> None:
 )
 def test_explain_tells_what_is_wrong(monkeypatch, capsys, args, message) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy", raising=False)
+    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
     with pytest.raises(SystemExit) as ended:
         main(["explain", *args])
     assert ended.value.code == 2

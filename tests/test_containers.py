@@ -15,7 +15,8 @@ from scipy.optimize import OptimizeResult
 from scipy.stats import ttest_1samp
 
 import arraybridge as ab
-from arraybridge.containers import CONTAINERS, ByType, leaves, mapped
+from arraybridge.by_type import ByType
+from arraybridge.containers import CONTAINERS, leaves, mapped
 
 
 def double(leaf):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
-from arraybridge.dispatch.library import registration_changed
+from arraybridge.dispatch.registry import forget
 
 from .support.doors import check
 from .support.strategies import STANDARD_DTYPES, strided_arrays
@@ -202,7 +202,7 @@ class TestFromDlpack:
     @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
     def test_is_the_same_again(self):
         for x in [x for _, x in numpys()] + [x for _, x in tensors()]:
-            registration_changed()
+            forget()
             first = self.told(x)
             ab.from_dlpack(np.ones(3)), ab.from_dlpack(torch.ones(3))
             assert [self.told(x), self.told(x)] == [first, first]

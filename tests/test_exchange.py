@@ -280,7 +280,7 @@ class TestNames:
 
     def test_missing(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "cupy", None)
-        monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy", raising=False)
+        monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
         with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
             ab.convert(image(), "cupy")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import arraybridge as ab
-from arraybridge.libraries.array_api_strict import LIBRARY
+from arraybridge.libraries.array_api_strict.exchange import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
 from .support.strategies import strided_arrays

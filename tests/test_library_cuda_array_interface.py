@@ -10,7 +10,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
-from arraybridge.libraries import cuda_array_interface as cai
+from arraybridge.protocols import cuda_array_interface as cai
 
 
 class Producer:

@@ -12,8 +12,8 @@ cupy = pytest.importorskip("cupy", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
 from arraybridge import dlpack  # noqa: E402
-from arraybridge.libraries.cupy import LIBRARY  # noqa: E402
-from arraybridge.libraries.numpy import LIBRARY as NUMPY  # noqa: E402
+from arraybridge.libraries.cupy.exchange import LIBRARY  # noqa: E402
+from arraybridge.libraries.numpy.exchange import LIBRARY as NUMPY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 

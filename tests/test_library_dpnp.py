@@ -19,7 +19,7 @@ if not dpctl.get_num_devices():
 import arraybridge as ab  # noqa: E402
 from arraybridge import dlpack  # noqa: E402
 from arraybridge.layout import span  # noqa: E402
-from arraybridge.libraries.dpnp import LIBRARY  # noqa: E402
+from arraybridge.libraries.dpnp.exchange import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.strategies import strided_arrays  # noqa: E402

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 mx = pytest.importorskip("mlx.core", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.libraries.mlx import LIBRARY  # noqa: E402
+from arraybridge.libraries.mlx.exchange import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.strategies import strided_arrays  # noqa: E402

@@ -86,7 +86,7 @@ assert array[0, 0] == 0 and x.copy_to_host()[0, 0] == 0
 assert ab.contiguous(x[:, ::2]).is_c_contiguous()
 record = cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f4")]))
 assert "fields" in refused(lambda: ab.convert(record, "numpy", device="cpu"))
-from arraybridge.libraries.numba_cuda import LIBRARY
+from arraybridge.libraries.numba.exchange import LIBRARY
 assert "simulator" in refused(lambda: LIBRARY.export(x))
 """
     simulate(code)
@@ -137,7 +137,7 @@ class TestDevice:
 
     @pytest.mark.parametrize("index", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[:, 1:3]])
     def test_a_slice_as_a_view_through_the_core(self, index: tuple) -> None:
-        from arraybridge.libraries.numba_cuda import LIBRARY
+        from arraybridge.libraries.numba.exchange import LIBRARY
 
         array = layouts()["contiguous"]
         x = LIBRARY.to_device(array, ab.Device(2))

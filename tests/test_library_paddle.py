@@ -19,9 +19,9 @@ import ml_dtypes  # noqa: E402 - of the extra `test`
 import tvm_ffi  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.dispatch.library import registration_changed  # noqa: E402
+from arraybridge.dispatch.registry import forget  # noqa: E402
 from arraybridge.dlpack import Device, DeviceType, exchange_api  # noqa: E402
-from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
+from arraybridge.libraries.paddle.exchange import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.probe import DTYPES, Shown, described, every_byte  # noqa: E402
@@ -46,7 +46,7 @@ def own_door(request):
 @pytest.fixture(autouse=True)
 def doors_shut():
     """Each test begins with the planned route, whatever conversions came before it."""
-    registration_changed()
+    forget()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

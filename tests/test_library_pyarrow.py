@@ -12,9 +12,9 @@ import torch
 import tvm_ffi
 
 import arraybridge as ab
-from arraybridge.dispatch.library import registration_changed
+from arraybridge.dispatch.registry import forget
 from arraybridge.dlpack import Device, DeviceType
-from arraybridge.libraries.pyarrow import LIBRARY
+from arraybridge.libraries.pyarrow.exchange import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
 from .support.probe import DTYPES, Shown, described, every_byte
@@ -27,7 +27,7 @@ own_door = pa.Tensor.from_dlpack
 @pytest.fixture(autouse=True)
 def doors_shut():
     """Each test begins with the planned route, whatever conversions came before it."""
-    registration_changed()
+    forget()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

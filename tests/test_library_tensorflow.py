@@ -15,9 +15,9 @@ tf = pytest.importorskip(
 import ml_dtypes  # noqa: E402 - TensorFlow brings it
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.dispatch.library import registration_changed  # noqa: E402
+from arraybridge.dispatch.registry import forget  # noqa: E402
 from arraybridge.dlpack import to_capsule  # noqa: E402
-from arraybridge.libraries.tensorflow import LIBRARY  # noqa: E402
+from arraybridge.libraries.tensorflow.exchange import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.probe import DTYPES, aligned, described, ends_the_process, every_byte  # noqa: E402
@@ -46,7 +46,7 @@ def own_door(tensor, versioned=False):
 @pytest.fixture(autouse=True)
 def doors_shut():
     """Each test begins with the planned route, whatever conversions came before it."""
-    registration_changed()
+    forget()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

@@ -11,10 +11,10 @@ import torch
 import tvm_ffi
 
 import arraybridge as ab
-from arraybridge.dispatch.library import registration_changed
 from arraybridge.dispatch.plan import plan
+from arraybridge.dispatch.registry import forget
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, to_capsule
-from arraybridge.libraries.tvm_ffi import LIBRARY
+from arraybridge.libraries.tvm_ffi.exchange import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
 from .support.probe import DTYPES, described, every_byte
@@ -26,7 +26,7 @@ ACCEPTS = LIBRARY.accepts
 @pytest.fixture(autouse=True)
 def doors_shut():
     """Each test begins with the planned route, whatever conversions came before it."""
-    registration_changed()
+    forget()
 
 
 class TestTheRecordIsWhatTheImporterDoes:

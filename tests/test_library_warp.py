@@ -14,7 +14,7 @@ from hypothesis import given, settings
 wp = pytest.importorskip("warp", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.libraries.warp import LIBRARY  # noqa: E402
+from arraybridge.libraries.warp.exchange import LIBRARY  # noqa: E402
 
 from .support.arrays import NUMBERS, layouts, same  # noqa: E402
 from .support.strategies import strided_arrays  # noqa: E402

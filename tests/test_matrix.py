@@ -76,14 +76,14 @@ def test_all_libraries(target: str) -> None:
 def test_a_door_that_does_otherwise_is_seen(door, case, told, monkeypatch) -> None:
     pytest.importorskip("torch")
     from arraybridge.cli.cell import WRONG, Pair
-    from arraybridge.dispatch.library import library_named, registration_changed
+    from arraybridge.dispatch.registry import forget, library_named
 
     Turns.count = 0
     monkeypatch.setattr(library_named("torch"), "doors", {"numpy": door})
     try:
         found = Pair("numpy", "torch").cell(*cases.chosen([case]))
     finally:
-        registration_changed()
+        forget()
     if told is None:
         assert found["verdict"] == "view"
     else:

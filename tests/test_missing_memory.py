@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import arraybridge as ab
-from arraybridge.dispatch.library import library_named, registration_changed
+from arraybridge.dispatch.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
 
 TARGETS = ["numpy", "jax", "tvm_ffi", "pyarrow", "array_api_strict"]
@@ -82,7 +82,7 @@ MISSING = {
 def test_refused_with_a_remedy_that_works(missing, target, turn):
     pytest.importorskip(target)
     make, said, remedy = MISSING[missing]
-    registration_changed()
+    forget()
     if turn == "later":
         ab.convert(torch.ones(3), target)
     x = make()
@@ -99,7 +99,7 @@ def test_refused_with_a_remedy_that_works(missing, target, turn):
 @pytest.mark.parametrize("target", ["numpy", "tvm_ffi"])
 def test_an_expanded_tensor_is_not_beyond_its_storage(target, turn):
     x = torch.ones(3, 1).expand(3, 1000)
-    registration_changed()
+    forget()
     if turn == "later":
         ab.convert(torch.ones(3), target)
     assert ab.inspect(ab.convert(x, target)).pointer == x.data_ptr()
@@ -109,7 +109,7 @@ def test_an_expanded_tensor_is_not_beyond_its_storage(target, turn):
 @pytest.mark.parametrize("target", ["numpy", "tvm_ffi", "pyarrow"])
 def test_inside_fake_tensor_mode_a_real_tensor_keeps_its_numbers(target, turn):
     x, b = torch.arange(4.0), torch.arange(4).to(torch.bfloat16)
-    registration_changed()
+    forget()
     if turn == "later":
         ab.convert(torch.ones(3), target)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:

@@ -15,8 +15,9 @@ import torch
 
 import arraybridge as ab
 from arraybridge import namespaces
-from arraybridge.xp.native import corrections_of
+from arraybridge.dispatch import registry
 
+from .support.faces import table_of
 from .support.places import Speaker, far_library
 
 ARRAYS = {
@@ -37,7 +38,7 @@ def test_of_native_arrays(kind):
     assert ab.namespace(x) is xp
     assert ab.namespace(x, 2.0, None, x) is xp
     theirs = array_api_compat.array_namespace(x)
-    corrected = {c.name for c in corrections_of(kind)}
+    corrected = {c.name for c in table_of(kind).corrections}
     for name in dir(theirs):
         if not name.startswith("_") and not {name} <= corrected | {"linalg", "fft"}:
             found, own = getattr(xp, name), getattr(theirs, name)  # or what falls back on another
@@ -85,9 +86,9 @@ def test_of_memory_without_a_library():
 
 
 def test_is_found_by_type():
-    namespaces._namespaces.clear()
-    ab.namespace(np.ones(3))
-    assert list(namespaces._namespaces) == [np.ndarray]
+    registry.forget()
+    xp = ab.namespace(np.ones(3))
+    assert registry.RECORDS[np.ndarray].namespace is xp
 
 
 @pytest.mark.parametrize("kind", ARRAYS)

@@ -18,7 +18,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import dlpack
-from arraybridge.dispatch.library import library_named
+from arraybridge.dispatch.registry import library_named
 from arraybridge.exchange import convert, explain, inspect
 
 from .support.producers import Managed, Producer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.dispatch import library as registry
+from arraybridge.dispatch import registry
 
 MEMORY = np.arange(6.0).reshape(2, 3)
 

@@ -21,25 +21,14 @@ from arraybridge.cli import coexist
 
 coexist.prepare()
 
+from arraybridge.dispatch.registry import library_named  # noqa: E402
 from arraybridge.xp import standard  # noqa: E402
 from arraybridge.xp.corrections import Correction, special_cases  # noqa: E402
-from arraybridge.xp.native import BASES, base_of, corrections_of, native_face  # noqa: E402
+
+from .support.faces import installed, table_of  # noqa: E402
 
 HEAVY = {"dpnp"}
 PART_OF_NO_SIGNATURE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-
-
-def installed() -> list[str]:
-    """The libraries that load and can make an array here."""
-    found = []
-    for library in BASES:
-        try:
-            base_of(library).zeros((1,))
-            corrections_of(library)
-        except Exception:  # not installed; CuPy or dpnp without a device
-            continue
-        found.append(library)
-    return found
 
 
 INSTALLED = installed()
@@ -48,7 +37,7 @@ ENTRIES = [
         library, entry, id=f"{library}:{entry.name}", marks=[pytest.mark.heavy] * (library in HEAVY)
     )
     for library in INSTALLED
-    for entry in corrections_of(library)
+    for entry in table_of(library).corrections
 ]
 each_entry = pytest.mark.parametrize(("library", "entry"), ENTRIES)
 
@@ -90,7 +79,7 @@ def template_of(name: str) -> Any:
 
 @each_entry
 def test_still_needed(library: str, entry: Correction) -> None:
-    base: ModuleType = base_of(library)
+    base: ModuleType = table_of(library).module
     assert shows(entry, base, library), (
         f"delete the entry {entry.name!r} from the corrections of {library}: what is installed "
         f"(here {getattr(base, '__version__', 'of unknown version')}) keeps the clause "
@@ -100,13 +89,13 @@ def test_still_needed(library: str, entry: Correction) -> None:
 
 @each_entry
 def test_puts_it_right(library: str, entry: Correction) -> None:
-    assert not shows(entry, native_face(library), library)
+    assert not shows(entry, library_named(library).native_namespace(), library)
 
 
 @each_entry
 def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
     assert template_of(entry.name) is not None
-    room, name = room_of(entry.name, native_face(library))
+    room, name = room_of(entry.name, library_named(library).native_namespace())
     function = getattr(room, name)
     assert inspect.unwrap(function, stop=lambda f: f is entry.function) is entry.function
     assert entry.clause
@@ -119,7 +108,7 @@ def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
 def test_keeps_the_signature(library: str, entry: Correction) -> None:
     """Every call that the standard allows is one of the function; more is the library's own."""
     wanted = inspect.signature(template_of(entry.name)).parameters
-    room, own = room_of(entry.name, native_face(library))
+    room, own = room_of(entry.name, library_named(library).native_namespace())
     found = inspect.signature(getattr(room, own)).parameters
     takes = {p.kind for p in found.values()}
     positional = [p for p in found.values() if p.kind not in PART_OF_NO_SIGNATURE]
@@ -145,7 +134,7 @@ def test_keeps_the_signature(library: str, entry: Correction) -> None:
 
 @pytest.mark.parametrize("library", INSTALLED)
 def test_one_entry_a_function(library: str) -> None:
-    names = [entry.name for entry in corrections_of(library)]
+    names = [entry.name for entry in table_of(library).corrections]
     assert len(names) == len(set(names))
 
 
@@ -165,7 +154,7 @@ QUOTIENTS = [np.inf, -np.inf, -0.0, -0.0, 3.0, np.nan, 0.0]
 
 @pytest.fixture
 def xp() -> Any:
-    return native_face("numpy")
+    return library_named("numpy").native_namespace()
 
 
 def agree(found: Any, expected: Any) -> None:
@@ -222,7 +211,7 @@ def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
 
 def test_remainder_of_a_naive_library(xp: Any) -> None:
     """From ``x1 - floor(x1 / x2) * x2``, as CuPy has it, to NumPy's, signs of zeros included."""
-    table = import_module("arraybridge.xp.corrections.numpy")
+    table = import_module("arraybridge.libraries.numpy.corrections")
 
     def naive(x1, x2):
         return np.asarray(x1 - np.floor(x1 / x2) * x2)
@@ -241,7 +230,7 @@ def test_remainder_of_a_naive_library(xp: Any) -> None:
 
 def test_floor_divide_of_a_naive_library(xp: Any) -> None:
     """Zeros that lose their sign on the way get it back."""
-    table = import_module("arraybridge.xp.corrections.numpy")
+    table = import_module("arraybridge.libraries.numpy.corrections")
     unsigned = special_cases.floor_divide(
         table.MEANS, lambda x1, x2: np.floor_divide(x1, x2) + 0.0, zeros=True
     )
@@ -252,7 +241,7 @@ def test_floor_divide_of_a_naive_library(xp: Any) -> None:
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_complex_functions_keep_their_symmetries(name: str, dtype: str) -> None:
     """conj(f(z)) is f(conj(z)) everywhere, special cases included; what is ordinary is NumPy's."""
-    tables = import_module("arraybridge.xp.corrections.numpy")
+    tables = import_module("arraybridge.libraries.numpy.corrections")
     function = special_cases.complex_function(tables.MEANS, name)
     parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
     z = np.asarray([complex(a, b) for a in parts for b in parts], dtype)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import arraybridge as ab
 import arraybridge.xp.numpy as np_xp
 import arraybridge.xp.torch as xp
-from arraybridge.xp.native import native_face
+from arraybridge.dispatch.registry import library_named
 
 native = xp.native
 
@@ -228,7 +228,7 @@ class TestBorrowing:
             seen.append(x.ctypes.data)
             return np.negative(x)
 
-        monkeypatch.setattr(native_face("numpy"), "negative", spy)
+        monkeypatch.setattr(library_named("numpy").native_namespace(), "negative", spy)
         x = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint16).mT
         found = native.negative(x)
         assert seen == [x.data_ptr()]

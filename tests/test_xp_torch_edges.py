@@ -15,7 +15,7 @@ import torch
 import arraybridge as ab
 import arraybridge.xp.numpy as np_xp
 import arraybridge.xp.torch as xp
-from arraybridge.xp.corrections.torch.axes import PARAMETERS
+from arraybridge.libraries.torch.corrections.axes import PARAMETERS
 
 native = xp.native
 

@@ -9,22 +9,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from ..dispatch.library import LIBRARIES, library_named
-from ..dlpack import Device, DeviceType
+from ..dispatch.registry import computing_on, library_named
+from ..dlpack import Device
 from ..exchange import convert
 from .carrier import Array
 from .native import NativeArray, array_class
 from .operators import OPERATORS
-
-# The libraries that compute on a device, the first choice first, and what to install.
-ADOPTERS: dict[int, dict[str, str]] = {
-    DeviceType.CUDA: {
-        "cupy": f"CuPy ({LIBRARIES['cupy'][1]})",
-        "torch": "a CUDA build of PyTorch",
-    },
-    DeviceType.ROCM: {"cupy": "a ROCm build of CuPy", "torch": "a ROCm build of PyTorch"},
-    DeviceType.ONEAPI: {"dpnp": "dpnp"},
-}
 
 
 def adopted(x: Array) -> NativeArray:
@@ -50,7 +40,7 @@ def adopter(device: Device, but: str | None = None) -> str:
     """The name of the library, another than ``but``, that computes on a device."""
     if device.host and but != "numpy":
         return "numpy"
-    remedies = ADOPTERS.get(device.type, {})
+    remedies = computing_on(str(device).partition(":")[0])
     names = [name for name in remedies if name != but]
     for name in names:
         if _serves(name, device):

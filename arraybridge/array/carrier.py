@@ -22,8 +22,8 @@ from ..dlpack import (
     to_capsule,
 )
 from ..exchange import convert
-from ..libraries.protocol import LIBRARY as PROTOCOL
-from ..libraries.protocol import adopt
+from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.objects import adopt
 from .declared import ArrayObject
 from .overrides import array_function, array_ufunc
 
@@ -251,7 +251,7 @@ class Array(ArrayObject):
         info = self._interface_info("__cuda_array_interface__")
         if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
-        from ..libraries.cuda_array_interface import interface_of
+        from ..protocols.cuda_array_interface import interface_of
 
         return interface_of(self._library.export(self._native))
 

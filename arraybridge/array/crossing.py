@@ -9,12 +9,12 @@ from typing import Any
 
 from ..containers import items, leaves, mapped
 from ..dispatch.execute import execute
-from ..dispatch.library import library_named
+from ..dispatch.registry import library_named
 from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
-from ..libraries.protocol import adopt
-from .kinds import KINDS, OUT_OF_MEMORY, Kind, is_array, kind_of, place_of, unwrapped
+from ..protocols.objects import adopt
+from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
 from .written import Lent
 
 
@@ -124,7 +124,7 @@ class Crossing:
     # What follows is on the path of every call: quick ways are spelled out.
 
     def _in(self, x: Any) -> Any:
-        kind = KINDS[type(x)]
+        kind = record_of(type(x)).kind
         if kind is None and not is_array(x):
             return x
         for given, seen in self.pairs:
@@ -136,7 +136,7 @@ class Crossing:
             if not self.pairs:
                 self._aim(x, native)
             home = terms.home or terms.find_home()
-            if not terms.asks and home == (kind if native is x else KINDS[type(native)]):
+            if not terms.asks and home == (kind if native is x else record_of(type(native)).kind):
                 seen = native  # as it is, gradients and tracers too
             else:
                 seen = self._converted(x, native)
@@ -181,8 +181,9 @@ class Crossing:
             self.goal = Kind(library_named(terms.result).name, False)
 
     def _out(self, x: Any) -> Any:
-        kind, goal, terms = KINDS[type(x)], self.goal, self.terms
-        if goal is None or (kind is None and (not is_array(x) or OUT_OF_MEMORY[type(x)])):
+        record, goal, terms = record_of(type(x)), self.goal, self.terms
+        kind = record.kind
+        if goal is None or (kind is None and not (is_array(x) and record.in_memory)):
             return x  # a graph that the function made is what it wanted to give
         if terms.result == "caller":
             for lent in self.lent:

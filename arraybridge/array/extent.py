@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 from numpy.lib.array_utils import byte_bounds
 
-from ..dispatch.library import library_named, root_of
+from ..dispatch.registry import library_named, package_of
 from ..dlpack import Device, ManagedTensor, is_capsule
 from ..dlpack.validate import extent
 from ..layout import span
-from ..libraries.protocol import adopt
+from ..protocols.objects import adopt
 
 
 def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
@@ -63,7 +63,7 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     root = _root(owner)
     if device.host:
         kind = type(root)
-        if root_of(kind) == "multiprocessing":  # its SharedMemory
+        if package_of(kind) == "multiprocessing":  # its SharedMemory
             root = getattr(root, "buf", root)
         if all(callable(getattr(kind, name, None)) for name in ("data_ptr", "nbytes")):
             return root.data_ptr(), root.data_ptr() + root.nbytes(), False, None  # torch's storage

@@ -9,33 +9,17 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..protocols.foreign import check_whole
 from .bounds import fitting, is_fractional
-from .native import check_whole
 from .operators import SCALARS
 
 # Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
 _PLAIN = (int, slice, type(None), type(...), bool)
 
 
-def methods(
-    cls: Any,
-    native_type: type,
-    get: Callable[[Any, Any], Any],
-    set: Callable[[Any, Any, Any], Any],
-) -> dict[str, Callable[..., Any]]:
-    """``__getitem__`` and ``__setitem__`` for the Arrays of one library.
-
-    Parameters
-    ----------
-    cls : type
-        Their class.
-    native_type : type
-        The type of most of the library's results.
-    get, set : callable
-        Elements of a native array by index; and a native array with other elements: the same, or a
-        new one that the Array stands for from then on.
-    """
-    normal = cls._normal
+def methods(cls: Any) -> dict[str, Callable[..., Any]]:
+    """``__getitem__`` and ``__setitem__`` for the Arrays of one library, a ``NativeArray``."""
+    native_type, normal, get, set = cls._native_type, cls._normal, cls._get, cls._set
 
     def __getitem__(self: Any, key: Any) -> Any:
         if key.__class__ not in _PLAIN:
@@ -83,9 +67,6 @@ def _part(array, part):
             "an integer dtype, with astype"
         )
     return part
-
-
-get = operator.getitem  # elements by the library's own indexing
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:

@@ -9,23 +9,17 @@ from typing import Any
 
 import numpy
 
-from ..containers import ByType
 from ..dispatch.execute import execute
-from ..dispatch.library import Library, library_named, on_registration, place_named
+from ..dispatch.library import Library, place_named
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
+from ..dispatch.registry import RECORDS, library_named
 from ..dispatch.route import route_between
 from ..dlpack import DataType, ManagedTensor
-from ..libraries.protocol import LIBRARY as PROTOCOL
-from ..libraries.protocol import adopt
+from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.objects import adopt
 from .carrier import Array
 from .extent import check_extent
-from .native import array_class
-
-# Array types that were adopted before: how an Array of them is made, and the library's quick check.
-_known: ByType[tuple[Callable[[Any], Array], Callable[[Any], bool]]] = ByType()
-_quickly = _known.get
-on_registration(_known.clear)
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
@@ -57,9 +51,10 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Array API standard 2025.12, ``from_dlpack``.
     """
     if device is None and copy is None:
-        known = _quickly(type(x)) or _known.known(type(x))
+        known = RECORDS[type(x)].wrap
         if known is not None and known[1](x):
-            return known[0](x)
+            array: Array = known[0](x)
+            return array
     copy = checked_copy(copy)
     if device is not None:
         device = place_named(device)
@@ -77,13 +72,13 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         return _maker(target, type(result))(result)
     make = _maker(library, type(native))
     if native is x:
-        _known.keep(type(x), (make, library.carries))
+        RECORDS[type(x)].wrap = make, library.carries
     return make(native)
 
 
 def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
     """What makes an Array of a library's arrays of one type: with operators, if it has any."""
-    cls = array_class(library.name)
+    cls = library.array_class()
     if cls is None:
         return lambda native: Array(native, library)
     return cls._taken if issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray else cls._of

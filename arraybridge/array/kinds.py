@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..containers import ByType, leaves
-from ..dispatch.library import library_of_type, on_registration
+from ..containers import leaves
 from ..dispatch.records import ConversionError, of_native
+from ..dispatch.registry import RECORDS, UNKNOWN, TypeRecord
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
-from ..libraries.foreign import has_no_memory, speaks
+from ..protocols.foreign import has_no_memory, speaks
 from .adoption import adopter
 from .carrier import Array
 from .ingest import from_dlpack
@@ -42,7 +42,7 @@ class Kind(NamedTuple):
             As of :func:`arraybridge.convert`.
         """
         native = unwrapped(x)
-        own = KINDS[type(native)] == (self.library, False)
+        own = record_of(type(native)).kind == (self.library, False)
         if own and device is None and copy is not True:
             found = native  # as it is, whatever it is: a tracer has no memory to look at
         else:
@@ -68,35 +68,36 @@ def is_array(x: Any) -> bool:
     answer for an array. Not NumPy's scalars; nor mere buffers, of which nobody can say whether they
     are meant as arrays.
     """
-    known = _ARRAYS[type(x)]
+    known = record_of(type(x)).is_array
     if known is not None:
         return known
     return is_capsule(x) or speaks(x)
 
 
-def _are_arrays(cls: type) -> bool | None:
-    """Whether the instances of a class are arrays; None where each must be asked."""
+def record_of(cls: type) -> TypeRecord:
+    """The record of a type, with what this module knows of it.
+
+    ``kind`` is the :class:`Kind` of all its instances, or None; ``is_array`` whether they are
+    arrays, None where each must be asked; ``in_memory`` is False for graphs and files.
+    """
+    record = RECORDS[cls]
+    if record.kind is UNKNOWN:
+        _complete(record, cls)
+    return record
+
+
+def _complete(record: TypeRecord, cls: Any) -> None:
+    library = record.library
+    record.in_memory = not has_no_memory(cls)
     if issubclass(cls, _NEVER):
-        return False
-    if hasattr(cls, "__arraybridge__") or library_of_type(cls) is not None:
-        return True
-    return True if OUT_OF_MEMORY[cls] else None
-
-
-def _kind_of_type(cls: Any) -> Kind | None:
-    """The kind of all instances of a class, or None."""
-    if issubclass(cls, NativeArray):
-        return Kind(cls._home.name, True)
-    library = None if issubclass(cls, _NEVER) else library_of_type(cls)
-    return None if library is None else Kind(library.name, False)
-
-
-OUT_OF_MEMORY: ByType[bool] = ByType(has_no_memory)
-_ARRAYS: ByType[bool | None] = ByType(_are_arrays)
-KINDS: ByType[Kind | None] = ByType(_kind_of_type)
-on_registration(OUT_OF_MEMORY.clear)
-on_registration(_ARRAYS.clear)
-on_registration(KINDS.clear)
+        record.is_array, kind = False, None
+    elif issubclass(cls, Array):
+        record.is_array = True
+        kind = Kind(cls._library.name, True) if issubclass(cls, NativeArray) else None
+    else:
+        record.is_array = True if library is not None or not record.in_memory else None
+        kind = None if library is None else Kind(library.name, False)
+    record.kind = kind
 
 
 def unwrapped(x: Any) -> Any:
@@ -118,14 +119,14 @@ def kind_of(x: Any, adopted: Any = None) -> Kind:
     ImportError, BufferError
         If none does; see :func:`arraybridge.array.adoption.adopter`.
     """
-    known = KINDS[type(x)]
+    known: Kind | None = record_of(type(x)).kind
     if known is not None:
         return known
     face = isinstance(x, Array)
     if face and x.library != "dlpack":
         return Kind(x.library, True)
     if adopted is not None:
-        x, known = adopted, KINDS[type(adopted)]
+        x, known = adopted, record_of(type(adopted)).kind
     return known or Kind(adopter(inspect(x).device), face)
 
 

@@ -1,7 +1,6 @@
 """Arrays over a native array of a library with a namespace: the array object of the standard.
 
-:func:`array_class` gives the class of one library; its operators are made from the table in
-``operators``, its indexing from ``indexing``.
+:func:`array_class` gives the class of one library.
 """
 
 from __future__ import annotations
@@ -9,51 +8,42 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from importlib import import_module
+import operator
+from collections.abc import Callable, Mapping
 from numbers import Number
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
-from ..dispatch.library import Library, library_named, library_of_type
+from ..dispatch.library import Library
 from ..dispatch.records import ConversionError
+from ..dispatch.registry import library_named, library_of_type
 from ..dlpack import CPU, Device
 from ..exchange import convert
-from ..libraries.foreign import array_like, handed_on, has_no_memory, lost, no_array
+from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
+from . import indexing, operators
 from .bounds import check_kind, check_number, scalar_of
 from .carrier import INSTEAD, Array, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-# Which libraries have a namespace here, and what their Arrays are called.
-CLASSES = {
-    "numpy": "NumPyArray",
-    "torch": "TorchArray",
-    "jax": "JaxArray",
-    "cupy": "CuPyArray",
-    "dpnp": "DpnpArray",
-    "array_api_strict": "StrictArray",
-}
-_classes: dict[str, type[NativeArray]] = {}
 _UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
-_STREAMS = ("cupy", "dpnp")  # whose to_device takes a stream
 
 
 def array_class(library: str) -> type[NativeArray] | None:
     """The class of a library's Arrays; None for a library without a namespace here."""
-    found = _classes.get(library)
-    if found is None and library in CLASSES:
-        import_module(f"arraybridge.xp.{library}")  # which registers it
-        found = _classes[library]
+    try:
+        home = library_named(library)
+    except ValueError:  # what only speaks a protocol
+        return None
+    found: type[NativeArray] | None = home.array_class()
     return found
 
 
-def register(cls: type[NativeArray]) -> None:
-    """Have :func:`array_class` know a library's class, whose namespace is complete."""
-    functions = (name for name in cls._namespace.__all__ if _is_function(cls, name))
-    refer(cls, functions)
-    _classes[cls._home.name] = cls
+def refer_to_functions(cls: type[NativeArray]) -> None:
+    """Have the missing methods of a class refer to the functions of its namespace."""
+    refer(cls, (name for name in cls._namespace.__all__ if _is_function(cls, name)))
 
 
 def _is_function(cls: type[NativeArray], name: str) -> bool:
@@ -66,30 +56,6 @@ def _call(function: Any) -> str:
     others = list(inspect.signature(function).parameters.values())[1:]
     needed = [p.name for p in others if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     return f"({', '.join(['x', *needed])})"
-
-
-def check_whole(x: Any) -> None:
-    """Refuse what has a mask or a unit that would be lost, and what is not in memory.
-
-    As :func:`arraybridge.convert` does.
-
-    Raises
-    ------
-    ConversionError
-        Whether anything is masked or not.
-    TypeError
-        For a graph or a file, which nobody asked to compute or read.
-    """
-    kind = type(x)
-    if kind is numpy.ndarray or isinstance(x, numpy.generic):
-        return
-    if library_of_type(kind) is not None and not isinstance(x, numpy.ndarray):
-        return
-    if has_no_memory(kind):
-        raise no_array(x)
-    problem = lost(x) or handed_on(x)
-    if problem is not None:
-        raise ConversionError(problem)
 
 
 def _mixed(one: str, another: str) -> TypeError:
@@ -125,19 +91,72 @@ def restored(library: str, native: Any, dtype: Any = None) -> Array:
 class NativeArray(Array):
     """An array of a library with a namespace, as the standard has it.
 
-    Made by :func:`arraybridge.from_dlpack` or by a function of a namespace; each library has a
-    class of its own below this one.
+    Made by :func:`arraybridge.from_dlpack` or by a function of a namespace. Each library has a
+    class of its own, which says how its operators and its indexing depart from the standard's; the
+    operators are made from the table of `operators` when the class is defined, and
+    `arraybridge.xp.namespace.open_namespace` fills the module of its functions.
+
+    Attributes
+    ----------
+    _home : Library
+    _native_namespace : module
+        The array-API namespace of the library's native arrays.
+    _native_type : type
+        The type of most native arrays.
+    _errors : tuple of exception types
+        What the library's operators raise for data types that they lack: the functions of the
+        native namespace are tried then.
+    _operators : dict
+        Functions that do what the operator of that meaning does, by their names in the standard.
+    _corrected : dict
+        Functions that put an operator right, which the in-place operator then needs as well.
+    _get : callable
+        ``_get(native, key)``: elements by index.
+    _set : callable
+        ``_set(native, key, value)``: write elements; gives the native array that the Array stands
+        for from then on.
+    _in_place : callable or None
+        ``_in_place(operation)``: an in-place operator of the library, put right.
+    _promotes : bool
+        Whether the library's operators promote arrays of two dtypes as the standard has it.
+    _mutable : bool
+        Whether native arrays can be written. Where not, in-place operators bind the Array anew.
+    _takes_stream : bool
+        Whether ``to_device`` takes a stream.
     """
 
     __slots__ = ()
 
-    # Set in each library's class, as is _library, there in place of the slot.
-    _home: Library
-    _namespace: Any  # the module arraybridge.xp.<library>
-    _normal: Any  # a native array for what an operation gave that is none (numpy.float64)
-    _devices: dict[Any, Any]  # from the library's devices to ours
+    _home: ClassVar[Library]
+    _native_namespace: ClassVar[Any]
+    _native_type: ClassVar[type]
+    _errors: ClassVar[tuple[type[Exception], ...]] = ()
+    _operators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    _get: ClassVar[Any] = staticmethod(operator.getitem)
+    _set: ClassVar[Any] = staticmethod(indexing.set_in_place)
+    _in_place: ClassVar[Any] = None
+    _promotes: ClassVar[bool] = True
+    _mutable: ClassVar[bool] = True
+    _takes_stream: ClassVar[bool] = False
 
-    __init__ = object.__init__  # quick; arrays are made by _of and by the operators alone
+    # Set by open_namespace, and below.
+    _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
+    _devices: ClassVar[dict[Any, Any]]  # from the library's devices to ours
+
+    __init__ = object.__init__  # arrays are made by _of and by the operators alone
+
+    def __init_subclass__(cls) -> None:
+        cls.__hash__ = None  # type: ignore[assignment]
+        cls._library = cls._home  # type: ignore[misc] # in the place of the slot
+        cls._devices = {}
+        for name, method in (operators.methods(cls) | indexing.methods(cls)).items():
+            setattr(cls, name, method)
+
+    @staticmethod
+    def _normal(result: Any) -> Any:
+        """A native array for what an operation gave that is not of ``_native_type``."""
+        return result
 
     @classmethod
     def _of(cls, native: Any) -> Any:
@@ -250,7 +269,7 @@ class NativeArray(Array):
     @classmethod
     def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
         """What an operator gives where the library has raised ``error``: as its function does."""
-        native = getattr(cls._namespace.native, function)
+        native = getattr(cls._native_namespace, function)
         return cls._of(cls._normal(native(*operands)))
 
     @property
@@ -316,7 +335,7 @@ class NativeArray(Array):
             The library's own, of CuPy and dpnp; the others take none.
         """
         cls, native, library = type(self), self._native, self._library
-        if stream is not None and library.name not in _STREAMS:
+        if stream is not None and not cls._takes_stream:
             raise ValueError(f"to_device of {library.name} takes no stream: pass stream=None")
         if isinstance(device, str | tuple) or type(device).__module__ == "builtins":
             device = Device.parse(device)
@@ -408,7 +427,7 @@ class NativeArray(Array):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # As a NumPy view where there is one: its memory can then travel out of band (protocol 5).
-        name = self._library.name
+        name = self._home.name
         try:
             if self.device == CPU:
                 return restored, (name, *_out_of_band(convert(self._native, "numpy")))

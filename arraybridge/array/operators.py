@@ -89,67 +89,29 @@ BEYOND = {
 }
 
 
-def methods(
-    cls: type,
-    native_type: type,
-    replaced: dict[str, Callable[..., Any]],
-    direct: dict[str, Callable[..., Any]],
-    mutable: bool,
-    errors: tuple[type[Exception], ...],
-    mixed: Any = None,
-    in_place: Callable[[Any], Any] | None = None,
-) -> dict[str, Callable[..., Any]]:
-    """Every operator's methods for the Arrays of one library.
-
-    Parameters
-    ----------
-    cls : type
-        Their class: it offers ``_operand`` (what another operand stands for, or NotImplemented),
-        ``_normal`` (a native array for what is not of ``native_type``) and ``_recovered`` (what to
-        do when the library raised one of ``errors``).
-    native_type : type
-        The type of most of the library's results.
-    replaced : dict
-        From a function of the standard to a corrected one, taken instead of the operator.
-    direct : dict
-        From a function of the standard to the library's own that does the same as its operator, but
-        quicker.
-    mutable : bool
-        Whether the library's arrays can be written; else the in-place forms bind the result anew.
-    errors : tuple of exception types
-        What the library raises for types that it lacks.
-    mixed : module, optional
-        The native face, for a library whose operators promote other than the standard has it: its
-        functions take arrays of two dtypes.
-    in_place : callable, optional
-        What makes the library's in-place operators right where they are not.
-    """
+def methods(cls: Any) -> dict[str, Callable[..., Any]]:
+    """Every operator's methods for the Arrays of one library, a ``NativeArray``."""
     table: dict[str, Callable[..., Any]] = {}
     for op in OPERATORS:
-        plain = replaced.get(op.function) or direct.get(op.function) or op.plain
-        common = (op, cls, native_type, errors)
+        plain = cls._corrected.get(op.function) or cls._operators.get(op.function) or op.plain
         if op.forms == "unary":
-            table[f"__{op.name}__"] = _unary(plain, *common)
+            table[f"__{op.name}__"] = _unary(plain, op, cls)
             continue
-        if mixed is None:
-            table[f"__{op.name}__"] = _binary(plain, *common)
-        else:
-            table[f"__{op.name}__"] = _binary_of_one_dtype(
-                plain, *common, getattr(mixed, op.function)
-            )
+        binary = _binary if cls._promotes else _binary_of_one_dtype
+        table[f"__{op.name}__"] = made = binary(plain, op, cls)
         if op.forms == "compare":
             continue
-        table[f"__r{op.name}__"] = _reflected(plain, *common, table[f"__{op.name}__"])
-        if not mutable:
-            table[f"__i{op.name}__"] = _rebinding(op, table[f"__{op.name}__"])
-        elif op.function in replaced or op.name == "matmul":
-            table[f"__i{op.name}__"] = _assigning(op, table[f"__{op.name}__"])
+        table[f"__r{op.name}__"] = _reflected(plain, op, cls, made)
+        if not cls._mutable:
+            table[f"__i{op.name}__"] = _rebinding(op, made)
+        elif op.function in cls._corrected or op.name == "matmul":
+            table[f"__i{op.name}__"] = _assigning(op, made)
         else:
-            own = op.in_place if in_place is None else in_place(op.in_place)
-            table[f"__i{op.name}__"] = _in_place(own, *common)
+            own = op.in_place if cls._in_place is None else cls._in_place(op.in_place)
+            table[f"__i{op.name}__"] = _in_place(own, op, cls)
     for name, method in table.items():
         method.__name__ = name
-        method.__qualname__ = f"{cls.__name__}.{name}"
+        method.__qualname__ = f"{cls.__qualname__}.{name}"
     return table
 
 
@@ -158,7 +120,9 @@ def methods(
 # self.__class__, but not always cls.)
 
 
-def _unary(plain, op, cls, native_type, errors):
+def _unary(plain, op, cls):
+    native_type, errors = cls._native_type, cls._errors
+
     def method(self):
         try:
             result = plain(self._native)
@@ -176,7 +140,8 @@ def _unary(plain, op, cls, native_type, errors):
 # An integer of 0 to 127 is in every dtype: the others are looked at, as some libraries wrap them.
 
 
-def _binary(plain, op, cls, native_type, errors):
+def _binary(plain, op, cls):
+    native_type, errors = cls._native_type, cls._errors
     compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
@@ -205,8 +170,10 @@ def _binary(plain, op, cls, native_type, errors):
     return method
 
 
-def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
+def _binary_of_one_dtype(plain, op, cls):
     """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
+    native_type, errors = cls._native_type, cls._errors
+    mixed = getattr(cls._native_namespace, op.function)
     compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
@@ -243,7 +210,8 @@ def _binary_of_one_dtype(plain, op, cls, native_type, errors, mixed):
     return method
 
 
-def _reflected(plain, op, cls, native_type, errors, binary):
+def _reflected(plain, op, cls, binary):
+    native_type, errors = cls._native_type, cls._errors
     beyond = _beyond(op, cls)
 
     def method(self, other):
@@ -285,14 +253,15 @@ def _beyond(op, cls):
             side = bounds.side(value, self._native.dtype)
             if not side:
                 return None
-            native = cls._namespace.native
+            native = cls._native_namespace
             answer = answers[side > 0]
             return self._of(native.full_like(self._native, answer, dtype=native.bool))
 
     return beyond
 
 
-def _in_place(in_place, op, cls, native_type, errors):
+def _in_place(in_place, op, cls):
+    errors = cls._errors
     beyond = _beyond(op, cls)
 
     def method(self, other):
@@ -362,7 +331,7 @@ def _check_fits(op, left, result):
 
 def _check_promotes(op, cls, left, right):
     """The same of two native arrays before anything is computed: some libraries would narrow."""
-    dtype = cls._namespace.native.result_type(left, right)
+    dtype = cls._native_namespace.result_type(left, right)
     if dtype != left.dtype:
         raise _changed(op, left.dtype, dtype)
 

@@ -8,8 +8,9 @@ from ctypes import string_at
 from typing import Any
 
 from ..dispatch.kernel import compact_copy, copy_into
-from ..dispatch.library import Library, library_of_type
+from ..dispatch.library import Library
 from ..dispatch.records import ConversionError, TensorInfo
+from ..dispatch.registry import library_of_type
 from ..dlpack import CPU
 from ..exchange import convert
 from ..layout import may_overlap_itself

@@ -133,10 +133,10 @@ class Pair:
 
     def _first_and_later(self, kind, x, how) -> None:
         """The first call of a process and later ones give what ``explain`` says, and the same."""
-        from ..dispatch.library import registration_changed
+        from ..dispatch.registry import forget
         from .cases import chosen
 
-        registration_changed()  # all that was remembered of types and doors is forgotten
+        forget()  # all that was remembered of types and doors is forgotten
         first = self._outcome(x, how)
         try:  # what is remembered now comes of a plain array
             plain = self.source.build(chosen(["contiguous"])[0])
@@ -318,8 +318,8 @@ def main() -> None:
     cases = {case.name: case for case in chosen(None)}
     try:
         pair = Pair(job["source"], job["target"], job.get("x64", True))
-        import_module("arraybridge.dispatch.library").library_named(job["source"])
-        import_module("arraybridge.dispatch.library").library_named(job["target"])
+        import_module("arraybridge.dispatch.registry").library_named(job["source"])
+        import_module("arraybridge.dispatch.registry").library_named(job["target"])
     except Exception as error:
         tell(failed=f"{type(error).__name__}: {_line(error)}")
         return

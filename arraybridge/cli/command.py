@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import __version__
-from ..dispatch.library import LIBRARIES, known_name
+from ..dispatch.registry import known_name, library_names, requirement_of
 from . import coexist, warmup
 from .cases import DTYPES, LAYOUTS, STATES, chosen
 
@@ -164,8 +164,8 @@ def _libraries(names: list[str] | None) -> list[str]:
     for name in found:
         if not matrix.present(name):
             raise ValueError(
-                f"{name} is not installed: pip install '{LIBRARIES[name][1]}' (installed: "
-                f"{', '.join(filter(matrix.present, LIBRARIES))})"
+                f"{name} is not installed: pip install '{requirement_of(name)}' (installed: "
+                f"{', '.join(filter(matrix.present, library_names()))})"
             )
     if len(found) < 2:
         raise ValueError(f"a pair needs two libraries, found {', '.join(found) or 'none'}")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..dispatch.library import known_name, library_named
+from ..dispatch.registry import known_name, library_named
 from ..dlpack import Device
 from . import coexist
 from .cases import Case, laid_out

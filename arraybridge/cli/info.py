@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..dispatch.library import LIBRARIES
+from ..dispatch.registry import library_names, requirement_of
 from .cases import DTYPES
 from .matrix import environment, present, version_of, versions
 
@@ -20,10 +20,10 @@ _EIGHTS = [name for name in DTYPES if name.startswith("float8_")]
 
 def gather() -> dict[str, Any]:
     """Everything that ``info`` shows; nothing is imported into this process."""
-    here = [name for name in LIBRARIES if present(name)]
+    here = [name for name in library_names() if present(name)]
     with ThreadPoolExecutor(2) as pool:
         libraries = dict(zip(here, pool.map(_probe, here), strict=True))
-    for name in LIBRARIES:
+    for name in library_names():
         if name not in libraries:
             libraries[name] = {"state": "not installed", "install": f"pip install {_pip(name)}"}
     modules = ("numba", "llvmlite", "array_api_compat", "ml_dtypes")
@@ -31,12 +31,12 @@ def gather() -> dict[str, Any]:
     return {
         "versions": versions(["numpy"]) | {name: v for name, v in extra.items() if v is not None},
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
-        "libraries": {name: libraries[name] for name in LIBRARIES},
+        "libraries": {name: libraries[name] for name in library_names()},
     }
 
 
 def _pip(name: str) -> str:
-    return f"'{LIBRARIES[name][1]}'"
+    return f"'{requirement_of(name)}'"
 
 
 def _probe(name: str) -> dict[str, Any]:

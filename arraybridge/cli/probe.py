@@ -50,7 +50,7 @@ DEVICES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {  # name -> (impor
 
 def main(name: str) -> None:
     """Print the record of one library."""
-    from ..dispatch.library import LIBRARIES, library_named
+    from ..dispatch.registry import library_named, requirement_of
     from ..dlpack import Device
     from .matrix import versions
 
@@ -69,7 +69,7 @@ def main(name: str) -> None:
     answer = {
         "state": "ready",
         "version": versions([name]).get(name),
-        "install": LIBRARIES[name][1],
+        "install": requirement_of(name),
         "devices": found,
         "accepts": record,
     }

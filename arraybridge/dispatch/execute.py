@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..dlpack import CPU, Device, ManagedTensor
 from .kernel import compact_copy, copy_into, kernel_for
-from .library import Library, library_named, library_of_type
+from .library import Library
 from .records import ConversionError, Route, TensorInfo
+from .registry import library_named, library_of_type
 from .route import allocates, copies_itself, moves, no_copy, route_between
 
 

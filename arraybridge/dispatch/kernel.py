@@ -9,8 +9,8 @@ from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
 from ..layout import c_strides, is_c_contiguous
-from .library import registration_changed
 from .records import TensorInfo
+from .registry import forget
 
 __all__ = [
     "HOST",
@@ -84,7 +84,7 @@ def register_kernel(
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
-    registration_changed()
+    forget()
 
 
 def _kind_of(device: object) -> int:

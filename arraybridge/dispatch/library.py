@@ -1,37 +1,13 @@
-"""``Library``: what arraybridge must know of an array library; the table of those that it knows.
-
-A library is loaded when an array of it arrives or a conversion names it, never before.
-"""
+"""``Library``: what arraybridge must know of an array library."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-from ..containers import LASTING, ByType
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
-from .records import Accepts, ConversionError, TensorInfo, closest
-
-# An array's type says, by the module that it comes from, which library to load.
-LIBRARIES = {  # name -> (its file here, what to install)
-    "numpy": ("numpy", "numpy"),
-    "torch": ("torch", "torch"),
-    "jax": ("jax", "jax"),
-    "cupy": ("cupy", "cupy-cuda12x"),
-    "numba": ("numba_cuda", "numba-cuda"),
-    "dpnp": ("dpnp", "dpnp"),
-    "pyarrow": ("pyarrow", "pyarrow"),
-    "tvm_ffi": ("tvm_ffi", "apache-tvm-ffi"),
-    "tensorflow": ("tensorflow", "tensorflow"),
-    "paddle": ("paddle", "paddlepaddle"),
-    "warp": ("warp", "warp-lang"),
-    "mlx": ("mlx", "mlx[cpu]"),
-    "array_api_strict": ("array_api_strict", "array-api-strict"),
-}
-_ROOTS = {name: name for name in LIBRARIES} | {"jaxlib": "jax", "ml_dtypes": "numpy"}
-LASTING.update(_ROOTS)
+from .records import Accepts, ConversionError, TensorInfo
+from .registry import library_of_package
 
 
 class Library:
@@ -212,6 +188,21 @@ class Library:
         """The stream that this library would read on, by the standard's numbering, or None."""
         return None
 
+    def native_namespace(self) -> Any:
+        """The array-API namespace of its native arrays; None: arraybridge makes none.
+
+        See ``arraybridge.xp.native``, which makes one.
+        """
+        return None
+
+    def array_class(self) -> Any:
+        """The class of Arrays over its native arrays, a ``NativeArray``; None: there is none.
+
+        Without one its arrays are carried, described and converted; their operators are those of
+        the library that computes on their device.
+        """
+        return None
+
 
 def _on_memory(info, owner):
     return ManagedTensor.trusted(
@@ -220,228 +211,13 @@ def _on_memory(info, owner):
     )  # fmt: skip
 
 
-_HOME = "arraybridge.libraries"
-_RESERVED = {  # names that a TensorInfo may have, or that stand for another
-    "dlpack": "arrays that only speak the protocol",
-    "cuda_array_interface": "arrays that only have that interface",
-    "arrow": "pyarrow",
-    "array_api_compat": "numpy",
-    "function": "what a function gave, as result= of adapt",
-}
-_INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
-_by_name: dict[str, Library] = {}
-_by_type: ByType[Library] = ByType()
-
-
-def register_library(library: Library, /, *, replace: bool = False) -> None:
-    """Add a library for every later conversion.
-
-    Parameters
-    ----------
-    library : Library
-        An instance of a subclass of :class:`Library`.
-    replace : bool, default False
-        Whether it may take the place of another library of its name: one that came with
-        arraybridge, such as ``"numpy"``, or one that was registered before.
-
-    Raises
-    ------
-    TypeError
-        If it is something else, has no name, or lacks what every conversion asks of every library.
-    ValueError
-        If its name is taken, and ``replace`` is not True.
-
-    See Also
-    --------
-    unregister_library
-    """
-    if not isinstance(library, Library) or not isinstance(library.name, str) or not library.name:
-        raise TypeError(
-            f"register_library takes a named instance of arraybridge.Library, got {library!r}"
-        )
-    cls, name = type(library), library.name
-    missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
-    if missing:
-        raise TypeError(
-            f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
-        )
-    accepts: Any = cls.accepts
-    if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
-        raise TypeError(f"accepts of library {name!r} is an arraybridge.Accepts, got {accepts!r}")
-    for part, method in vars(Library).items():
-        if callable(method) and not callable(getattr(cls, part)):
-            raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
-    if name in _RESERVED:
-        raise ValueError(f"{name!r} stands for {_RESERVED[name]}: choose another name")
-    if _by_name.get(name) is not library:
-        if not replace and (name in LIBRARIES or name in _by_name):
-            raise ValueError(
-                f"there is a library {name!r} already: choose another name, or pass replace=True"
-            )
-        _by_name[name] = library
-    _by_type.clear()
-    registration_changed()
-
-
-def unregister_library(name: str, /) -> None:
-    """Take back what :func:`register_library` added.
-
-    Parameters
-    ----------
-    name : str
-        The library's name. Where it had replaced one that comes with arraybridge, that one is back.
-
-    Raises
-    ------
-    ValueError
-        If no library of that name was registered.
-    """
-    if not _registered(name):
-        names = ", ".join(sorted(filter(_registered, _by_name)))
-        raise ValueError(
-            f"no library {name!r} was registered; "
-            + (f"those registered are {names}" if names else "no library was")
-        )
-    del _by_name[name]
-    _by_type.clear()
-    registration_changed()
-
-
-def _registered(name: str) -> bool:
-    """Whether the library of a name is not the one that comes with arraybridge."""
-    library = _by_name.get(name)
-    file, _ = LIBRARIES.get(name, ("", ""))
-    return library is not None and library is not getattr(
-        sys.modules.get(f"{_HOME}.{file}"), "LIBRARY", None
-    )
-
-
-_listeners: list[Callable[[], None]] = []
-
-
-def on_registration(forget: Callable[[], None]) -> None:
-    """Have ``forget`` called when a library or kernel is registered: caches are stale then."""
-    _listeners.append(forget)
-
-
-def registration_changed() -> None:
-    """Tell the caches that something was registered."""
-    for forget in _listeners:
-        forget()
-
-
-def library_names() -> list[str]:
-    """The names that ``convert`` takes, in alphabetical order."""
-    return sorted(LIBRARIES.keys() | _by_name.keys())
-
-
-def library_named(to: object) -> Library:
-    """The library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
-
-    Raises
-    ------
-    ValueError
-        For a name that arraybridge does not know.
-    ImportError
-        If it is not installed; the message says what to install.
-    """
-    if isinstance(to, str):
-        found = _by_name.get(to)
-        if found is not None:
-            return found
-    known = known_name(to)
-    found = _by_name.get(known)
-    return _load(known) if found is None else found
-
-
 def place_named(device: object) -> Device:
     """What a ``device=`` asks for: as `Device.parse`, or a library's own device object."""
     try:
         return Device.parse(device)
     except TypeError:
-        name = _ROOTS.get(type(device).__module__.partition(".")[0])
-        place = None if name is None else library_named(name).place(device)
+        library = library_of_package(type(device))
+        place = None if library is None else library.place(device)
         if place is None:
             raise
         return place
-
-
-def known_name(to: object) -> str:
-    """What arraybridge calls the library of a name or a module; nothing is loaded.
-
-    Raises
-    ------
-    ValueError
-        For a name that arraybridge does not know.
-    TypeError
-        For what is neither a name nor a module.
-    """
-    name = to if isinstance(to, str) else getattr(to, "__name__", None)
-    if not isinstance(name, str):
-        raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
-    if name in _by_name:
-        return name
-    known = name if isinstance(to, str) else _root_of(name)
-    known = {"arrow": "pyarrow", "array_api_compat": "numpy"}.get(known, known)
-    if known not in LIBRARIES and known not in _by_name:
-        raise ValueError(
-            f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
-        )
-    return known
-
-
-_OTHER_NAMES = {"np": "numpy", "jnp": "jax", "cp": "cupy", "pa": "pyarrow", "tf": "tensorflow"}
-
-
-def _meant(name: str) -> str:
-    known = {other.lower(): other for other in library_names()} | _OTHER_NAMES
-    close = closest(name, known)
-    return f": did you mean {known[close]!r}?" if close else ";"
-
-
-def _root_of(module: str) -> str:
-    if module.startswith("array_api_compat."):
-        module = module.removeprefix("array_api_compat.")
-    root = module.partition(".")[0]
-    return _ROOTS.get(root, root)
-
-
-def _load(name: str) -> Library:
-    file, requirement = LIBRARIES[name]
-    try:
-        module = import_module(f"{_HOME}.{file}")
-    except ImportError as error:
-        if error.name and error.name.startswith("arraybridge"):
-            raise
-        raise ImportError(
-            f"{name} is not installed or does not load ({error}): pip install '{requirement}'",
-            name=name,
-        ) from error
-    library = _by_name[name] = module.LIBRARY
-    return library
-
-
-def root_of(cls: type) -> str:
-    """The top-level package that a class comes from; "" where it does not say."""
-    module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
-    return module.partition(".")[0] if isinstance(module, str) else ""
-
-
-def library_of_type(array_type: type) -> Library | None:
-    """The library that an array type belongs to, or None."""
-    try:
-        return _by_type[array_type]
-    except KeyError:
-        pass
-    if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
-        return None
-    for library in tuple(_by_name.values()):
-        if library.owns(array_type):
-            return _by_type.keep(array_type, library)
-    for base in array_type.__mro__:
-        name = _ROOTS.get(root_of(base))
-        if name is not None and name not in _by_name:
-            library = _load(name)
-            if library.owns(array_type):
-                return _by_type.keep(array_type, library)
-    return None

@@ -1,1 +1,43 @@
-"""What arraybridge knows of each array library: one file each, loaded when its array arrives."""
+"""The array libraries that arraybridge knows: a folder each, and a line in this table.
+
+A folder has the library's ``exchange`` (a ``LIBRARY``: how its arrays are described, exported and
+made) and, where the library computes, its ``namespace`` and its ``array``. docs/extending.md walks
+through one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ..dispatch.registry import Entry, provide
+
+if TYPE_CHECKING:
+    from ..dispatch.library import Library
+
+_CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
+_TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
+
+LIBRARIES = (
+    Entry("numpy", "numpy", ("ml_dtypes",)),
+    Entry("cupy", "cupy-cuda12x", computes=_CUPY),
+    Entry("torch", "torch", computes=_TORCH),
+    Entry("jax", "jax", ("jaxlib",)),
+    Entry("numba", "numba-cuda"),
+    Entry("dpnp", "dpnp", computes={"oneapi": "dpnp"}),
+    Entry("pyarrow", "pyarrow"),
+    Entry("tvm_ffi", "apache-tvm-ffi"),
+    Entry("tensorflow", "tensorflow"),
+    Entry("paddle", "paddlepaddle"),
+    Entry("warp", "warp-lang"),
+    Entry("mlx", "mlx[cpu]"),
+    Entry("array_api_strict", "array-api-strict"),
+)
+
+
+def _load(name: str) -> Library:
+    library: Library = import_module(f"{__name__}.{name}.exchange").LIBRARY
+    return library
+
+
+provide(LIBRARIES, _load)

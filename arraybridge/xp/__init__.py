@@ -1,1 +1,12 @@
-"""The array API standard over Arrays of each library: ``arraybridge.xp.numpy`` and so on."""
+"""The array API standard over Arrays: a module for each library that computes."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    from ..dispatch.registry import library_named, library_names
+
+    cls = library_named(name).array_class() if name in library_names() else None
+    if cls is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return cls._namespace

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..array.adoption import adopter
-from ..dispatch.library import library_named
 from ..dispatch.records import ConversionError
+from ..dispatch.registry import library_named
 from ..exchange import convert
 from .standard import functions_of
 from .standard.data_types import DATA_TYPES
@@ -136,11 +136,9 @@ class _There:
     """Arguments and results on their way to the lender and back."""
 
     def __init__(self, table: Borrowing, face: Any, lender: str) -> None:
-        from .native import native_face
-
         self.table = table
         self.lender = lender
-        self.face = native_face(lender)
+        self.face = library_named(lender).native_namespace()
         self.dtypes, self.names = _dtypes(face), _dtypes(self.face)
         self.own = face
 

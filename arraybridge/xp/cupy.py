@@ -1,17 +1,12 @@
 """The array API standard over Arrays of CuPy."""
 
-from __future__ import annotations
-
-import sys
 from typing import TYPE_CHECKING
 
-import cupy
-
-from .namespace import open_namespace
+from .namespace import published
 
 if TYPE_CHECKING:
     from .standard.everything import *  # noqa: F403
     from .standard.everything import __array_api_version__ as __array_api_version__
     from .standard.everything import __array_namespace_info__ as __array_namespace_info__
 
-open_namespace(sys.modules[__name__], "cupy", native_type=cupy.ndarray)
+published(__name__)

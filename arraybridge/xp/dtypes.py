@@ -12,7 +12,7 @@ import numpy
 
 from ..array.bounds import is_numeric, scalar_of
 from ..array.operators import SCALARS
-from ..dispatch.library import library_named
+from ..dispatch.registry import library_named
 from .standard import functions_of
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}

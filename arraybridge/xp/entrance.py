@@ -7,9 +7,9 @@ from typing import Any
 
 from ..array.carrier import Array
 from ..array.native import NativeArray
-from ..dispatch.library import root_of
 from ..dispatch.plan import missing_device
 from ..dispatch.records import ConversionError
+from ..dispatch.registry import package_of
 from ..dlpack import Device
 from ..exchange import imported
 from .standard.data_types import DATA_TYPES
@@ -56,7 +56,7 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
     """The library's own device for a Device, its name, or its own device."""
     if device is None:
         return None
-    if isinstance(device, Device | str | tuple) or root_of(type(device)) == "builtins":
+    if isinstance(device, Device | str | tuple) or package_of(type(device)) == "builtins":
         place, home = Device.parse(device), cls._home
         own = home.native_device(place)  # of a device that it misses, the library may say more
         why = missing_device(home.accepts, place)

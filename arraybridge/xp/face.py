@@ -16,9 +16,9 @@ import numpy
 
 from ..array.bounds import check_number, scalar_of
 from ..array.carrier import Array
-from ..array.native import NativeArray, check_whole
+from ..array.native import NativeArray
 from ..array.operators import SCALARS
-from ..libraries.foreign import no_array
+from ..protocols.foreign import check_whole, no_array
 from . import standard
 from .entrance import check_dtype, native_device
 from .standard.data_types import DATA_TYPES

@@ -5,91 +5,92 @@ array-api-compat underneath where it wraps the library, the library's own namesp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from .borrow import lend
+from .borrow import Borrowing, lend
 from .corrections import Correction
 from .dtypes import ask_rightly, check_dtypes
 from .inspection import listing_devices
-from .integers import accept_integers
+from .integers import Wide, accept_integers
 from .scalars import heed_bounds
 from .sources import taking_all
 from .standard import EXTENSIONS
 
-# library -> the namespace underneath
-BASES = {
-    "numpy": "array_api_compat.numpy",
-    "torch": "array_api_compat.torch",
-    "jax": "jax.numpy",
-    "cupy": "array_api_compat.cupy",
-    "dpnp": "dpnp",
-    "array_api_strict": "array_api_strict",
-}
 
-_faces: dict[str, ModuleType] = {}
+class NativeNamespace(NamedTuple):
+    """What the namespace of a library's native arrays is made of.
 
-
-def base_of(library: str) -> Any:
-    """The namespace that a library's native face stands on."""
-    return import_module(BASES[library])
-
-
-def table_of(library: str) -> Any:
-    """The module that says what a library does otherwise."""
-    return import_module(f"arraybridge.xp.corrections.{library}")
-
-
-def corrections_of(library: str) -> tuple[Correction, ...]:
-    """The table of a library's corrections."""
-    return table_of(library).CORRECTIONS
-
-
-def native_face(library: str) -> Any:
-    """The namespace of a library's native arrays, made once.
-
-    Parameters
+    Attributes
     ----------
     library : str
-        A key of ``BASES``.
+    base : str
+        The module underneath: array-api-compat's where it wraps the library, else the library's.
+    corrections : tuple of Correction
+    wide : Wide, optional
+        How the library is given integers that it does not take.
+    borrowing : Borrowing, optional
+        What the library has to borrow from others.
+    check_dtype : callable, optional
+        Gives the data type to take for one that is asked for; raises for one that the result would
+        not have.
+    """
+
+    library: str
+    base: str
+    corrections: tuple[Correction, ...]
+    wide: Wide | None = None
+    borrowing: Borrowing | None = None
+    check_dtype: Callable[[Any], Any] | None = None
+
+    @property
+    def module(self) -> Any:
+        """The namespace underneath."""
+        return import_module(self.base)
+
+
+def native_face(table: NativeNamespace) -> Any:
+    """Make the namespace of a library's native arrays.
 
     Returns
     -------
     module
         All that the namespace underneath has, and the corrected functions in their places.
     """
-    if library not in _faces:
-        face = _corrected(library, base_of(library), corrections_of(library))
-        table = table_of(library)
-        wide = getattr(table, "WIDE", None)
-        if wide is not None:
-            accept_integers(face, wide)
-        heed_bounds(library, face, _itself if wide is None else wide.plain)
-        if hasattr(table, "BORROWING"):
-            lend(face, table.BORROWING)
-        check_dtypes(face, getattr(table, "check_dtype", None))
-        ask_rightly(library, face)
-        vars(face)["asarray"] = taking_all(library, face)
-        vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
-        _aliased(face)
-        _faces[library] = face
-    return _faces[library]
+    face = _corrected(table)
+    if table.wide is not None:
+        accept_integers(face, table.wide)
+    heed_bounds(table.library, face, _itself if table.wide is None else table.wide.plain)
+    if table.borrowing is not None:
+        lend(face, table.borrowing)
+    check_dtypes(face, table.check_dtype)
+    ask_rightly(table.library, face)
+    vars(face)["asarray"] = taking_all(table.library, face)
+    vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
+    _aliased(face)
+    return face
+
+
+def corrected_operators(table: NativeNamespace, face: Any) -> dict[str, Callable[..., Any]]:
+    """The functions that put the library's operators right, by their names in the standard."""
+    return {entry.name: getattr(face, entry.name) for entry in table.corrections if entry.operators}
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _corrected(library: str, base: Any, corrections: Iterable[Correction]) -> ModuleType:
+def _corrected(table: NativeNamespace) -> ModuleType:
     # The library's own name: array_api_compat.is_torch_namespace and its like, in whatever package
     # carries a copy of them, go by it, and so do clients that delegate to the library.
-    face = _clone(base, BASES[library].removeprefix("array_api_compat."))
+    base = table.module
+    face = _clone(base, table.base.removeprefix("array_api_compat."))
     for extension in EXTENSIONS:
         own = _extension(base, extension)
         setattr(face, extension, _clone(own, f"{face.__name__}.{extension}"))
-    for correction in corrections:
+    for correction in table.corrections:
         room, _, name = correction.name.rpartition(".")
         setattr(getattr(face, room) if room else face, name, correction.function)
     return face

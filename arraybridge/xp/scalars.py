@@ -15,9 +15,9 @@ import numpy
 
 from ..array import bounds
 from ..array.bounds import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
-from ..array.native import check_whole
 from ..array.operators import BEYOND, SCALARS
-from ..dispatch.library import library_named
+from ..dispatch.registry import library_named
+from ..protocols.foreign import check_whole
 from .standard import functions_of
 
 _MIRRORED = {

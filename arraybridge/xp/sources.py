@@ -15,13 +15,13 @@ import numpy
 
 from ..array.bounds import is_numeric, scalar_of
 from ..array.carrier import Array
-from ..array.native import check_whole
 from ..array.operators import SCALARS
-from ..containers import ByType
-from ..dispatch.library import Library, library_named, library_of_type, on_registration
+from ..dispatch.library import Library
 from ..dispatch.records import ConversionError
+from ..dispatch.registry import RECORDS, library_named, library_of_type
 from ..dlpack import DeviceType, is_capsule
 from ..exchange import convert
+from ..protocols.foreign import check_whole
 from .standard.data_types import DATA_TYPES
 
 NUMBER, SEQUENCE, ARRAY, REFUSED, OTHER = range(5)
@@ -45,8 +45,11 @@ def _sort(cls: type) -> int:
     return OTHER
 
 
-_SORTS: ByType[int] = ByType(_sort)
-on_registration(_SORTS.clear)
+def _sort_of(cls: type) -> int:
+    record = RECORDS[cls]
+    if record.sort < 0:
+        record.sort = _sort(cls)
+    return record.sort
 
 
 def taking_all(library: str, face: Any) -> Callable[..., Any]:
@@ -90,7 +93,7 @@ class _Taking:
 
     def __call__(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
         """``obj`` itself where the library's own ``asarray`` takes it; with ``shared`` no copy."""
-        sort = _SORTS[type(obj)]
+        sort = _sort_of(type(obj))
         if sort == NUMBER:
             return obj if dtype is None else scalar_of(obj)
         if sort == REFUSED:
@@ -108,7 +111,7 @@ class _Taking:
     def sequence(self, obj: Any, dtype: Any) -> Any:
         """Nested sequences with arrays of the library in the place of all others."""
         kinds = set(map(type, obj))
-        if {_SORTS[cls] for cls in kinds} <= {NUMBER}:
+        if {_sort_of(cls) for cls in kinds} <= {NUMBER}:
             own = dtype is None or kinds.issubset(SCALARS)
             return obj if own else [scalar_of(x) for x in obj]
         return [self.item(x, dtype) for x in obj]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import arraybridge as ab
-from arraybridge.dispatch.library import library_named, registration_changed
+from arraybridge.dispatch.registry import forget, library_named
 
 __all__ = ["KINDS", "check", "outcome"]
 
@@ -38,12 +38,12 @@ def no_doors(to: str) -> Iterator[None]:
     """Only the planned route, as a library without doors has it."""
     library = library_named(to)
     doors, library.doors = library.doors, {}
-    registration_changed()
+    forget()
     try:
         yield
     finally:
         library.doors = doors
-        registration_changed()
+        forget()
 
 
 def check(x: Any, to: str, warm: Any = None) -> str:

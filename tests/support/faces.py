@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -12,10 +13,22 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.cli import coexist
-from arraybridge.xp.native import BASES, base_of
+from arraybridge.dispatch.registry import library_names
+from arraybridge.xp.native import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
 HEAVY = {"dpnp"}
+COMPUTING = tuple(
+    name
+    for name in library_names()
+    if importlib.util.find_spec(f"arraybridge.libraries.{name}.namespace") is not None
+)
+
+
+def table_of(library: str) -> NativeNamespace:
+    """What the namespace of a library's native arrays is made of."""
+    table: NativeNamespace = import_module(f"arraybridge.libraries.{library}.namespace").TABLE
+    return table
 
 
 @functools.cache
@@ -23,9 +36,9 @@ def installed() -> tuple[str, ...]:
     """The libraries that load and can make an array here."""
     coexist.prepare()
     found = []
-    for library in BASES:
+    for library in COMPUTING:
         try:
-            base_of(library).zeros((1,))
+            table_of(library).module.zeros((1,))
         except Exception:  # not installed; CuPy or dpnp without a device
             continue
         found.append(library)
@@ -101,7 +114,7 @@ def faces(library: str) -> tuple[Face, Face]:
         return ab.from_dlpack(enter(x))
 
     def is_native(x: Any) -> bool:  # NumPy's own functions give scalars instead of 0-d arrays
-        return library_arrays._home.owns(type(x)) or (
+        return library_arrays._library.owns(type(x)) or (
             library == "numpy" and isinstance(x, np.generic)
         )
 

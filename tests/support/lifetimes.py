@@ -22,7 +22,7 @@ import numpy as np
 
 import arraybridge as ab
 from arraybridge.dispatch.kernel import in_bytes
-from arraybridge.dispatch.library import registration_changed
+from arraybridge.dispatch.registry import forget
 from arraybridge.layout import span
 
 SIZE = 40_000  # elements: each array is a block of its own
@@ -310,7 +310,7 @@ def looked_at(source: str, targets: list[str]) -> Iterator[tuple[Case, str]]:
             if face != "native" and make is not next(iter(arrays.values())):
                 continue  # the other arrays by one way
             for loss, lose in losses.items():
-                registration_changed()  # closes the doors: the planned route first, then they
+                forget()  # closes the doors: the planned route first, then they
                 for turn in ("first", "later"):
                     wrong = after(make, way, lose)
                     if wrong is not None:

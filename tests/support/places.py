@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.dispatch import library as registry
-from arraybridge.dispatch.library import registration_changed
 
 THERE = ab.Device(ab.DeviceType.EXT_DEV, 1)
 
@@ -62,6 +60,4 @@ def far_library() -> Iterator[Callable[[np.ndarray], Far]]:
     """Register the library; gives what puts a NumPy array on its device."""
     ab.register_library(FarLibrary())
     yield Far
-    del registry._by_name["far"]
-    registry._by_type.clear()
-    registration_changed()
+    ab.unregister_library("far")

@@ -1,0 +1,50 @@
+"""Values by class: ``by_type[type(x)]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+from weakref import ref
+
+V = TypeVar("V")
+
+#: Packages whose classes are made once and stay; array libraries' are added as they are known.
+LASTING = {"arraybridge", "builtins"}
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a module in C
+
+
+class ByType(dict[type, V], Generic[V]):
+    """What ``find`` says of a class, asked once and kept no longer than the class.
+
+    A class that is there for good is a plain key, for speed. Others (classes are made by the
+    thousand too, each Mock has its own) are held weakly, and cost a call more.
+    """
+
+    def __init__(self, find: Callable[[type], V]) -> None:
+        super().__init__()
+        self.find = find
+        self._passing: dict[int, tuple[ref[type], V]] = {}
+
+    def __missing__(self, cls: type) -> V:
+        entry = self._passing.get(id(cls))
+        if entry is not None and entry[0]() is cls:
+            return entry[1]
+        value = self.find(cls)
+        if _lasts(cls):
+            if len(self) >= 1024:  # a module that is loaded again and again
+                super().clear()
+            self[cls] = value
+        else:
+            passing, key = self._passing, id(cls)
+            passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
+        return value
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self._passing.clear()
+
+
+def _lasts(cls: type) -> bool:
+    return not cls.__flags__ & _HEAP_TYPE or str(cls.__module__).partition(".")[0] in LASTING

@@ -1,0 +1,88 @@
+"""``register_library`` and ``unregister_library``: libraries that users bring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import registry
+from .library import Library
+from .records import Accepts
+
+_RESERVED = {  # names that a TensorInfo may have, or that stand for another
+    "dlpack": "arrays that only speak the protocol",
+    "cuda_array_interface": "arrays that only have that interface",
+    "arrow": "pyarrow",
+    "array_api_compat": "numpy",
+    "function": "what a function gave, as result= of adapt",
+}
+_INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
+
+
+def register_library(library: Library, /, *, replace: bool = False) -> None:
+    """Add a library for every later conversion.
+
+    Parameters
+    ----------
+    library : Library
+        An instance of a subclass of :class:`Library`.
+    replace : bool, default False
+        Whether it may take the place of another library of its name: one that came with
+        arraybridge, such as ``"numpy"``, or one that was registered before.
+
+    Raises
+    ------
+    TypeError
+        If it is something else, has no name, or lacks what every conversion asks of every library.
+    ValueError
+        If its name is taken, and ``replace`` is not True.
+
+    See Also
+    --------
+    unregister_library
+    """
+    if not isinstance(library, Library) or not isinstance(library.name, str) or not library.name:
+        raise TypeError(
+            f"register_library takes a named instance of arraybridge.Library, got {library!r}"
+        )
+    cls, name = type(library), library.name
+    missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
+    if missing:
+        raise TypeError(
+            f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
+        )
+    accepts: Any = cls.accepts
+    if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
+        raise TypeError(f"accepts of library {name!r} is an arraybridge.Accepts, got {accepts!r}")
+    for part, method in vars(Library).items():
+        if callable(method) and not callable(getattr(cls, part)):
+            raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
+    if name in _RESERVED:
+        raise ValueError(f"{name!r} stands for {_RESERVED[name]}: choose another name")
+    taken = name in registry.library_names() and registry.registered(name) is not library
+    if taken and not replace:
+        raise ValueError(
+            f"there is a library {name!r} already: choose another name, or pass replace=True"
+        )
+    registry.register(library)
+
+
+def unregister_library(name: str, /) -> None:
+    """Take back what :func:`register_library` added.
+
+    Parameters
+    ----------
+    name : str
+        The library's name. Where it had replaced one that comes with arraybridge, that one is back.
+
+    Raises
+    ------
+    ValueError
+        If no library of that name was registered.
+    """
+    if registry.registered(name) is None:
+        names = ", ".join(registry.registered_names())
+        raise ValueError(
+            f"no library {name!r} was registered; "
+            + (f"those registered are {names}" if names else "no library was")
+        )
+    registry.unregister(name)

@@ -1,0 +1,262 @@
+"""The libraries that arraybridge knows: by name, by module, and by the type of an array.
+
+A library is loaded when an array of it arrives or a conversion names it, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..by_type import LASTING, ByType
+
+if TYPE_CHECKING:
+    from .library import Library
+
+
+class Entry(NamedTuple):
+    """A library that comes with arraybridge; see the table in ``arraybridge.libraries``.
+
+    Attributes
+    ----------
+    name : str
+        What ``convert(x, name)`` calls it.
+    install : str
+        What pip is told to install.
+    packages : tuple of str
+        The top-level packages whose classes are its arrays; by default the one of its name.
+    computes : mapping
+        The kinds of devices on which it computes for arrays that have no library of their own,
+        and what to install for that.
+    """
+
+    name: str
+    install: str
+    packages: tuple[str, ...] = ()
+    computes: Mapping[str, str] = {}
+
+
+UNKNOWN: Any = ...  # what nobody has asked for yet
+
+
+class TypeRecord:
+    """All that is known of the arrays of one type, each thing asked once.
+
+    Attributes
+    ----------
+    library : Library or None
+        The library that they belong to.
+    doors : dict
+        By the target, as callers spell it: the quick way there, or None.
+    compact : callable or None
+        The quick way to contiguous arrays; see ``Library.compact``.
+    namespace : module or None
+        Their array-API namespace.
+    wrap : callable or None
+        What makes an Array of one, and what asks whether it may.
+    kind, is_array, in_memory
+        See ``arraybridge.array.kinds``.
+    sort : int
+        See ``arraybridge.xp.sources``.
+    """
+
+    __slots__ = (
+        "compact",
+        "doors",
+        "in_memory",
+        "is_array",
+        "kind",
+        "library",
+        "namespace",
+        "sort",
+        "wrap",
+    )
+
+    def __init__(self, cls: type) -> None:
+        self.library: Library | None = _find(cls)
+        self.doors: dict[object, Callable[[Any], Any] | None] = {}
+        self.compact: Callable[[Any], Any] | None = None
+        self.namespace: Any = None
+        self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None
+        self.kind: Any = UNKNOWN
+        self.is_array: bool | None = None
+        self.in_memory = True
+        self.sort = -1
+
+
+#: The record of each type of array that has arrived; of any other type as well, if it was asked.
+RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
+
+_entries: dict[str, Entry] = {}
+_packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
+_load: Callable[[str], Library]
+_loaded: dict[str, Library] = {}  # those of the table that are in use
+_registered: dict[str, Library] = {}  # those that users have registered
+_OTHER_NAMES = {"arrow": "pyarrow", "array_api_compat": "numpy"}
+_SHORT_NAMES = {"np": "numpy", "jnp": "jax", "cp": "cupy", "pa": "pyarrow", "tf": "tensorflow"}
+
+
+def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
+    """Make the libraries of a table known.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+    load : callable
+        Gives the library of a name; ImportError if it is not installed.
+    """
+    global _load
+    _load = load
+    for entry in entries:
+        _entries[entry.name] = entry
+        _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
+    LASTING.update(_packages)
+
+
+def register(library: Library) -> None:
+    """Add a library, in the place of another of its name; ``register_library`` checks it first."""
+    _registered[library.name] = library
+    forget()
+
+
+def unregister(name: str) -> None:
+    """Take back what `register` has added."""
+    del _registered[name]
+    forget()
+
+
+def registered(name: str) -> Library | None:
+    """The library of a name that a user has registered, or None."""
+    return _registered.get(name)
+
+
+def registered_names() -> list[str]:
+    """The names of the libraries that users have registered, in alphabetical order."""
+    return sorted(_registered)
+
+
+def forget() -> None:
+    """Forget what is known of the types of arrays: a library or a kernel came or went."""
+    RECORDS.clear()
+
+
+def library_names() -> list[str]:
+    """The names that ``convert`` takes, in alphabetical order."""
+    return sorted(_entries.keys() | _registered.keys())
+
+
+def requirement_of(name: str) -> str:
+    """What pip is told to install for a library that comes with arraybridge."""
+    return _entries[name].install
+
+
+def computing_on(device_kind: str) -> dict[str, str]:
+    """The libraries that compute on a kind of device, first choice first; what to install."""
+    return {
+        name: entry.computes[device_kind]
+        for name, entry in _entries.items()
+        if device_kind in entry.computes
+    }
+
+
+def library_named(to: object) -> Library:
+    """The library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    ImportError
+        If it is not installed; the message says what to install.
+    """
+    name = to if isinstance(to, str) else known_name(to)
+    found = _registered.get(name) or _loaded.get(name)
+    return _loading(known_name(name)) if found is None else found
+
+
+def _loading(name: str) -> Library:
+    """A library of the table, loaded on its first use."""
+    found = _registered.get(name) or _loaded.get(name)
+    if found is not None:
+        return found
+    try:
+        library = _load(name)
+    except ImportError as error:
+        if error.name and error.name.startswith("arraybridge"):
+            raise
+        install = _entries[name].install
+        raise ImportError(
+            f"{name} is not installed or does not load ({error}): pip install '{install}'",
+            name=name,
+        ) from error
+    _loaded[name] = library
+    return library
+
+
+def known_name(to: object) -> str:
+    """What arraybridge calls the library of a name or a module; nothing is loaded.
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    TypeError
+        For what is neither a name nor a module.
+    """
+    name = to if isinstance(to, str) else getattr(to, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
+    if name in _registered:
+        return name
+    known = name if isinstance(to, str) else _library_of_module(name)
+    known = _OTHER_NAMES.get(known, known)
+    if known not in _entries and known not in _registered:
+        raise ValueError(
+            f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
+        )
+    return known
+
+
+def _meant(name: str) -> str:
+    from .records import closest
+
+    known = {other.lower(): other for other in library_names()} | _SHORT_NAMES
+    close = closest(name, known)
+    return f": did you mean {known[close]!r}?" if close else ";"
+
+
+def _library_of_module(module: str) -> str:
+    root = module.removeprefix("array_api_compat.").partition(".")[0]
+    return _packages.get(root, root)
+
+
+def package_of(cls: type) -> str:
+    """The top-level package that a class comes from; "" where it does not say."""
+    module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def library_of_package(cls: type) -> Library | None:
+    """The library of the package that a class comes from, loaded if it must be; or None."""
+    name = _packages.get(package_of(cls))
+    return None if name is None else library_named(name)
+
+
+def library_of_type(array_type: type) -> Library | None:
+    """The library that an array type belongs to, or None."""
+    return RECORDS[array_type].library
+
+
+def _find(array_type: type) -> Library | None:
+    if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
+        return None
+    for library in tuple((_registered | _loaded | _registered).values()):
+        if library.owns(array_type):
+            return library
+    for base in array_type.__mro__:
+        name = _packages.get(package_of(base))
+        if name is not None and name not in _loaded and name not in _registered:
+            library = _loading(name)
+            if library.owns(array_type):
+                return library
+    return None

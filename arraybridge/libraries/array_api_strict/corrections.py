@@ -1,0 +1,174 @@
+"""Where array-api-strict departs from the standard."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import array_api_strict as xp
+import numpy
+
+from ...array.bounds import is_numeric
+from ...xp.corrections import Correction, spaces
+from ...xp.corrections.differences import differences
+from ...xp.corrections.special_cases import (
+    Means,
+    complex_function,
+    deviation,
+    floor_divide,
+    sign,
+    turned,
+)
+from ...xp.sources import no_numbers
+
+_Array = type(xp.zeros(()))
+
+
+def _joined(re: Any, im: Any) -> Any:
+    """A complex array from its parts."""
+    result = numpy.empty(re.shape, numpy.result_type(re._array.dtype, numpy.complex64))
+    result.real = re._array
+    result.imag = im._array
+    return _Array._new(result, device=re.device)
+
+
+MEANS = Means(
+    xp,
+    floating=lambda dtype: xp.isdtype(dtype, "real floating"),
+    complex_floating=lambda dtype: xp.isdtype(dtype, "complex floating"),
+    complex=_joined,
+    eager=True,
+    tally=lambda x: numpy.count_nonzero(x._array),
+    quiet=lambda: numpy.errstate(invalid="ignore"),
+)
+
+
+def _infinity_by_one(xp: Any) -> bool:
+    with MEANS.quiet():
+        return not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))
+
+
+def _expm1_of_minus_infinity(xp: Any) -> bool:
+    with MEANS.quiet():
+        return bool(xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1)
+
+
+def _sign_of_zero(xp: Any) -> bool:
+    return bool(xp.signbit(xp.real(xp.sign(xp.asarray(complex(-0.0, -0.0))))))
+
+
+def asarray(obj: Any, /, *, device: Any = None, copy: Any = None, **kwargs: Any) -> Any:
+    """An array of anything; nested sequences may hold arrays."""
+    if isinstance(obj, list | tuple):
+        found: list[Any] = []
+        obj = _opened(obj, found)
+        if found:  # what has a dtype keeps it, on every device
+            obj = numpy.asarray(obj, copy=copy)
+            device = device or found[0].device
+    try:
+        return xp.asarray(obj, device=device, copy=copy, **kwargs)
+    except TypeError as error:
+        plain = numpy.asarray(obj)
+        raise error if is_numeric(plain.dtype) else no_numbers(plain) from None
+
+
+def _opened(nested: Any, found: list[Any]) -> Any:
+    """A nested sequence with NumPy's arrays in the place of ``found`` ones."""
+    if isinstance(nested, _Array):
+        found.append(nested)
+        return nested._array
+    if isinstance(nested, list | tuple) and not {bool, int, float, complex}.issuperset(
+        map(type, nested)
+    ):
+        return [_opened(each, found) for each in nested]
+    return nested
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+    """Whether elements are in another array, or whether they are not."""
+    found = xp.isin(x1, x2)
+    return xp.logical_not(found) if invert else found
+
+
+def _inf_of_none_left(name: str) -> Callable[[Any], bool]:
+    def needed(xp: Any) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
+
+    return needed
+
+
+def _tanh_of_infinity(xp: Any) -> bool:
+    return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
+
+
+def _integer_name(dtype: Any) -> str | None:
+    return str(dtype._np_dtype) if xp.isdtype(dtype, "integral") else None
+
+
+CORRECTIONS: tuple[Correction, ...] = (
+    differences(xp),
+    spaces.correction(xp, _integer_name, xp.asarray),
+    Correction(
+        "asarray",
+        asarray,
+        "asarray: what nests arrays is stacked, as the other libraries do",
+        "no issue: beyond the standard, and refused on purpose",
+        lambda xp: xp.asarray([xp.ones(2), xp.ones(2)]).shape != (2, 2),
+    ),
+    Correction(
+        "floor_divide",
+        floor_divide(MEANS),
+        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
+        "https://github.com/numpy/numpy/issues/23860, which it stands on",
+        _infinity_by_one,
+        operators=True,
+    ),
+    Correction(
+        "expm1",
+        complex_function(MEANS, "expm1"),
+        "expm1: special cases of complex numbers",
+        "https://github.com/numpy/numpy/issues/21746, which it stands on",
+        _expm1_of_minus_infinity,
+    ),
+    Correction(
+        "tanh",
+        complex_function(MEANS, "tanh"),
+        "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        _tanh_of_infinity,
+    ),
+    Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+    ),
+    *(
+        Correction(
+            name,
+            deviation(getattr(xp, name)),
+            f"{name}: NaN of fewer elements than the correction",
+            "https://github.com/numpy/numpy/issues/26522, which it stands on",
+            _inf_of_none_left(name),
+        )
+        for name in ("std", "var")
+    ),
+    Correction(
+        "isin",
+        isin,
+        "isin: invert",
+        "no issue known",
+        lambda xp: bool(xp.isin(xp.asarray([1]), xp.asarray([1]), invert=True)[0]),
+    ),
+    Correction(
+        "sign",
+        sign(MEANS),
+        "sign: of every complex zero it is 0 + 0j, of -0 too",
+        "no issue known; array-api-strict/pull/172 mended the other zeros",
+        _sign_of_zero,
+    ),
+)

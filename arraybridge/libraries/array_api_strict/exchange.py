@@ -1,0 +1,147 @@
+"""array-api-strict. Its arrays wrap a NumPy array, so everything but the set of dtypes is NumPy's.
+
+Of its devices only ``CPU_DEVICE`` is real. The others stand for accelerators, so that code meets
+the rules of the array API on them: here they are DLPack's extension devices, ``ext_dev:1`` and on,
+and nothing leaves them without ``device="cpu"``, as the library's own ``__array__`` has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict
+import numpy as np
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import CPU, Device, DeviceType, ManagedTensor
+from ..numpy.exchange import LIBRARY as NUMPY
+from ..numpy.exchange import is_writable
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+).split()
+_Array = type(array_api_strict.empty(0))
+_CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
+
+
+def _devices():
+    """Its devices in the order that it lists them; the index is the id of ours."""
+    return array_api_strict.__array_namespace_info__().devices()
+
+
+class ArrayAPIStrict(Library):
+    """The strict array, on the CPU or on one of the devices that only stand for one."""
+
+    name = "array_api_strict"
+    exports_description = True
+    accepts = Accepts(
+        library="array_api_strict",
+        tested="2.6.1",
+        dtypes=frozenset(_NAMES),
+        devices=frozenset({DeviceType.CPU, DeviceType.EXT_DEV}),
+        readonly=True,
+        remedies={"": "it has the standard's dtypes only; convert the array to one of them first"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, _Array)
+
+    def describe(self, x: _Array) -> TensorInfo:
+        return NUMPY.describe(x._array)._replace(library="array_api_strict", device=_place(x))
+
+    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+        tensor = NUMPY.export(x._array)
+        tensor.device = _place(x)
+        return tensor
+
+    def pin(self, x: _Array, info: TensorInfo) -> object:
+        return x._array
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+        return self._on(NUMPY.wrap(tensor, move=move), tensor.device)
+
+    @staticmethod
+    def _on(array, place):
+        # What its __reduce__ calls; asarray() would do the same seven times slower.
+        if place == CPU:
+            return _Array._new(array, device=_CPU_DEVICE)
+        own = _own_device(place)
+        try:
+            return _Array._new(array, device=own)
+        except ValueError as error:  # a device without 64-bit types
+            raise ConversionError(f"{error}: convert the array to another dtype first") from error
+
+    def resolve(self, x: _Array) -> _Array:
+        return self._on(NUMPY.resolve(x._array), _place(x))
+
+    def copy(self, x: _Array) -> _Array | None:
+        return None if x.device == _CPU_DEVICE else self._on(x._array.copy(order="C"), _place(x))
+
+    def empty_like(self, x: _Array) -> _Array:
+        return self._on(np.empty(x._array.shape, x._array.dtype), _place(x))
+
+    def to_host(self, x: _Array) -> np.ndarray:
+        return x._array.copy(order="C")
+
+    def to_device(self, x: np.ndarray | _Array, device: Device) -> _Array:
+        array = x._array if isinstance(x, _Array) else x
+        return self._on(array.copy(order="C"), device)
+
+    def native_device(self, device: Device) -> object:
+        return _CPU_DEVICE if device == CPU else _own_device(device)
+
+    def place(self, device: object) -> Device | None:
+        if device == _CPU_DEVICE:
+            return CPU
+        known = _devices()
+        return Device(DeviceType.EXT_DEV, known.index(device)) if device in known else None
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import StrictArray
+
+        return StrictArray
+
+
+def _own_device(place):
+    """Its device that one of ours other than the CPU stands for."""
+    known = _devices()
+    if place.type != DeviceType.EXT_DEV or not 0 < place.id < len(known):
+        raise ConversionError(
+            f"array-api-strict has no {place}: it has cpu and ext_dev:1 to ext_dev:{len(known) - 1}"
+        )
+    return known[place.id]
+
+
+def _place(x):
+    device = x.device
+    return CPU if device == _CPU_DEVICE else Device(DeviceType.EXT_DEV, _devices().index(device))
+
+
+def _from_numpy(x):
+    """The wrapper on the very same array; it refuses what is no dtype of the standard."""
+    return _Array._new(x, device=_CPU_DEVICE) if _is_plain(x) else None
+
+
+def _to_numpy(x):
+    """The array that is wrapped, if it is on the real device."""
+    array = x._array
+    return array if x.device == _CPU_DEVICE and _is_plain(array) else None
+
+
+def _is_plain(array, _kind=np.ndarray):
+    """Whether an array is handed on as it is: no mask, whole strides, and writable or not."""
+    flags = array.flags
+    if type(array) is not _kind or flags.writeable != is_writable(array):
+        return False
+    return flags.c_contiguous or not any(step % array.itemsize for step in array.strides)
+
+
+LIBRARY = ArrayAPIStrict()
+LIBRARY.doors = {"numpy": _from_numpy}
+NUMPY.doors["array_api_strict"] = _to_numpy

@@ -1,0 +1,23 @@
+"""The namespace of native arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict as xp
+
+from ...xp.integers import Wide
+from ...xp.native import NativeNamespace, native_face
+from .corrections import CORRECTIONS
+
+
+def _as_scalar(value: int, dtype: Any) -> float:
+    """An integer beyond int64, beside floating-point numbers."""
+    if xp.isdtype(dtype, "integral"):
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return float(value)
+
+
+WIDE = Wide(_as_scalar)
+TABLE = NativeNamespace("array_api_strict", "array_api_strict", CORRECTIONS, wide=WIDE)
+native = native_face(TABLE)

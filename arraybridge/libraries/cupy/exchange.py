@@ -1,0 +1,149 @@
+"""CuPy. Its arrays are built from a pointer and exported from their attributes.
+
+Its DLPack importer ignores the read-only flag and refuses pinned memory; its exporter divides
+negative strides as if they were unsigned (cupy#10172, mended by cupy#10228). The public door that
+has neither is ``UnownedMemory``, with strides of any sign in bytes.
+
+Sources: cupy/_core/dlpack.pyx; CuPy's documentation, "Interoperability" and "Low-level CUDA
+support".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...dispatch.kernel import in_bytes
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor
+from ...layout import span
+from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
+).split()
+if int(cupy.__version__.partition(".")[0]) >= 14:
+    _NAMES.append("bfloat16")
+_HIP = bool(cupy.cuda.runtime.is_hip)
+_DEVICES = (
+    frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
+)
+_DEFAULT_STREAM = 0 if _HIP else 1  # the legacy default stream, by the standard's numbering
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+
+
+class CuPy(Library):
+    """Arrays on a CUDA or ROCm device."""
+
+    name = "cupy"
+    accepts = Accepts(
+        library="cupy",
+        tested="14.2.0",  # without a device: what it builds, not what it computes
+        dtypes=frozenset(_NAMES),
+        devices=_DEVICES,
+        remedies={"bfloat16": "CuPy has it from version 14 on; hand over its bits as uint16"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, cupy.ndarray)
+
+    def describe(self, x: cupy.ndarray) -> TensorInfo:
+        shape, strides, dtype = x.shape, x.strides, x.dtype
+        kind, refused = dlpack_dtype(dtype), None
+        if kind is None:
+            kind = _HANDLE
+            refused = f"CuPy's dtype {dtype} has no DLPack type: convert it first, x.astype(...)"
+        itemsize = dtype.itemsize
+        if any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
+            refused = refused or (
+                f"strides {strides} (bytes) are no multiples of the item size {itemsize}: pass "
+                "cupy.ascontiguousarray(x)"
+            )
+        return TensorInfo(
+            "cupy",
+            x.data.ptr,
+            0,
+            shape,
+            tuple(stride // itemsize for stride in strides),
+            kind,
+            self._place(x),
+            refused=refused,
+        )
+
+    @staticmethod
+    def _place(x):
+        if _HIP:
+            return Device(DeviceType.ROCM, x.data.device_id)
+        try:
+            # Managed memory is told from other memory by the runtime, which CuPy asks for this.
+            return Device.parse(tuple(map(int, x.__dlpack_device__())))
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver here: a description still holds
+            return Device(DeviceType.CUDA, x.data.device_id)
+
+    def export(self, x: cupy.ndarray, stream: int | None = None) -> ManagedTensor:
+        info = self.describe(x)
+        wanted = _DEFAULT_STREAM if stream is None else stream
+        if wanted != -1:  # -1: the consumer does not want to wait
+            with cupy.cuda.Device(info.device.id):
+                current = cupy.cuda.get_current_stream()
+                if wanted != (current.ptr or _DEFAULT_STREAM):
+                    cupy.cuda.ExternalStream(wanted).wait_event(current.record())
+        return ManagedTensor.adopt(
+            info.data,
+            info.shape,
+            info.dtype,
+            owner=x.data,  # the memory: ``x.data = `` gives the array another one
+            strides=info.strides,
+            device=info.device,
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> cupy.ndarray:
+        shape, dtype, place = tensor.shape, tensor.dtype, tensor.device
+        strides = in_bytes(tensor.strides, dtype)
+        low, high = span(shape, strides, dtype.itemsize)
+        memory = cupy.cuda.UnownedMemory(tensor.pointer + low, high - low, tensor.owner, place.id)
+        pointer = cupy.cuda.MemoryPointer(memory, -low)
+        return cupy.ndarray(shape, numpy_dtype(dtype), pointer, strides)
+
+    def copy(self, x: cupy.ndarray) -> cupy.ndarray:
+        with x.device:
+            return x.copy(order="C")
+
+    def empty_like(self, x: cupy.ndarray) -> cupy.ndarray:
+        with x.device:
+            return cupy.empty(x.shape, x.dtype)
+
+    def to_host(self, x: cupy.ndarray) -> np.ndarray:
+        with x.device:
+            return cupy.asnumpy(x, order="C")
+
+    def to_device(self, x: np.ndarray | cupy.ndarray, device: Device) -> cupy.ndarray:
+        count = cupy.cuda.runtime.getDeviceCount()
+        if device.id >= count:
+            raise ConversionError(f"there is no {device}: CuPy sees {count} devices")
+        with cupy.cuda.Device(device.id):
+            return cupy.array(x, copy=True, order="C")
+
+    def native_device(self, device: Device) -> cupy.cuda.Device:
+        return cupy.cuda.Device(device.id)
+
+    def current_stream(self, device: Device) -> int | None:
+        with cupy.cuda.Device(device.id):
+            return cupy.cuda.get_current_stream().ptr or _DEFAULT_STREAM
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import CuPyArray
+
+        return CuPyArray
+
+
+LIBRARY = CuPy()

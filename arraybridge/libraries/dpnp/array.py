@@ -1,0 +1,29 @@
+"""The array API standard over Arrays of dpnp."""
+
+from __future__ import annotations
+
+import dpnp
+
+from ...array.indexing import set_in_place
+from ...array.native import NativeArray
+from ...xp.integers import writing_wide_integers
+from ...xp.namespace import open_namespace
+from ...xp.native import corrected_operators
+from .exchange import LIBRARY
+from .namespace import TABLE, WIDE, native
+
+
+class DpnpArray(NativeArray):
+    """An array of dpnp, as the standard has it; see :class:`arraybridge.Array`."""
+
+    __slots__ = ()
+
+    _home = LIBRARY
+    _native_namespace = native
+    _native_type = dpnp.ndarray
+    _corrected = corrected_operators(TABLE, native)
+    _set = staticmethod(writing_wide_integers(set_in_place, WIDE))
+    _takes_stream = True
+
+
+open_namespace(DpnpArray, __doc__)

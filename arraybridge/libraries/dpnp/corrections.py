@@ -1,0 +1,97 @@
+"""Where dpnp departs from the standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp as xp
+import numpy
+
+from ...xp.corrections import Correction, spaces
+from ...xp.corrections.special_cases import Means, complex_function, turned
+
+
+def _joined(re: Any, im: Any) -> Any:
+    """A complex array from its parts, in the same queue."""
+    result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
+    result.real = re
+    result.imag = im
+    return result
+
+
+# Not eager: a look at values would wait for the device.
+MEANS = Means(
+    xp,
+    floating=lambda dtype: dtype.kind == "f",
+    complex_floating=lambda dtype: dtype.kind == "c",
+    complex=_joined,
+)
+
+
+def _as_complex(x: Any) -> Any:
+    return xp.astype(x, xp.result_type(x.dtype, xp.complex64), copy=False)
+
+
+def _eig(x, /):
+    eigenvalues, eigenvectors = result = xp.linalg.eig(x)
+    return type(result)(_as_complex(eigenvalues), _as_complex(eigenvectors))
+
+
+def _eigvals(x, /):
+    return _as_complex(xp.linalg.eigvals(x))
+
+
+def _real_eigenvalues(xp: Any) -> bool:
+    return xp.linalg.eigvals(xp.eye(2)).dtype.kind != "c"
+
+
+def _integer_name(dtype: Any) -> str | None:
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.kind in "iu" else None
+
+
+CORRECTIONS: tuple[Correction, ...] = (
+    spaces.correction(xp, _integer_name, xp.asarray),
+    Correction(
+        "acosh",
+        complex_function(MEANS, "acosh"),
+        "acosh: of 0 and an imaginary NaN it is NaN and a quarter turn",
+        "https://github.com/IntelPython/dpnp/issues/2880 (mended after 0.20.0)",
+        lambda xp: bool(xp.isnan(xp.imag(xp.acosh(xp.asarray(complex(0.0, xp.nan)))))),
+    ),
+    Correction(
+        "expm1",
+        complex_function(MEANS, "expm1"),
+        "expm1: of -0 + 0j it is 0 + 0j",
+        "https://github.com/IntelPython/dpctl/pull/1332, which mended the other special cases",
+        lambda xp: bool(xp.signbit(xp.real(xp.expm1(xp.asarray(complex(-0.0, 0.0)))))),
+    ),
+    Correction(
+        "tan",
+        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
+        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+    ),
+    Correction(
+        "tanh",
+        complex_function(MEANS, "tanh"),
+        "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
+        "https://github.com/data-apis/array-api/issues/1006",
+        lambda xp: bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0)))))),
+    ),
+    Correction(
+        "linalg.eig",
+        _eig,
+        "linalg.eig: both results are complex, whatever the values",
+        "https://github.com/IntelPython/dpnp/pull/2953: as NumPy does, which mends it in 2.5",
+        _real_eigenvalues,
+    ),
+    Correction(
+        "linalg.eigvals",
+        _eigvals,
+        "linalg.eigvals: the result is complex, whatever the values",
+        "https://github.com/IntelPython/dpnp/pull/2953: as NumPy does, which mends it in 2.5",
+        _real_eigenvalues,
+    ),
+)

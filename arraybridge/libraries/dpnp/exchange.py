@@ -1,0 +1,150 @@
+"""dpnp. Its arrays lie on SYCL devices, DLPack's oneAPI, and nowhere else.
+
+Its importer counts a block from the first element up, so that negative strides do not fit; here the
+whole span is imported flat, and the layout laid over it. DLPack has no streams for oneAPI, so an
+export waits for what is queued on the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+import numpy as np
+from dpctl import SyclDeviceCreationError
+from dpnp.exceptions import DLPackCreationError
+from dpnp.tensor import usm_ndarray
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from ...layout import span
+from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
+).split()
+_ONEAPI = DeviceType.ONEAPI
+
+
+class Dpnp(Library):
+    """``dpnp.ndarray`` on SYCL devices."""
+
+    name = "dpnp"
+    accepts = Accepts(
+        library="dpnp",
+        tested="0.20.0",
+        dtypes=frozenset(_NAMES),
+        devices=frozenset({_ONEAPI}),
+        readonly=True,
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, dpnp.ndarray)
+
+    def describe(self, x: dpnp.ndarray) -> TensorInfo:
+        array = x.get_array()
+        dtype = dlpack_dtype(np.dtype(array.dtype))
+        assert dtype is not None, f"dpnp {dpnp.__version__} has the new dtype {array.dtype}"
+        return TensorInfo(
+            "dpnp",
+            array._pointer,
+            0,
+            array.shape,
+            array.strides,
+            dtype,
+            Device.parse(x.__dlpack_device__()),
+            readonly=not array.flags.writable,
+        )
+
+    def export(self, x: dpnp.ndarray, stream: int | None = None) -> ManagedTensor:
+        x.sycl_queue.wait()
+        try:
+            tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
+        except DLPackCreationError as error:  # no BufferError: a part of a device, another context
+            raise ConversionError(
+                f"{_of(error)}: pass device='cpu', or copy it to a whole device first, "
+                "x.to_device('0')"
+            ) from error
+        # The capsule of an element, x[2, 3], says read-only although the array is not (0.20.0).
+        tensor.readonly = not x.get_array().flags.writable
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> dpnp.ndarray:
+        dtype, shape, strides = tensor.dtype, tensor.shape, tensor.strides
+        if 0 in shape:
+            result = dpnp.empty(shape, dtype=numpy_dtype(dtype), device=str(tensor.device.id))
+        elif min(strides, default=0) >= 0:
+            result = dpnp.from_dlpack(_Producer(tensor))
+        else:
+            low, high = span(shape, strides, 1)
+            flat = ManagedTensor.adopt(
+                tensor.pointer + low * dtype.itemsize,
+                (high - low,),
+                dtype,
+                owner=tensor.owner,
+                device=tensor.device,
+            )
+            block = dpnp.from_dlpack(_Producer(flat)).get_array()
+            result = dpnp.ndarray._create_from_usm_ndarray(
+                usm_ndarray(shape, dtype=block.dtype, buffer=block, strides=strides, offset=-low)
+            )
+        if tensor.readonly:
+            result.flags.writable = False
+        return result
+
+    def copy(self, x: dpnp.ndarray) -> dpnp.ndarray:
+        return x.copy(order="C")
+
+    def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.empty_like(x, order="C")
+
+    def to_host(self, x: dpnp.ndarray) -> np.ndarray:
+        return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar
+
+    def native_device(self, device: Device) -> str:
+        return str(device.id)
+
+    def to_device(self, x: np.ndarray | dpnp.ndarray, device: Device) -> dpnp.ndarray:
+        try:
+            if isinstance(x, dpnp.ndarray):
+                return x.to_device(str(device.id))
+            return dpnp.asarray(x, device=str(device.id), copy=True)
+        except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
+            # There is no such device, or it has no such dtype (float64 on many a GPU).
+            raise ConversionError(
+                f"dpnp could not put {x.dtype} on {device}: {_of(error)}"
+            ) from error
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import DpnpArray
+
+        return DpnpArray
+
+
+class _Producer:
+    """A tensor as dpnp's importer wants it."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return int(_ONEAPI), self.tensor.device.id
+
+    def __dlpack__(self, **_):
+        return to_capsule(self.tensor)
+
+
+def _of(error):
+    return str(error).strip().splitlines()[0].rstrip(".")
+
+
+LIBRARY = Dpnp()

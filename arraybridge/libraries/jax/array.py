@@ -1,0 +1,142 @@
+"""The array API standard over Arrays of JAX.
+
+An Array goes in and out of ``jax.jit``, ``vmap``, ``grad``, ``lax.scan`` and their like: it is a
+pytree of one leaf. Where JAX insists on a scalar of its own (the loss of ``grad`` and
+``value_and_grad``, the predicate of ``lax.cond`` and ``lax.while_loop``) hand it ``x.native``::
+
+    jax.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
+
+Arrays of JAX cannot be written. ``x[key] = value`` and ``x += y`` therefore bind ``x`` to a new
+one: no other Array changes. A function that is traced has Arrays of its own, so that writing to its
+arguments shows in what it returns only, and what it writes to Arrays of the surrounding program
+would leak a tracer.
+
+With x64 off there are no 64-bit dtypes: ``__array_namespace_info__().dtypes()`` does not list them,
+and what is asked for in one of them, or holds integers beyond 32 bits, is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from ...array.native import NativeArray
+from ...xp.entrance import native_device
+from ...xp.integers import writing_wide_integers
+from ...xp.namespace import open_namespace
+from ...xp.native import corrected_operators
+from . import indexing
+from .exchange import LIBRARY
+from .namespace import TABLE, WIDE, native
+
+try:
+    from jax._src.array import ArrayImpl as _Concrete  # to make one would start JAX's backends
+except ImportError:
+    _Concrete = jax.Array
+
+
+class JaxArray(NativeArray):
+    """An array of JAX, as the standard has it; see :class:`arraybridge.Array`.
+
+    It may stand for a tracer, which has no memory and no device: as a pytree it is an argument and
+    a result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and their like.
+    """
+
+    __slots__ = ()
+
+    _home = LIBRARY
+    _native_namespace = native
+    _native_type = _Concrete
+    _errors = (OverflowError,)
+    _corrected = corrected_operators(TABLE, native)
+    _mutable = False
+    _get = staticmethod(indexing.get)
+    _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
+
+    @staticmethod
+    def _normal(result: Any) -> Any:
+        """Give a result the dtype that it says it has.
+
+        What JAX makes of a Python scalar is "weakly typed": its float64 takes part in promotion as
+        the scalar would, and float32 prevails. In the standard an array's dtype is all that counts.
+        """
+        if getattr(result, "weak_type", False):
+            return jax.lax.convert_element_type(result, result.dtype)
+        return result
+
+    @staticmethod
+    def _probe(native: Any, device: Any) -> Any:
+        with jax.ensure_compile_time_eval():  # an array, even while JAX traces
+            return native.empty((1,), device=device)
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is, as a Device; None while JAX traces, when there is no memory yet.
+
+        None is what every ``device=`` takes for "wherever the program runs".
+        """
+        if isinstance(self._native, jax.core.Tracer) or not isinstance(self._native, jax.Array):
+            return None
+        return super().device
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The array on another device; itself where it is there already.
+
+        Parameters
+        ----------
+        device : Device, (int, int), str, jax.Device or jax.sharding.Sharding
+            None leaves it where it is.
+        stream : None
+            JAX orders its work by itself.
+        """
+        if stream is not None:
+            raise ValueError("JAX has no streams that one could name: pass stream=None")
+        place = native_device(type(self), device)
+        if place is None or place == getattr(self._native, "device", None):
+            return self
+        return self._of(jax.device_put(self._native, place))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
+
+        A consumer of legacy capsules, which cannot say read-only, gets a copy. One that insists on
+        the memory itself, ``copy=False``, gets from an Array what JAX's own arrays give it: that
+        memory, which it must not write.
+        """
+        legacy = max_version is None or max_version[0] < 1
+        if copy is False and legacy and not isinstance(self._native, jax.core.Tracer):
+            capsule: object = self._native.__dlpack__(
+                stream=stream, dl_device=dl_device, copy=False
+            )
+            return capsule
+        return super().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __repr__(self) -> str:
+        native = self._native
+        if isinstance(native, jax.core.Tracer):
+            return f"Array({native}, jax: {native.dtype} {native.shape}, traced)"
+        if not isinstance(native, jax.Array):  # in a pytree there may be anything
+            return f"Array({native!r}, jax)"
+        return super().__repr__()
+
+
+def _unflatten(_: None, leaves: Any) -> Any:
+    leaf = leaves[0]  # an Array where trees are nested, as in the result of jax.jacobian
+    return leaf if leaf.__class__ is JaxArray else JaxArray._of(leaf)
+
+
+_KEY = jax.tree_util.GetAttrKey("native")
+jax.tree_util.register_pytree_with_keys(
+    JaxArray, lambda x: (((_KEY, x._native),), None), _unflatten, lambda x: ((x._native,), None)
+)
+open_namespace(JaxArray, __doc__)

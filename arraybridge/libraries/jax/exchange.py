@@ -1,0 +1,271 @@
+"""JAX. Its arrays are immutable and its import speaks the legacy capsule only.
+
+It takes compact layouts at 64-byte alignment as views; with x64 off it would narrow 64-bit types in
+silence, so those are refused with the remedy. Computing is deferred, so memory that may still be
+written is copied, unless the view is asked for. Of several CPU devices, all of which are the same
+memory, ``cpu:1`` is the second; DLPack's ``__dlpack_device__`` says ``(1, 0)`` for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ..numpy.exchange import LIBRARY as NUMPY
+
+_NARROWED = ("int64", "uint64", "float64", "complex128")
+_NAMES = (
+    "bool int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 complex64 float8_e3m4 "
+    "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
+_PLATFORMS = {
+    "cpu": DeviceType.CPU,
+    "cuda": DeviceType.CUDA,
+    "rocm": DeviceType.ROCM,
+}
+_REMEDY = (
+    "64-bit types would be narrowed while x64 is off; enable it with "
+    "jax.config.update('jax_enable_x64', True), or convert to a 32-bit dtype first"
+)
+
+_NARROW = Accepts(
+    library="jax",
+    tested="0.10.2",
+    dtypes=frozenset(_NAMES),
+    devices=frozenset({DeviceType.CPU}),  # and those of the backends that this jaxlib has
+    strides="compact",
+    alignment=64,
+    readonly=True,
+    immutable=True,
+    remedies=dict.fromkeys(_NARROWED, _REMEDY),
+)
+_WIDE = _NARROW.dtypes.union(_NARROWED)
+
+
+# Looked up once: after an import that was interrupted, JAX lacks them and loads all the same.
+_TRACER = jax.core.Tracer
+_ARRAYS = (jax.Array, _TRACER)
+
+_dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
+_dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
+
+
+class Jax(Library):
+    """JAX."""
+
+    name = "jax"
+    exports_description = True
+
+    @property
+    def accepts(self) -> Accepts:
+        narrow, wide = _accepted()
+        return wide if jax.config.jax_enable_x64 else narrow
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, _ARRAYS)
+
+    def has_doors(self, array_type: type) -> bool:
+        return not issubclass(array_type, _TRACER)
+
+    def describe(self, x: jax.Array) -> TensorInfo:
+        if isinstance(x, _TRACER):
+            raise ConversionError(
+                f"a JAX tracer ({type(x).__name__}) has no memory: convert outside jit, grad and "
+                "vmap, or go through jax.pure_callback"
+            )
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+            raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
+        dtype = _dlpack_dtypes.get(x.dtype)
+        if dtype is None or not only_one_cpu():
+            _check_one_device(x)
+            return TensorInfo.of_tensor(self.export(x), "jax")
+        try:
+            data = x.unsafe_buffer_pointer()
+        except RuntimeError as error:  # deleted or donated
+            raise ConversionError(f"the JAX array has no memory: {error}") from error
+        shape = x.shape
+        order = x.format.layout.major_to_minor
+        return TensorInfo("jax", data, 0, shape, _strides(shape, order), dtype, CPU, readonly=True)
+
+    def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
+        try:
+            tensor = acquire(x, stream=stream)
+        except BufferError:
+            raise
+        except Exception as error:
+            raise ConversionError(f"JAX could not export the array: {error}") from error
+        tensor.readonly, tensor.legacy = True, False  # the legacy capsule cannot say so
+        return tensor
+
+    def pin(self, x: jax.Array, info: TensorInfo) -> object:
+        """JAX's own view, or what it exports: either waits, and outlives deletion and donation.
+
+        The pointer alone does neither: it is known before what is computed is there.
+        """
+        if info.device.type == DeviceType.CPU:
+            try:
+                array = np.asarray(x)
+            except RuntimeError as error:
+                raise ConversionError(f"the JAX array has no memory: {error}") from error
+            if not array.flags.owndata:  # else a copy, of another layout
+                return array
+        return self.export(x).owner
+
+    def lend(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
+        return self.export_described(x, info)  # another thread may delete it
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
+        place = tensor.device
+        if place.type != DeviceType.CPU:
+            return jax.dlpack.from_dlpack(_Producer(tensor, move))
+        cpu = _cpus()[place.id]
+        if _import is None:
+            return jax.dlpack.from_dlpack(_Producer(tensor, move), device=cpu)
+        return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
+
+    def to_host(self, x: jax.Array) -> np.ndarray:
+        return np.asarray(x)
+
+    def gathered(self, x: jax.Array) -> np.ndarray | None:
+        """As ``np.asarray`` has it, an array over several devices that all are the CPU; else None.
+
+        To fetch one from accelerators would be a hidden transfer.
+        """
+        if isinstance(x, _TRACER) or x.is_deleted() or not x.is_fully_addressable:
+            return None
+        devices = x.devices()
+        host = all(device.platform == "cpu" for device in devices)
+        return np.asarray(x) if host and len(devices) > 1 else None
+
+    def to_device(self, x: object, device: Device) -> jax.Array:
+        if isinstance(x, np.ndarray):
+            x = x.copy()  # device_put may share it, or read it later
+        return jax.device_put(x, self.native_device(device))
+
+    def native_device(self, device: Device) -> jax.Device:
+        platform = {v: k for k, v in _PLATFORMS.items()}.get(device.type)
+        try:
+            return jax.devices(platform or str(device))[device.id]
+        except (RuntimeError, IndexError) as error:
+            known = ", ".join(map(str, jax.devices()))
+            raise ConversionError(
+                f"JAX has no arrays on {device} here; its devices are {known}"
+            ) from error
+
+    def place(self, device: object) -> Device | None:
+        for place in self.accepts.devices if isinstance(device, jax.Device) else ():
+            known = jax.devices(next(k for k, v in _PLATFORMS.items() if v == place))
+            if device in known:
+                return Device(place, known.index(device))
+        return None
+
+    def copy(self, x: jax.Array) -> jax.Array | None:
+        return None if self.describe(x).device.host else jnp.array(x, copy=True)
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import JaxArray
+
+        return JaxArray
+
+
+def _check_one_device(x):
+    count = len(x.sharding.device_set)
+    if count > 1:
+        raise ConversionError(
+            f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
+            "there first, jax.device_put(x, jax.devices()[0])"
+        )
+
+
+class _Producer:
+    """A tensor as JAX's importer wants it: ``__dlpack__(stream=)`` giving a legacy capsule."""
+
+    __slots__ = ("move", "tensor")
+
+    def __init__(self, tensor, move):
+        self.tensor = tensor
+        self.move = move
+
+    def __dlpack_device__(self):
+        device = self.tensor.device
+        return int(device.type), device.id
+
+    def __dlpack__(self, *, stream=None, **_):
+        return to_capsule(self.tensor, versioned=False, move=self.move)
+
+
+def _strides(shape, order):
+    """Strides in elements of the dense layout whose axes run in ``order``, outermost first."""
+    strides = [0] * len(shape)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis] or 1
+    return tuple(strides)
+
+
+@functools.cache
+def _accepted() -> tuple[Accepts, Accepts]:
+    """What JAX takes with x64 off and on, on the devices of its backends: asked for once."""
+    devices = set()
+    for platform, device_type in _PLATFORMS.items():
+        with contextlib.suppress(RuntimeError):  # no such backend
+            jax.devices(platform)
+            devices.add(device_type)
+    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(_cpus()))
+    return narrow, narrow._replace(dtypes=_WIDE, remedies={})
+
+
+@functools.cache
+def _cpus() -> list[jax.Device]:
+    """JAX's CPU devices: one, unless XLA_FLAGS asks for more; ``cpu:1`` is the second."""
+    return jax.devices("cpu")
+
+
+try:
+    # What jax.dlpack.from_dlpack comes down to; its checks cost three times as much, and `plan` has
+    # made them. None where this jaxlib has another signature.
+    from jax._src.lib import _jax
+
+    _import = _jax.dlpack_managed_tensor_to_buffer
+    if "copy: bool | None = ..., dl_device_type" not in (_import.__doc__ or ""):
+        _import = None
+except (ImportError, AttributeError):
+    _import = None
+
+_single_cpu: bool | None = None
+
+
+def only_one_cpu() -> bool:
+    """Whether every JAX array there can be lies on one CPU device."""
+    global _single_cpu
+    if _single_cpu is None:
+        devices = jax.devices()
+        _single_cpu = len(devices) == 1 and devices[0].platform == "cpu"
+    return _single_cpu
+
+
+def _to_numpy(x: jax.Array) -> np.ndarray | None:
+    """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
+    if not only_one_cpu():  # else np.asarray could be a hidden transfer
+        return None
+    result = np.asarray(x)
+    return None if result.flags.owndata else result
+
+
+LIBRARY = Jax()
+NUMPY.doors["jax"] = _to_numpy

@@ -1,0 +1,82 @@
+"""Reading and writing elements of JAX's arrays, which are immutable and check no bounds.
+
+JAX clamps an index that is out of bounds when it reads, and drops it when it writes. Python's
+integers are known before anything runs and are checked here; arrays of integers are not, since that
+would wait for their values.
+
+Array API standard 2025.12, "Indexing".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...array.indexing import axes_of
+
+
+def get(native: Any, key: Any) -> Any:
+    """Elements by index."""
+    check_bounds(native.shape, key)
+    return native[_own(key)]
+
+
+def set(native: Any, key: Any, value: Any) -> Any:
+    """A new array with other elements; a mask need not be known before the program runs.
+
+    Raises
+    ------
+    IndexError
+        For an index that does not fit the array.
+    """
+    check_bounds(native.shape, key)
+    key, value = _own(key), _of_dtype(native.dtype, value)
+    if getattr(key, "dtype", None) == jnp.bool and 0 < key.ndim <= native.ndim:
+        rest = native.shape[key.ndim :]
+        if key.shape == native.shape[: key.ndim] and value.ndim <= len(rest):
+            mask = key.reshape(key.shape + (1,) * len(rest))
+            return jnp.where(mask, jnp.broadcast_to(value, rest), native)
+    return native.at[key].set(value)
+
+
+def _own(key: Any) -> Any:
+    """An index with copies of NumPy's arrays, which JAX reads later: they may be written to."""
+    if isinstance(key, tuple):
+        return tuple([part.copy() if isinstance(part, np.ndarray) else part for part in key])
+    return key.copy() if isinstance(key, np.ndarray) else key
+
+
+def check_bounds(shape: tuple[int, ...], key: Any) -> None:
+    """Raise IndexError if one of the Python integers of an index is out of bounds."""
+    if key.__class__ is int:
+        if shape and not -shape[0] <= key < shape[0]:
+            raise _out_of_bounds(key, 0, shape[0])
+        return
+    parts = key if isinstance(key, tuple) else (key,)
+    if all(part.__class__ is slice for part in parts):
+        return
+    axis = 0
+    for place, part in enumerate(parts):
+        if part is ...:
+            axis = len(shape) - sum(axes_of(other) for other in parts[place + 1 :])
+            continue
+        number = isinstance(part, int | np.integer) and not isinstance(part, bool)
+        if number and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
+            raise _out_of_bounds(part, axis, shape[axis])
+        axis += axes_of(part)
+
+
+def _out_of_bounds(index, axis, extent):
+    return IndexError(f"index {index} is out of bounds for axis {axis} with {extent} elements")
+
+
+def _of_dtype(dtype, value):
+    """A value to be written, which fits, as an array of the dtype that it is written to."""
+    if not hasattr(value, "dtype"):
+        return jnp.asarray(value, dtype=dtype)
+    if value.dtype == dtype:
+        return value
+    return jax.lax.convert_element_type(value, dtype)

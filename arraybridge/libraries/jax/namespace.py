@@ -1,0 +1,37 @@
+"""Where JAX departs from the standard, and which integers it does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...array.bounds import scalar_of
+from ...xp.integers import Wide
+from ...xp.native import NativeNamespace, native_face
+from .corrections import CORRECTIONS, creation
+
+
+def _as_scalar(value: int, dtype: Any) -> jax.Array:
+    """An integer that JAX takes for an int64 which overflows."""
+    if dtype == np.bool:  # of which NumPy would make True
+        raise OverflowError(f"Python integer {value} out of bounds for bool")
+    return jnp.asarray(np.asarray(value, dtype))
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's has its data type in JAX, too: if it is not narrowed while x64 is off."""
+    if isinstance(value, np.generic):
+        narrowed = isinstance(value, np.integer) and not -(2**31) <= value < 2**31
+        return int(value) if narrowed and not jax.config.jax_enable_x64 else value
+    return scalar_of(value)
+
+
+WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain)  # what it takes with x64 off
+
+TABLE = NativeNamespace(
+    "jax", "jax.numpy", CORRECTIONS, wide=WIDE, check_dtype=creation.check_dtype
+)
+native = native_face(TABLE)

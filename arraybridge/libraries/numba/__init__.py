@@ -1,0 +1,1 @@
+"""Numba's CUDA device arrays."""

@@ -1,0 +1,171 @@
+"""Numba's CUDA arrays, through the CUDA array interface: they have no ``__dlpack__`` (numba#4719).
+
+Under the simulator (``NUMBA_ENABLE_CUDASIM=1``) an array is a NumPy array in disguise. It is taken
+for what it stands for, an array on CUDA device 0: code that forgets a transfer fails there as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+from numba.cuda.cudadrv import devicearray
+
+try:
+    from numba.cuda.core import config
+except ImportError:  # Numba's own CUDA target, before numba-cuda
+    from numba import config
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor
+from ...layout import span
+from ...protocols.cuda_array_interface import interface_of, order, tensor_of
+from ...protocols.numpy_dtypes import dlpack_dtype
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
+).split()
+_SIMULATED = hasattr(devicearray, "FakeCUDAArray")
+_Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+
+
+class NumbaCUDA(Library):
+    """Arrays on a CUDA device."""
+
+    name = "numba"
+    accepts = Accepts(
+        library="numba",
+        tested="0.30.4",  # of numba-cuda
+        dtypes=frozenset(_NAMES),
+        devices=frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED}),
+        remedies={"bfloat16": "hand over its bits as uint16"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, _Array)
+
+    def describe(self, x: _Array) -> TensorInfo:
+        return _described(x, x.shape, x.strides, x.dtype, _pointer(x), _place(x))
+
+    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+        interface = x.__cuda_array_interface__
+        tensor = tensor_of(x, interface, _place(x))
+        if x.gpu_data is not None:
+            tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
+        order(interface["stream"], self.current_stream(tensor.device) if stream is None else stream)
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+        with cuda.gpus[tensor.device.id]:
+            return cuda.from_cuda_array_interface(
+                interface_of(tensor), owner=tensor.owner, sync=False
+            )
+
+    def copy(self, x: _Array) -> _Array | None:
+        if not x.is_c_contiguous():
+            return None  # Numba copies nothing else right (numba#3550)
+        with cuda.gpus[_place(x).id]:
+            fresh = cuda.device_array(x.shape, x.dtype)
+            fresh.copy_to_device(x)
+            return fresh
+
+    def copies(self, info: TensorInfo) -> bool:
+        return info.c_contiguous
+
+    def empty_like(self, x: _Array) -> _Array:
+        with cuda.gpus[_place(x).id]:
+            return cuda.device_array(x.shape, x.dtype)
+
+    def to_host(self, x: _Array) -> np.ndarray:
+        # Numba refuses negative strides and mistakes others: the span comes over as bytes.
+        low, high = span(x.shape, x.strides, x.dtype.itemsize)
+        if low == high:
+            return np.empty(x.shape, x.dtype)
+        flat = tensor_of(x)
+        flat = ManagedTensor.adopt(
+            flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
+        )
+        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device))
+        block = self.wrap(flat).copy_to_host()
+        return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
+
+    def to_device(self, x: np.ndarray | _Array, device: Device) -> _Array:
+        host = x if isinstance(x, np.ndarray) else self.to_host(x)
+        try:
+            with cuda.gpus[device.id]:
+                return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
+        except IndexError as error:
+            raise ConversionError(f"there is no {device}: {len(cuda.gpus)} devices") from error
+
+    def current_stream(self, device: Device) -> int | None:
+        return 2 if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else 1
+
+
+class Simulator(NumbaCUDA):
+    """Arrays of the simulator, on the host in truth."""
+
+    def describe(self, x: _Array) -> TensorInfo:
+        array = x._ary
+        return _described(
+            x, array.shape, array.strides, array.dtype, array.ctypes.data, Device(DeviceType.CUDA)
+        )
+
+    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+        raise ConversionError(
+            "an array of Numba's simulator has no device memory: pass device='cpu', or "
+            "run without NUMBA_ENABLE_CUDASIM"
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+        raise ConversionError(
+            "Numba's simulator cannot read device memory: pass device='cpu' first"
+        )
+
+    def copy(self, x: _Array) -> _Array:
+        return cuda.to_device(x._ary.copy(order="C"))
+
+    def copies(self, info: TensorInfo) -> bool:
+        return True
+
+    def to_host(self, x: _Array) -> np.ndarray:
+        return x._ary.copy(order="C")
+
+    def current_stream(self, device: Device) -> int | None:
+        return 1
+
+
+def _described(x, shape, strides, dtype, pointer, place):
+    kind, itemsize, refused = dlpack_dtype(dtype), dtype.itemsize, None
+    if kind is None:
+        kind = _HANDLE
+        refused = f"{dtype} has no DLPack type: hand over its fields, or its bytes"
+    if any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
+        refused = (
+            refused or f"strides {tuple(strides)} are no multiples of the item size {itemsize}"
+        )
+    return TensorInfo(
+        "numba",
+        pointer,
+        0,
+        tuple(shape),
+        tuple(stride // itemsize for stride in strides),
+        kind,
+        place,
+        refused=refused,
+    )
+
+
+def _pointer(x):
+    return x.device_ctypes_pointer.value or 0
+
+
+def _place(x):
+    kind = DeviceType.CUDA
+    if isinstance(x, getattr(devicearray, "ManagedNDArray", ())):
+        kind = DeviceType.CUDA_MANAGED
+    return Device(kind, x.gpu_data.context.device.id)
+
+
+LIBRARY: Library = Simulator() if _SIMULATED else NumbaCUDA()

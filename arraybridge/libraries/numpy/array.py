@@ -1,0 +1,47 @@
+"""The array API standard over Arrays of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ...array.native import NativeArray
+from ...array.operators import OPERATORS
+from ...xp.namespace import open_namespace
+from ...xp.native import corrected_operators
+from . import indexing
+from .exchange import LIBRARY
+from .namespace import TABLE, native
+
+# A ufunc is nearer than the operator that calls it; ** has short cuts of its own.
+_UFUNCS = {
+    op.function: ufunc
+    for op in OPERATORS
+    if isinstance(ufunc := getattr(numpy, op.function, None), numpy.ufunc) and op.name != "pow"
+}
+
+
+class NumPyArray(NativeArray):
+    """An array of NumPy, as the standard has it; see :class:`arraybridge.Array`."""
+
+    __slots__ = ()
+
+    _home = LIBRARY
+    _native_namespace = native
+    _native_type = numpy.ndarray
+    _errors = (ValueError,)  # of in-place operators on read-only memory
+    _operators = _UFUNCS
+    _corrected = corrected_operators(TABLE, native)
+    _set = staticmethod(indexing.set)
+
+    @staticmethod
+    def _normal(result: Any) -> Any:
+        return result if result.__class__ is numpy.ndarray else numpy.asarray(result)
+
+    @staticmethod
+    def _scalar(other: Any) -> Any:
+        return other  # whose dtype takes part, as it does in NumPy
+
+
+open_namespace(NumPyArray, __doc__)

@@ -1,0 +1,240 @@
+"""NumPy: its door is the array interface, which takes all strides and keeps read-only.
+
+bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dispatch.kernel import SMALL, in_bytes
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, TensorInfo
+from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
+from ...kernels import cpu
+from ...layout import may_overlap_itself
+from ...protocols.foreign import lost
+from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
+
+# Of an array of numpy.broadcast_arrays, `flags.writeable` warns that it is to be read-only one day.
+_WRITEABLE = 0x400
+_WRITING = _WRITEABLE | -1 << 31
+# The flags of aligned arrays that may be written, the commonest first. To look an array's up here
+# takes half the time of asking for their number.
+WRITABLE = tuple(
+    x.flags
+    for block in (
+        np.empty((2, 2)),
+        np.empty(2),
+        np.empty((2, 2), order="F"),
+        np.empty_like(np.empty((2, 2, 2)).transpose(1, 0, 2)),  # dense, in neither order
+    )
+    for x in (block, block[:])
+)
+_RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
+_RUN = 512
+
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+
+
+_BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
+
+
+def _refusal(dtype: np.dtype) -> str:
+    if dtype.names:
+        return (
+            f"a structured dtype ({dtype}) has no DLPack type: convert its fields one by one, "
+            f"x[{dtype.names[0]!r}]"
+        )
+    integers = "x.view('int64')" if dtype.isnative else "x.astype('int64')"
+    remedy = {
+        "O": "pass its numbers in one dtype, x.astype('float64')",
+        "M": f"pass its integers, {integers}",
+        "m": f"pass its integers, {integers}",
+        "U": f"encode it, or pass its code points, {_BYTES.format('uint32')}",
+        "S": f"pass its bytes, {_BYTES.format('uint8')}",
+        "V": f"pass its bytes, {_BYTES.format('uint8')}",
+        "T": "convert it to fixed-width text first, numpy.array(x.tolist())",
+        "c": "pass x.astype('complex128'), which rounds",
+    }.get(dtype.kind, "pass x.astype('float64'), which rounds")
+    return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
+
+
+def is_writable(x: np.ndarray) -> bool:
+    """Whether NumPy says so, and not that it is to change."""
+    return x.flags.num & _WRITING == _WRITEABLE
+
+
+class Memory:
+    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
+
+    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
+    """
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address, shape, strides, typestr, readonly, owner=None):
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, readonly),
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+        }
+
+
+class NumPy(Library):
+    """NumPy."""
+
+    name = "numpy"
+    exports_description = True
+    accepts = Accepts(
+        library="numpy",
+        tested="2.4.6",
+        dtypes=frozenset(NATIVE + EXTENDED),
+        devices=frozenset({DeviceType.CPU}),
+        readonly=True,
+        remedies={
+            "complex32": "pass torch.view_as_real(x)",
+            "": "NumPy and ml_dtypes have no such type; convert it in its own library first",
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, np.ndarray)
+
+    def has_doors(self, array_type: type) -> bool:
+        return array_type is np.ndarray
+
+    def describe(self, x: np.ndarray) -> TensorInfo:
+        refused = None
+        pending: tuple[str, ...] = ()
+        if type(x) is not np.ndarray:
+            refused = lost(x)
+        dtype = x.dtype
+        if not dtype.isnative:
+            dtype = dtype.newbyteorder("=")
+            pending = ("byteorder",)
+        kind = dlpack_dtype(dtype)
+        if kind is None:
+            refused, kind = refused or _refusal(x.dtype), _HANDLE
+        itemsize = dtype.itemsize or 1
+        shape, strides = x.shape, x.strides
+        steps = c_strides(shape)
+        if not x.flags.c_contiguous:
+            # Strides over extents of 1 are never used and may be anything, fractions included.
+            steps = tuple(
+                step if extent == 1 else stride // itemsize
+                for extent, stride, step in zip(shape, strides, steps, strict=True)
+            )
+            if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True)):
+                pending += ("fraction",)
+        return TensorInfo(
+            "numpy",
+            x.ctypes.data,
+            0,
+            shape,
+            steps,
+            kind,
+            CPU,
+            readonly=not is_writable(x),
+            padded=kind.subbyte,
+            pending=pending,
+            refused=refused,
+        )
+
+    def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
+        plain = type(x) is np.ndarray and x.dtype.char in _chars
+        return plain or self.describe(x).refused is None
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
+        dtype = numpy_dtype(tensor.dtype)
+        shape = tensor.shape
+        if 0 in shape:  # no memory to share, and perhaps no pointer
+            result = np.empty(shape, dtype)
+            result.flags.writeable = not tensor.readonly
+            return result
+        strides = in_bytes(tensor.strides, tensor.dtype)
+        plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 says "f", and then <f1
+        typestr = dtype.str if plain else f"|V{dtype.itemsize}"
+        memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)
+        result = np.asarray(memory)
+        return result if plain else result.view(dtype)
+
+    def resolve(self, x: np.ndarray) -> np.ndarray:
+        return x.astype(x.dtype.newbyteorder("="), order="C")
+
+    def copy(self, x: np.ndarray) -> np.ndarray | None:
+        # What no other library could take (objects, dates, records) is still NumPy's to copy.
+        return None if self.describe(x).refused is None else x.copy(order="C")
+
+    def compact(self, x: np.ndarray) -> np.ndarray | None:
+        if type(x) is not np.ndarray or x.dtype.char not in CHARS or not x.dtype.isnative:
+            return None
+        if x.flags.c_contiguous:
+            return x
+        if x.size <= SMALL:
+            return x.copy()
+        # Long runs NumPy moves by memcpy: one thread of its own is as good as ours for a while.
+        itemsize = x.itemsize
+        if x.strides[-1] == itemsize and x.nbytes <= _RUNS and x.shape[-1] * itemsize >= _RUN:
+            return x.copy()
+        return None
+
+    def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
+        dtype = src.dtype
+        if (
+            dst.dtype is dtype
+            and dtype.char in CHARS
+            and type(dst) is type(src) is np.ndarray
+            and dst.shape == src.shape
+            and dst.flags.writeable
+            and (dst.flags.forc or not may_overlap_itself(dst.shape, dst.strides, dtype.itemsize))
+            # By the bounds alone. NumPy would mind that they overlap, but not of one axis.
+            and not np.may_share_memory(dst, src)
+        ):
+            if src.size <= SMALL:
+                np.copyto(dst, src)
+            else:
+                cpu.copy(
+                    dst.ctypes.data,
+                    src.ctypes.data,
+                    src.shape,
+                    dst.strides,
+                    src.strides,
+                    dtype.itemsize,
+                )
+            return True
+        return False
+
+    def to_host(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def to_device(self, x: Any, device: Device) -> np.ndarray:
+        return x
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import NumPyArray
+
+        return NumPyArray
+
+
+def _from_versioned(x, _from=np.from_dlpack):
+    """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks.
+
+    For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
+    """
+    return _from(x)
+
+
+LIBRARY = NumPy()
+# Most libraries' files add theirs: the library of an array is loaded before its door is needed.
+LIBRARY.doors = {"tvm_ffi": _from_versioned, "paddle": _from_versioned}

@@ -1,0 +1,176 @@
+"""Paddle. Strided tensors of up to 9 axes, no read-only ones; its uint16 is printed as bfloat16.
+
+Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter
+of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
+and not the other. Negative strides are taken and then fail in its operations, so they are copied
+before it, although its own slices have them. The C exchange API skips the guard for gradients.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import paddle
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import (
+    CPU,
+    DataType,
+    Device,
+    DeviceType,
+    ManagedTensor,
+    acquire,
+    exchange_api,
+    to_capsule,
+)
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128 float8_e4m3fn float8_e5m2"
+).split()
+_dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}
+_CLEARED = (
+    "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
+)
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+_API = exchange_api(paddle.Tensor)
+_CPU_PLACE = paddle.CPUPlace()
+_GPU = DeviceType.ROCM if paddle.is_compiled_with_rocm() else DeviceType.CUDA
+_gpus = paddle.is_compiled_with_cuda() or paddle.is_compiled_with_rocm()
+
+
+class Paddle(Library):
+    """Paddle."""
+
+    name = "paddle"
+    exports_description = True
+    accepts = Accepts(
+        library="paddle",
+        tested="3.3.1",
+        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()),
+        devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
+        strides="non-negative",
+        aligned=frozenset({"complex128"}),  # 13 of 34 operations crash elsewhere
+        ndim=(0, 9),
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, paddle.Tensor | paddle.pir.Value)
+
+    def describe(self, x: paddle.Tensor | ManagedTensor) -> TensorInfo:
+        if isinstance(x, ManagedTensor):
+            return TensorInfo.of_tensor(x, "paddle")
+        _check_dense(x)
+        refused = None
+        if not x.stop_gradient:
+            refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        try:
+            place = _device(x.place)
+        except RuntimeError:
+            raise ConversionError(_CLEARED) from None
+        kind = x.dtype
+        dtype = _dlpack_dtypes.get(kind)
+        if dtype is None:
+            refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", _HANDLE
+        return TensorInfo(
+            "paddle",
+            x.data_ptr(),  # that of the first element, for a slice as well
+            0,
+            tuple(x.shape),
+            tuple(x.strides),
+            dtype,
+            place,
+            refused=refused,
+        )
+
+    def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:
+        x = self.held(x)
+        info = self.describe(x)
+        if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
+            return self.export_described(x, info)
+        tensor = acquire(x, stream=stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
+
+    def held(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
+        """What Paddle exports: a tensor of its own would be read while others write to it."""
+        if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
+            return x
+        plain = x.is_dense() and x._is_initialized() and x.stop_gradient
+        if plain and x.place == _CPU_PLACE and x.dtype in _dlpack_dtypes:
+            return self._exported(x)
+        return x
+
+    def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
+        """What Paddle itself exports, which holds the allocation.
+
+        The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
+        """
+        if isinstance(x, ManagedTensor):
+            return x.owner
+        if not info.size:
+            return x
+        tensor = self._exported(x)
+        if tensor.data + tensor.byte_offset != info.data:
+            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+        return tensor.owner
+
+    @staticmethod
+    def _exported(x):
+        tensor = acquire(x) if _API is None else _API.acquire(x)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
+        if _API is None:
+            return paddle.utils.dlpack.from_dlpack(to_capsule(tensor, move=move))
+        return _API.wrap(tensor, move=move)
+
+    def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
+        return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
+
+    def written(self, x: paddle.Tensor) -> None:
+        x._bump_inplace_version()  # so that backward() refuses what it saved before
+
+    def to_host(self, x: paddle.Tensor) -> paddle.Tensor:
+        return x.cpu()
+
+    def to_device(self, x: object, device: Device) -> paddle.Tensor:
+        place = _CPU_PLACE if device.host else paddle.CUDAPlace(device.id)
+        if isinstance(x, np.ndarray):
+            from ...dispatch.registry import library_named
+
+            x = self.wrap(library_named("numpy").export(x))
+        return x.to(place)
+
+    def current_stream(self, device: Device) -> int | None:
+        if _API is None or device.type == DeviceType.CPU:
+            return None
+        return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
+
+
+def _check_dense(x):
+    if isinstance(x, paddle.pir.Value):
+        problem = "a symbolic tensor has no memory: convert what the executor fetches"
+    elif x.is_dist():
+        problem = "the tensor is spread over devices: pass its local part, x._local_value()"
+    elif not x.is_dense():
+        problem = "a sparse tensor is not dense memory: pass x.to_dense()"
+        if not x._is_initialized():
+            problem = _CLEARED
+    else:
+        return
+    raise ConversionError(problem)
+
+
+def _device(place):
+    if place == _CPU_PLACE:
+        return CPU
+    if place.is_gpu_place():
+        return Device(_GPU, place.gpu_device_id())
+    if place.is_cuda_pinned_place():
+        return Device(DeviceType.CUDA_HOST, 0)
+    raise ConversionError(f"Paddle's {place} has no DLPack device: move the tensor, x.cpu()")
+
+
+LIBRARY = Paddle()

@@ -1,0 +1,253 @@
+"""Apache Arrow, through pyarrow. A conversion to it gives a ``pyarrow.Tensor``.
+
+That has any rank, numbers only, no negative strides, and is read-only or not as the memory is. It
+takes swapped bytes and booleans for numbers as they stand, so neither is shown to it.
+
+Taken are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable.
+What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
+Booleans are packed eight to a byte and chunks lie apart, so both are copied.
+A ``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks
+nulls inside an element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
+from ..numpy.exchange import LIBRARY as NUMPY
+from ..numpy.exchange import is_writable
+
+_NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
+_dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}
+_numpy_dtypes = frozenset(np.dtype(name) for name in _NAMES)
+_BOOL, _BOOL_TYPE = DataType.named("bool"), pa.bool_()
+_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
+_SPARSE = (pa.SparseCOOTensor, pa.SparseCSRMatrix, pa.SparseCSCMatrix, pa.SparseCSFTensor)
+
+
+class PyArrow(Library):
+    """Apache Arrow."""
+
+    name = "pyarrow"
+    exports_description = True
+    accepts = Accepts(
+        library="pyarrow",
+        tested="26.0.1",
+        dtypes=frozenset(_NAMES),
+        strides="non-negative",
+        readonly=True,
+        remedies={
+            "bool": "pass a uint8 view, arraybridge.convert(x, 'numpy').view('uint8')",
+            "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
+            "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
+            "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
+            "complex32": "pass torch.view_as_real(x)",
+            "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, (pa.Tensor, pa.Array, pa.ChunkedArray, *_SPARSE))
+
+    def describe(self, x: object) -> TensorInfo:
+        if isinstance(x, pa.Tensor):
+            return _of_tensor(x)
+        if isinstance(x, pa.FixedShapeTensorArray):
+            return _of_tensor_array(x)
+        if isinstance(x, pa.Array):
+            return _of_array(x)
+        if isinstance(x, pa.ChunkedArray):
+            return self._of_chunks(x)
+        if isinstance(x, ManagedTensor):  # what resolve makes of booleans
+            return TensorInfo.of_tensor(x, "pyarrow")
+        raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
+
+    def _of_chunks(self, x):
+        chunks = [chunk for chunk in x.chunks if len(chunk)]
+        if len(chunks) < 2:
+            info = self.describe(chunks[0] if chunks else x.combine_chunks())
+            return info._replace(refused=_of_the_whole(info.refused))
+        info = self.describe(chunks[0])
+        shape = (len(x), *info.shape[1:])
+        refused = _nulls(x) or _of_the_whole(
+            next(filter(None, (self.describe(c).refused for c in chunks)), None)
+        )
+        return info._replace(
+            data=0,
+            shape=shape,
+            strides=c_strides(shape),
+            pending=("chunks", *info.pending),
+            refused=refused,
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Tensor:
+        return pa.Tensor.from_dlpack(_Producer(tensor, move))
+
+    def resolve(self, x: object) -> pa.Tensor | ManagedTensor:
+        if isinstance(x, pa.Tensor):
+            return pa.Tensor.from_numpy(x.to_numpy().copy())
+        if isinstance(x, pa.ChunkedArray):
+            x = x.combine_chunks()
+        info = self.describe(x)
+        if not info.pending:
+            tensor = self.export_described(x, info)
+            tensor.readonly = False  # nobody else has this memory
+            return self.wrap(tensor)
+        x = x.cast(pa.uint8())
+        data = x.buffers()[1].address + x.offset
+        return ManagedTensor.adopt(data, info.shape, _BOOL, owner=x)
+
+    def copy(self, x: object) -> object | None:
+        if isinstance(x, pa.ChunkedArray):
+            return x.combine_chunks()
+        # Packed booleans are immutable, and have no other form here.
+        return x if isinstance(x, pa.BooleanArray) else None
+
+
+def _of_the_whole(refused):
+    """What is said of a chunk, of chunks, which lack several methods."""
+    if refused is None:
+        return None
+    whole = "x.combine_chunks()"
+    return refused.replace("x.", f"{whole}.").replace("(x)", f"({whole})")
+
+
+def _of_tensor(x):
+    dtype = _dlpack_dtypes[x.type]
+    shape, strides, itemsize = x.shape, x.strides, dtype.itemsize
+    steps = c_strides(shape)
+    pending: tuple[str, ...] = ()
+    if not x.is_contiguous:
+        steps = tuple(
+            step if extent == 1 else stride // itemsize
+            for extent, stride, step in zip(shape, strides, steps, strict=True)
+        )
+        if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True)):
+            pending = ("fraction",)
+    elif len(shape) > 1:
+        steps = tuple(stride // itemsize for stride in strides)  # C order or Fortran's
+    data = pa.py_buffer(x).address if x.size else 0  # which ends the process for a NULL pointer
+    return TensorInfo(
+        "pyarrow", data, 0, shape, steps, dtype, CPU, not x.is_mutable, pending=pending
+    )
+
+
+def _of_array(x):
+    kind, shape = x.type, (len(x),)
+    dtype = _dlpack_dtypes.get(kind)
+    pending = refused = None
+    data = 0
+    if dtype is None:
+        if kind == _BOOL_TYPE:
+            dtype, pending = _BOOL, ("bitpacked",)
+        else:
+            dtype, refused = _HANDLE, f"Arrow's {kind} is no tensor's dtype: {_remedy(kind)}"
+    if refused is None:
+        buffer = x.buffers()[1]  # None is allowed for an array without elements
+        if buffer is not None and not buffer.is_cpu:
+            raise ConversionError(
+                "arraybridge cannot tell where the array's device memory is: copy it first, "
+                "x.copy_to(pyarrow.default_cpu_memory_manager())"
+            )
+        if buffer is not None:
+            data = buffer.address + (x.offset // 8 if pending else x.offset * dtype.itemsize)
+        elif len(x) > x.null_count:
+            raise ConversionError("the array is malformed, as x.validate() says: it has no data")
+        refused = _nulls(x)
+    return TensorInfo(
+        "pyarrow", data, 0, shape, (1,), dtype, CPU, True, pending=pending or (), refused=refused
+    )
+
+
+def _of_tensor_array(x):
+    refused = _nulls(x, "x.drop_null()") or _nulls(
+        x.storage.flatten(), "x.storage.flatten().fill_null(value)"
+    )
+    if refused is None:
+        try:
+            return _of_tensor(x.to_tensor())._replace(readonly=True)
+        except pa.ArrowTypeError:
+            refused = f"Arrow's {x.type.value_type} is no tensor's dtype: pass x.storage.flatten()"
+    return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), _HANDLE, CPU, True, refused=refused)
+
+
+def _nulls(x, remedy="x.fill_null(value) or x.drop_null()"):
+    count = x.null_count
+    if not count:
+        return None
+    return (
+        f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor "
+        f"holds: pass {remedy}"
+    )
+
+
+def _remedy(kind):
+    types = pa.types
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return f"pass its integers, x.view('int{kind.bit_width}')"
+    for is_kind, remedy in (
+        (types.is_dictionary, "pass x.dictionary_decode()"),
+        (types.is_run_end_encoded, "pass pyarrow.compute.run_end_decode(x)"),
+        (types.is_decimal, "pass x.cast('float64'), which rounds"),
+        (types.is_fixed_size_list, "pass x.flatten() and reshape the result"),
+        (types.is_list, "pass x.flatten(), as its rows may differ in length"),
+        (types.is_large_list, "pass x.flatten(), as its rows may differ in length"),
+        (types.is_struct, "pass its fields one by one, x.field(0)"),
+    ):
+        if is_kind(kind):
+            return remedy
+    if isinstance(kind, pa.BaseExtensionType):
+        return "pass what it is stored as, x.storage"
+    return "convert it to numbers first"
+
+
+class _Producer:
+    """A tensor as ``pyarrow.Tensor.from_dlpack`` wants it: versioned."""
+
+    __slots__ = ("move", "tensor")
+
+    def __init__(self, tensor, move):
+        self.tensor = tensor
+        self.move = move
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **_):
+        return to_capsule(self.tensor, move=self.move)
+
+
+def _from_numpy(x):
+    """Arrow's own view, which has NumPy's flag; negative strides it refuses itself.
+
+    Where elements of these dtypes are aligned, their strides are whole elements.
+    """
+    flags = x.flags
+    plain = flags.aligned and flags.writeable == is_writable(x) and x.size
+    if plain and x.dtype in _numpy_dtypes:
+        return pa.Tensor.from_numpy(x)
+    return None
+
+
+def _from_tvm_ffi(x):
+    """Both sides speak of the same struct; pyarrow refuses what it does not have."""
+    return pa.Tensor.from_dlpack(x)
+
+
+def _to_numpy(x: object) -> np.ndarray | None:
+    """Arrow's own view, read-only where the memory is; None where the planned route must decide."""
+    if isinstance(x, pa.Tensor):
+        result = x.to_numpy()
+        return result if result.flags.aligned and result.size else None
+    if isinstance(x, pa.Array) and x.type in _dlpack_dtypes and not x.null_count:
+        return x.to_numpy()
+    return None
+
+
+LIBRARY = PyArrow()
+LIBRARY.doors = {"numpy": _from_numpy, "tvm_ffi": _from_tvm_ffi}
+NUMPY.doors["pyarrow"] = _to_numpy

@@ -1,0 +1,70 @@
+"""The array API standard over Arrays of PyTorch.
+
+Autograd goes through Arrays as through tensors: of ``y = xp.sum(x * x)`` take
+``y.native.backward()``. An Array goes in and out of ``torch.func.vmap``, ``jvp``, ``vjp``,
+``jacrev`` and ``jacfwd``, as a pytree of one leaf; where torch insists on a tensor (the loss of
+``grad`` and ``grad_and_value``) hand it ``x.native``::
+
+    torch.func.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
+
+``torch.compile`` traces both faces in one graph, all operators of Arrays but ``@``, which it
+refuses for whatever is no tensor: write ``xp.matmul(x, y)`` there.
+
+uint16, uint32 and uint64, and whatever else PyTorch has no kernel for, run in NumPy (in CuPy on
+CUDA) on the same memory. A tensor that tracks gradients, or that a transformation traces, cannot:
+that is a NotImplementedError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from ...array.native import NativeArray
+from ...xp.integers import writing_wide_integers
+from ...xp.namespace import open_namespace
+from ...xp.native import corrected_operators
+from . import indexing
+from .exchange import LIBRARY
+from .namespace import TABLE, WIDE, native
+
+
+class TorchArray(NativeArray):
+    """An array of PyTorch, as the standard has it; see :class:`arraybridge.Array`."""
+
+    __slots__ = ()
+
+    _home = LIBRARY
+    _native_namespace = native
+    _native_type = torch.Tensor
+    _errors = (RuntimeError, OverflowError)
+    _corrected = corrected_operators(TABLE, native)
+    _promotes = False
+    _get = staticmethod(indexing.get)
+    _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
+    _in_place = staticmethod(indexing.of_shared_memory)
+
+    def __int__(self) -> int:
+        return int(self._zero_dimensional("int").item())  # which does uint64, as int() does not
+
+    def __bool__(self) -> bool:
+        return bool(self._zero_dimensional("bool").item())
+
+
+def _flatten(array: Any) -> tuple[list[Any], None]:
+    return [array._native], None
+
+
+def _unflatten(leaves: Any, _: None) -> Any:
+    (leaf,) = leaves
+    # jacrev builds a tree of trees, and the placeholders of some transformations are no tensors.
+    return leaf if isinstance(leaf, TorchArray) else TorchArray._of(leaf)
+
+
+# A pytree of one leaf, the tensor: for torch.func and torch.export.
+_pytree.register_pytree_node(
+    TorchArray, _flatten, _unflatten, serialized_type_name="arraybridge.xp.torch.TorchArray"
+)
+open_namespace(TorchArray, __doc__)

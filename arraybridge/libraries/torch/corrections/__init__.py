@@ -1,0 +1,14 @@
+"""Where PyTorch departs from the standard, by chapter."""
+
+from ....xp.corrections import Correction
+from . import axes, broadcasting, creation, elementwise, places, promotion, reductions, types
+
+CORRECTIONS: tuple[Correction, ...] = axes.accepted(
+    *types.CORRECTIONS,
+    *creation.CORRECTIONS,
+    *promotion.CORRECTIONS,
+    *elementwise.CORRECTIONS,
+    *reductions.CORRECTIONS,
+    *places.CORRECTIONS,
+    *broadcasting.CORRECTIONS,
+)

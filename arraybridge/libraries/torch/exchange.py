@@ -1,0 +1,367 @@
+"""PyTorch. It has no read-only tensors, and aborts on negative strides: both are copied before it.
+
+Its C exchange API imports; it skips the guards for gradients, conjugate and negative bits, so
+:meth:`Torch.describe` looks at those first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
+
+from ...dispatch.kernel import SMALL, own_copies_serve
+from ...dispatch.library import Library
+from ...dispatch.plan import missing_device
+from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dlpack import (
+    CPU,
+    DataType,
+    Device,
+    DeviceType,
+    ManagedTensor,
+    acquire,
+    exchange_api,
+    to_capsule,
+)
+from ..numpy.exchange import LIBRARY as NUMPY
+from ..numpy.exchange import WRITABLE
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex32 complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
+_dlpack_dtypes = {getattr(torch, n): DataType.named(n) for n in _NAMES if hasattr(torch, n)}
+if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements a byte
+    _dlpack_dtypes[torch.float4_e2m1fn_x2] = DataType(17, 4, 2)
+
+_DEVICES = {
+    "cpu": DeviceType.CPU,
+    "cuda": DeviceType.ROCM if torch.version.hip else DeviceType.CUDA,
+    "xpu": DeviceType.ONEAPI,
+    "mps": DeviceType.METAL,
+}
+_DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
+_API = exchange_api(torch.Tensor)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_modes = torch._C._len_torch_dispatch_stack
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+# Of what NumPy lacks it gets the bits: integers of these sizes.
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+_IN_NUMPY = frozenset(
+    getattr(torch, n) for n in _NAMES if n not in ("bfloat16", "complex32") and "float8" not in n
+)
+
+
+def _built_for() -> frozenset[DeviceType]:
+    kinds = {DeviceType.CPU}
+    if torch.version.cuda or torch.version.hip:
+        kinds.add(_DEVICES["cuda"])
+    if hasattr(torch, "xpu") and torch.xpu.is_available():
+        kinds.add(DeviceType.ONEAPI)
+    return frozenset(kinds)
+
+
+class Torch(Library):
+    """PyTorch."""
+
+    name = "torch"
+    exports_description = True
+    accepts = Accepts(
+        library="torch",
+        tested="2.13.0",
+        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()) | {"float4_e2m1fnx2"},
+        devices=_built_for(),
+        strides="non-negative",
+        aligned=frozenset({"complex128"}),  # 10 of 55 operations crash elsewhere
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, torch.Tensor)
+
+    def has_doors(self, array_type: type) -> bool:
+        return array_type in _PLAIN
+
+    def describe(self, x: torch.Tensor) -> TensorInfo:
+        check_shape(x)
+        dtype = _dlpack_dtypes.get(x.dtype)
+        device = _device(x.device)
+        if device is None:
+            raise ConversionError(
+                f"torch's device {x.device} has no memory to share: "
+                "move the tensor to a real device"
+            )
+        refused = _no_memory(x)
+        shape = tuple(x.shape)
+        data, strides = 0, (0,) * len(shape)
+        if refused is None:
+            strides = x.stride()
+            try:
+                data = x.data_ptr()
+            except RuntimeError as error:
+                refused = (
+                    f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
+                    "convert outside vmap, grad and compile"
+                )
+            else:
+                refused = _lacks_memory(x, data, shape, strides)
+        if refused is None and x.requires_grad:
+            refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        if refused is None and _has_tangent(x):
+            refused = "forward-mode gradients would be lost silently: pass x.detach()"
+        if dtype is None:
+            dtype = DataType(3, 8)
+            other = "x.dequantize()" if x.is_quantized else "x.to(torch.float32)"
+            refused = refused or f"{x.dtype} has no DLPack type: pass {other}"
+        pending: tuple[str, ...] = ()
+        if refused is None:
+            if x.is_conj():
+                pending += ("conj",)
+            if x.is_neg():
+                pending += ("neg",)
+        return TensorInfo(
+            "torch",
+            data,
+            0,
+            shape,
+            strides,
+            dtype,
+            device,
+            pending=pending,
+            refused=refused,
+        )
+
+    def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
+        return x.layout is _strided and not x.is_meta and not x.is_nested
+
+    def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
+        x = self.held(x)
+        info = self.describe(x)
+        if info.device.type == DeviceType.CPU:
+            return self.export_described(x, info)
+        # The protocol orders the consumer's stream after ours; a bare pointer would not. An alias
+        # has the storage still when ``x`` has another.
+        tensor = acquire(x.detach(), stream=stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
+
+    def held(self, x: torch.Tensor) -> torch.Tensor:
+        if (
+            type(x) in _PLAIN
+            and not x.requires_grad  # which `data` forgets, as it does a tangent
+            and forward_ad._current_level < 0
+            and not _modes()  # fake tensors and their like
+        ):
+            try:
+                return x.data
+            except RuntimeError:  # inside transformations
+                return x
+        return x
+
+    def pin(self, x: torch.Tensor, info: TensorInfo) -> object:
+        """NumPy's array: an alias of the storage, which from then on cannot be resized.
+
+        The tensor itself can be given another storage (``x.data = ``, ``set_``, ``swap_tensors``),
+        and an alias alone would not keep ``resize_`` from moving the one that it has.
+        """
+        if info.device != CPU:
+            return x.detach()
+        if _modes():
+            with torch._C._DisableTorchDispatch():  # fake tensors and their like
+                return self._pinned(x, info)
+        return self._pinned(x, info)
+
+    @staticmethod
+    def _pinned(x, info):
+        try:
+            owner = (x if x.dtype in _IN_NUMPY else x.view(_BITS[x.itemsize])).numpy()
+        except RuntimeError:  # inside torch.func.grad, where operations give wrapped tensors
+            owner = x.untyped_storage()
+        if x.data_ptr() != info.data:
+            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+        return owner
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
+        if tensor.device.type != DeviceType.CPU:
+            # torch refuses a tensor that is not on the current device.
+            with torch.device(_DEVICE_NAMES[tensor.device.type], tensor.device.id):
+                return torch.from_dlpack(to_capsule(tensor, move=move))
+        if _API is not None:
+            return _API.wrap(tensor, move=move)
+        return torch.from_dlpack(to_capsule(tensor, move=move))
+
+    def resolve(self, x: torch.Tensor) -> torch.Tensor:
+        return x.resolve_conj().resolve_neg()
+
+    def copy(self, x: torch.Tensor) -> torch.Tensor | None:
+        if x.requires_grad or x.device.type != "cpu" or _has_tangent(x):
+            return x.clone(memory_format=torch.contiguous_format)
+        return None
+
+    def empty_like(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+    def compact(self, x: torch.Tensor) -> torch.Tensor | None:
+        if (
+            type(x) is not torch.Tensor
+            or not x.is_cpu
+            or x.layout is not torch.strided
+            or x.is_conj()
+            or x.is_neg()
+        ):
+            return None
+        if x.is_contiguous():
+            return x
+        return x.contiguous() if x.numel() <= SMALL else None
+
+    def written(self, x: torch.Tensor) -> None:
+        increment_version(x)  # so that backward() refuses what it saved before
+
+    def to_host(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cpu()
+
+    def to_device(self, x: object, device: Device) -> torch.Tensor:
+        if isinstance(x, np.ndarray):
+            x = torch.from_numpy(x)
+        return x.to(self.native_device(device))
+
+    def native_device(self, device: Device) -> torch.device:
+        name = _DEVICE_NAMES.get(device.type)
+        if name is None:
+            why = missing_device(self.accepts, device)
+            raise ConversionError(why or f"PyTorch has no arrays on {device}")
+        return torch.device(name) if name == "cpu" else torch.device(name, device.id)
+
+    def place(self, device: object) -> Device | None:
+        return _device(device) if isinstance(device, torch.device) else None
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type in (DeviceType.CUDA, DeviceType.ROCM):
+            handle = torch.cuda.current_stream(device.id).cuda_stream
+            return handle or (1 if device.type == DeviceType.CUDA else 0)
+        return None
+
+    def native_namespace(self) -> Any:
+        from .namespace import native
+
+        return native
+
+    def array_class(self) -> Any:
+        from .array import TorchArray
+
+        return TorchArray
+
+
+@cache
+def _device(place: torch.device) -> Device | None:
+    kind = _DEVICES.get(place.type)
+    return None if kind is None else Device(kind, place.index or 0)
+
+
+def check_shape(x):
+    """Refuse what has no shape to describe: such tensors raise when it is asked for."""
+    if x.is_nested:
+        raise ConversionError(
+            "a nested tensor's parts differ in shape: pass torch.nested.to_padded_tensor(x, 0.0), "
+            "or its parts, x.unbind()"
+        )
+    if type(x) is not torch.Tensor and isinstance(x, _UNINITIALIZED):
+        raise ConversionError(
+            f"an {type(x).__name__} has no shape yet: run the module once, or call "
+            "x.materialize(shape) and pass x.detach()"
+        )
+
+
+_UNINITIALIZED = torch.nn.parameter.UninitializedTensorMixin
+
+
+def _has_tangent(x):
+    """Whether it is a dual number of forward-mode differentiation."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
+
+
+def _no_memory(x):
+    """Why a tensor is not one dense piece of memory, or None."""
+    if x.layout is not torch.strided:
+        return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
+    if type(x) is not torch.Tensor:
+        dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
+        if dispatch is not _NO_DISPATCH:
+            return f"{type(x).__name__} wraps other tensors: convert what it wraps"
+    return None
+
+
+def _lacks_memory(x, data, shape, strides):
+    """Why a tensor's elements are not where it says that they are, or None."""
+    if 0 in shape:
+        return None
+    start = x.storage_offset() * x.itemsize
+    if data in (0, start):  # the storage is at address 0
+        if x._is_zerotensor():
+            return "its zeros are in no memory: pass x.clone()"
+        if torch._is_functional_tensor(x):
+            return "it is functionalized, without memory: convert outside torch.func.functionalize"
+    if x.is_contiguous():
+        span = x.numel()
+    else:
+        span = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    needed = start + span * x.itemsize
+    there = x.untyped_storage().nbytes()
+    if there < needed:
+        return (
+            f"its storage was resized to {there} bytes, of which its elements need {needed}: pass "
+            f"x after x.untyped_storage().resize_({needed})"
+        )
+    return None
+
+
+def _first_line(error):
+    return str(error).strip().splitlines()[0]
+
+
+def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _writable=WRITABLE):
+    """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
+
+    Inside FakeTensorMode it gives another kind of tensor; complex128 is to be aligned.
+    """
+    if x.flags in _writable:
+        result = _from(x)
+        if result.__class__ is _kind and (x.itemsize != 16 or not result.data_ptr() % 16):
+            return result
+    return None
+
+
+def _from_jax(x):
+    """A small JAX array is copied (it is immutable, a tensor is not) from JAX's own view."""
+    if x.nbytes > 1 << 16 or not own_copies_serve():
+        return None
+    view = NUMPY.doors["jax"](x)
+    return None if view is None else _from_numpy(view.copy())
+
+
+_from_jax.copies = True  # type: ignore[attr-defined]
+
+
+def to_numpy(x, _modes=_modes, _forward=forward_ad):
+    """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices.
+
+    It takes no notice of forward-mode gradients, and gives other memory where there is none: inside
+    FakeTensorMode, and for address 0.
+    """
+    data = x.data_ptr()
+    if not data or _modes() or _forward._current_level >= 0:
+        return None
+    # What has been NumPy's, or is a consumer's of it, cannot be resized.
+    if x.untyped_storage().resizable() and _lacks_memory(x, data, x.shape, x.stride()):
+        return None
+    return x.numpy()
+
+
+LIBRARY = Torch()
+LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}
+NUMPY.doors["torch"] = to_numpy

@@ -1,0 +1,160 @@
+"""Indexing of PyTorch put right: negative steps, integer arrays of any type, unsigned elements.
+
+Elements of uint16, uint32 and uint64 are moved as the signed integers of the same bits, for which
+every kernel is there, on every device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...array.indexing import axes_of, steps_of
+from .tracing import differentiated, transformed
+
+_SIGNED = {
+    torch.uint16: torch.int16,
+    torch.uint32: torch.int32,
+    torch.uint64: torch.int64,
+}
+
+
+def get(native: torch.Tensor, key: Any) -> torch.Tensor:
+    """Elements by index: a view where torch gives one; a copy where a step is negative."""
+    parts = key if key.__class__ is tuple else (key,)
+    ellipses = 0
+    for part in parts:
+        if part is ...:
+            ellipses += 1
+            if ellipses > 1:
+                raise IndexError("an index can have one ellipsis only")
+        elif part.__class__ is slice:
+            if part.step is not None and part.step < 0:
+                break
+        elif isinstance(part, torch.Tensor):
+            break
+    else:
+        return native[key]
+    signed = _SIGNED.get(native.dtype)
+    source = native if signed is None else native.view(signed)
+    result = _get(source, _parts(native, parts))
+    return result if signed is None else result.view(native.dtype)
+
+
+def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
+    steps = steps_of(parts, tuple(native.shape))
+    if steps is None:
+        return native[parts]
+    return native[steps.forward].flip(steps.flipped)[steps.rest]
+
+
+def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
+    """Write elements by index, into the memory of the array; gives the array."""
+    tensor = isinstance(value, torch.Tensor)
+    if tensor and share(native, value):
+        if _is_there(native, key, value):
+            return native
+        value = value.clone()
+    signed = _SIGNED.get(native.dtype)
+    target = native
+    if signed is not None:
+        target = native.view(signed)
+        value = torch.as_tensor(value, dtype=native.dtype, device=native.device).view(signed)
+    elif tensor and value.dtype != native.dtype:
+        value = value.to(native.dtype)
+    parts = _parts(native, key if key.__class__ is tuple else (key,), writing=True)
+    steps = steps_of(parts, tuple(native.shape))
+    if steps is None:
+        target[parts] = value
+        return native
+    value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
+    if any(isinstance(part, torch.Tensor) for part in parts):
+        places = torch.arange(target.numel(), device=target.device).reshape(target.shape)
+        places = _get(places, parts)
+        target.put_(places, value.broadcast_to(places.shape))
+        return native
+    part = target[steps.at_once]
+    part[...] = value.broadcast_to(part.shape).flip(steps.turned)
+    return native
+
+
+def share(native: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether ``x`` may change while the array is written: they have memory in common.
+
+    torch refuses that if it notices, and else reads what has just been written. What is transformed
+    shows no memory; a compiler drops the copies that it does not need.
+    """
+    return transformed() or torch._C._is_alias_of(native, x) or _meet(native, x)
+
+
+def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether two storages meet: of tensors that another library made over one piece of memory."""
+    try:
+        first, second = native.data_ptr(), x.data_ptr()
+        if first > second:
+            first, second, native, x = second, first, x, native
+        # No stride is negative: the first one's end is all that is asked for.
+        if native.is_contiguous():
+            end = first + native.nbytes
+        else:
+            storage = native.untyped_storage()
+            end = storage.data_ptr() + storage.nbytes()
+    except (RuntimeError, NotImplementedError):  # no memory to show: fake, sparse, wrapped tensors
+        return False
+    return second < end and native.device == x.device
+
+
+def of_shared_memory(in_place: Any) -> Any:
+    """An in-place operator that is right though its operands have memory in common.
+
+    torch refuses ``x += x[1]``, and gets ``x[:, 1:] += x[:, :-1]`` wrong.
+    """
+
+    def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
+        if other is not native and isinstance(other, torch.Tensor) and share(native, other):
+            other = other.clone()
+        result: torch.Tensor = in_place(native, other)
+        return result
+
+    return operator
+
+
+def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
+    """Whether a value has been written where it belongs, as the one of ``x[1:] += y`` has."""
+    if differentiated(native) or differentiated(value) or value.dtype != native.dtype:
+        return False
+    parts = key if key.__class__ is tuple else (key,)
+    if any(isinstance(part, torch.Tensor) for part in parts):
+        return False
+    place = get(native, key)
+    return (place.data_ptr(), place.shape, place.stride()) == (
+        value.data_ptr(),
+        value.shape,
+        value.stride(),
+    )
+
+
+def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...]:
+    """An index whose arrays are as torch reads them rightly."""
+    parts = []
+    axis = 0
+    left = native.ndim - sum(axes_of(part) for part in key)
+    for part in key:
+        if part.__class__ is not slice and isinstance(part, torch.Tensor):
+            part = _array(part, tuple(native.shape[axis : axis + axes_of(part)]))
+            if writing and share(native, part):
+                part = part.clone()
+        parts.append(part)
+        axis += left if part is ... else axes_of(part)
+    return tuple(parts)
+
+
+def _array(part: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    if part.dtype is not torch.bool:
+        return part.long()  # a mask, to torch, if it is uint8
+    if 0 in part.shape and part.shape != shape and len(shape) == part.ndim:
+        pairs = zip(part.shape, shape, strict=True)
+        if all(mask in (extent, 0) for mask, extent in pairs):
+            return part.new_zeros(shape)  # nothing is chosen
+    return part

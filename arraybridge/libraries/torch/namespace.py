@@ -1,0 +1,50 @@
+"""Where PyTorch departs from the standard, by chapter; and what it has to borrow."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from ...xp.borrow import Borrowing
+from ...xp.integers import Wide
+from ...xp.native import NativeNamespace, native_face
+from .corrections import CORRECTIONS
+
+
+def _as_scalar(value: int, dtype: torch.dtype) -> float:
+    """An integer beyond int64, beside floating-point numbers; the lender takes the others."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return float(value)
+
+
+WIDE = Wide(_as_scalar)
+
+
+_SAYS_SO = re.compile(
+    r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported"
+    r"|Unsupported input type"
+)
+
+
+def _unimplemented(error: Exception) -> bool:
+    """A kernel that is missing for a dtype; TypeError and shapes are errors of the caller's."""
+    return isinstance(error, NotImplementedError) or bool(_SAYS_SO.search(str(error)))
+
+
+# Few functions take these: https://github.com/pytorch/pytorch/issues/58734. What does take them
+# gives the right result; tests/test_xp_torch.py holds that against NumPy.
+BORROWING = Borrowing(
+    "torch",
+    torch.Tensor,
+    frozenset({torch.uint16, torch.uint32, torch.uint64}),
+    (RuntimeError,),  # NotImplementedError is one
+    _unimplemented,
+    frozenset({"asarray", "from_dlpack"}),
+)
+
+TABLE = NativeNamespace(
+    "torch", "array_api_compat.torch", CORRECTIONS, wide=WIDE, borrowing=BORROWING
+)
+native = native_face(TABLE)

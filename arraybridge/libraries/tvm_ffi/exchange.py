@@ -1,0 +1,115 @@
+"""TVM-FFI. Its tensors hold any strides on any device, whatever runs there, as bare descriptions.
+
+They have no flags: read-only is lost, and sub-byte elements are always packed. Its importer takes a
+capsule of either kind as it is, and every dtype; but ``tvm_ffi.dtype`` has no complex numbers, and
+a tensor of them raises a ValueError wherever somebody asks for its dtype.
+"""
+
+from __future__ import annotations
+
+import tvm_ffi
+
+from ...dispatch.library import Library
+from ...dispatch.records import Accepts, TensorInfo
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ..numpy.exchange import LIBRARY as NUMPY
+from ..numpy.exchange import is_writable
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+    "float8_e5m2fnuz float8_e8m0fnu"
+).split()
+_PACKED = (
+    "int1 int2 int4 uint1 uint2 uint4 float6_e2m3fn float6_e3m2fn float4_e2m1fn"  # never padded
+).split()
+_LANES = (2, 4, 8, 16)  # vectors, as CUDA has them: float32x4, float4_e2m1fnx2
+
+
+def _names() -> frozenset[str]:
+    names = set(_NAMES)
+    for name in _NAMES + _PACKED:
+        for lanes in (1, *_LANES):
+            dtype = DataType(*DataType.named(name)[:2], lanes)
+            names.add(f"{dtype.name} (packed)" if dtype.subbyte else dtype.name)
+    return frozenset(names)
+
+
+_from_dlpack = tvm_ffi.from_dlpack
+_dlpack_dtypes: dict[str, DataType] = {}  # tvm_ffi.dtype is a str
+
+
+class TvmFfi(Library):
+    """TVM-FFI."""
+
+    name = "tvm_ffi"
+    exports_description = True
+    accepts = Accepts(
+        library="tvm_ffi",
+        tested="0.1.15",
+        dtypes=_names(),
+        devices=frozenset(DeviceType),
+        cpus=2**31,
+        remedies={
+            **dict.fromkeys(
+                ("complex32", "complex64", "complex128"),
+                "hand over its real and imaginary parts, a view with a last axis of 2",
+            ),
+            **dict.fromkeys(
+                ("int2", "int4", "uint2", "uint4", *_PACKED[-3:]),
+                "its sub-byte elements are packed, these take a byte each; hand over a uint8 view",
+            ),
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, tvm_ffi.Tensor)
+
+    def describe(self, x: tvm_ffi.Tensor) -> TensorInfo:
+        try:
+            kind = x.dtype
+        except ValueError:  # complex
+            return TensorInfo.of_tensor(acquire(x), "tvm_ffi")._replace(readonly=False)
+        dtype = _dlpack_dtypes.get(kind)
+        if dtype is None:
+            dtype = _dlpack_dtypes[kind] = DataType(kind.type_code, kind.bits, kind.lanes)
+        return TensorInfo(
+            "tvm_ffi",
+            x.data_ptr(),  # with the byte offset, if there is one
+            0,
+            x.shape,
+            x.strides,
+            dtype,
+            Device(*x.__dlpack_device__()),
+        )
+
+    def export(self, x: tvm_ffi.Tensor, stream: int | None = None) -> ManagedTensor:
+        tensor = super().export(x, stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        return tensor
+
+    def pin(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
+        return x.__dlpack__()  # a handle of its own: that of ``x`` may be moved to another object
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tvm_ffi.Tensor:
+        return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
+
+
+def _from_numpy(x):
+    """NumPy itself refuses other byte orders and dtypes."""
+    return None if x.dtype.kind == "c" or not is_writable(x) else _from_dlpack(x)
+
+
+def _from_torch(x):
+    """By way of NumPy's array, which holds the storage; torch's own struct holds the tensor."""
+    array = NUMPY.doors["torch"](x)
+    return None if array is None or array.dtype.kind == "c" else _from_dlpack(array)
+
+
+def _from_paddle(x):
+    """As torch's."""
+    return _from_dlpack(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
+
+
+LIBRARY = TvmFfi()
+LIBRARY.doors = {"numpy": _from_numpy, "torch": _from_torch, "paddle": _from_paddle}

@@ -1,0 +1,1 @@
+"""Arrays of no library that arraybridge knows: objects that speak a protocol, and capsules."""

@@ -1,0 +1,259 @@
+"""The CUDA array interface, both ways: ``__cuda_array_interface__`` to a core tensor and back.
+
+An object that has it and no ``__dlpack__`` is described from the dictionary alone. It says neither
+the device nor, before version 3, the stream: the CUDA driver is asked for the first where there is
+one (without it nobody can use the pointer either, and device 0 is assumed), and an export orders
+the consumer's stream after the producer's.
+
+Source: Numba's documentation, "CUDA Array Interface (Version 3)".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..dispatch.kernel import in_bytes
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
+from .numpy_dtypes import dlpack_dtype, numpy_dtype
+
+_DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST})
+_LEGACY_STREAM = 1  # CUDA's legacy default stream, in this interface as in DLPack
+
+
+class CudaArrayInterface(Library):
+    """Objects that have the interface and belong to no library that arraybridge knows."""
+
+    name = "cuda_array_interface"
+    accepts = Accepts(library="cuda_array_interface", tested="3", dtypes=frozenset())
+
+    def owns(self, array_type: type) -> bool:
+        return False
+
+    def describe(self, x: object) -> TensorInfo:
+        return TensorInfo.of_tensor(tensor_of(x), self.name)
+
+    def export(self, x: object, stream: int | None = None) -> ManagedTensor:
+        interface = x.__cuda_array_interface__  # type: ignore[attr-defined]
+        tensor = tensor_of(x, interface)
+        order(interface.get("stream"), _LEGACY_STREAM if stream is None else stream)
+        return tensor
+
+
+LIBRARY = CudaArrayInterface()
+
+
+def tensor_of(
+    x: object, interface: Mapping[str, Any] | None = None, device: Device | None = None
+) -> ManagedTensor:
+    """The owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
+
+    Parameters
+    ----------
+    x : object
+        It is kept alive by the tensor.
+    interface : mapping, optional
+        What ``x.__cuda_array_interface__`` gave, if it was asked already.
+    device : Device, optional
+        Where the memory is, if that is known; else the driver is asked.
+
+    Returns
+    -------
+    ManagedTensor
+        Nothing was synchronized: :func:`order` does that.
+
+    Raises
+    ------
+    MalformedTensorError
+        For a dictionary that contradicts the interface.
+    ConversionError
+        For a mask, or elements without a DLPack type, with what to do.
+    """
+    if interface is None:
+        interface = x.__cuda_array_interface__  # type: ignore[attr-defined]
+    kind = type(x).__name__
+    try:
+        version, shape, typestr = interface["version"], interface["shape"], interface["typestr"]
+        pointer, readonly = interface["data"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedTensorError(
+            f"{kind}.__cuda_array_interface__ lacks, or has in another form: {error}; expected "
+            "version, shape, typestr and data=(pointer, readonly)"
+        ) from error
+    if not isinstance(version, int) or not 0 <= version <= 3:
+        raise MalformedTensorError(
+            f"{kind} has version {version!r} of the CUDA array interface; known are 0 to 3"
+        )
+    if interface.get("mask") is not None:
+        raise ConversionError(
+            f"{kind} has a mask, which would be lost: convert x.data, or fill it first"
+        )
+    stream = interface.get("stream")
+    if stream == 0:  # the interface forbids it: it could mean either default stream
+        raise MalformedTensorError(f"{kind} has stream 0; expected None, 1, 2 or a handle")
+    if not _integers(shape) or not isinstance(pointer, int):
+        raise MalformedTensorError(f"{kind} has shape {shape!r} and data {pointer!r}: no integers")
+    dtype, itemsize = _dtype(kind, typestr)
+    strides = interface.get("strides")
+    if strides is None:
+        steps = c_strides(shape)
+    elif not _integers(strides) or len(strides) != len(shape):
+        raise MalformedTensorError(f"{kind} has strides {strides!r} for shape {shape}")
+    elif any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
+        raise ConversionError(
+            f"{kind} has strides {strides} (bytes), no multiples of its item size {itemsize}, "
+            "which DLPack cannot say: make it contiguous first"
+        )
+    else:
+        steps = tuple(stride // itemsize for stride in strides)
+    return ManagedTensor.adopt(
+        pointer,
+        shape,
+        dtype,
+        owner=x,
+        strides=steps,
+        device=device or device_of_pointer(pointer),
+        readonly=bool(readonly),
+    )
+
+
+def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, object]:
+    """The ``__cuda_array_interface__``, version 3, of a tensor that the caller keeps alive.
+
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    stream : int, optional
+        On which the memory's contents are ready; None says that there is nothing to wait for.
+
+    Raises
+    ------
+    ConversionError
+        If CUDA cannot address the memory, or a type string cannot name the data type.
+    """
+    if tensor.device.type not in _DEVICES:
+        raise ConversionError(f"the CUDA array interface cannot describe memory on {tensor.device}")
+    try:
+        dtype = numpy_dtype(tensor.dtype)
+    except (TypeError, ImportError):
+        dtype = None
+    if dtype is None or dtype.str[1:] not in _TYPESTRS:
+        raise ConversionError(
+            f"the CUDA array interface has no type string for {tensor.dtype}: hand over its bits, "
+            "as unsigned integers of the same width"
+        )
+    strides = tensor.strides
+    return {
+        "shape": tensor.shape,
+        "typestr": dtype.str,
+        "data": (0 if 0 in tensor.shape else tensor.pointer, tensor.readonly),
+        "strides": None if strides == c_strides(tensor.shape) else in_bytes(strides, tensor.dtype),
+        "stream": stream,
+        "version": 3,
+    }
+
+
+_TYPESTRS = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
+
+
+def _integers(values):
+    return isinstance(values, tuple) and all(isinstance(value, int) for value in values)
+
+
+def _dtype(kind, typestr):
+    """(data type, item size in bytes) of a type string."""
+    try:
+        dtype = np.dtype(typestr)
+    except TypeError as error:
+        raise MalformedTensorError(f"{kind} has typestr {typestr!r}: {error}") from error
+    if not dtype.isnative:
+        raise ConversionError(
+            f"{kind} has elements of the other byte order ({typestr}): swap them first"
+        )
+    found = dlpack_dtype(dtype)
+    if found is None:
+        raise ConversionError(
+            f"{kind} has elements of type {typestr}, which DLPack does not have: hand over its "
+            "fields, or its bytes as uint8"
+        )
+    return found, dtype.itemsize
+
+
+_MANAGED, _ORDINAL = 8, 9  # CUpointer_attribute
+_NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+_driver: ctypes.CDLL | bool | None = False  # False: not looked for yet
+
+
+def driver() -> ctypes.CDLL | None:
+    """The CUDA driver's library; None where there is none."""
+    global _driver
+    if _driver is False:
+        try:
+            _driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        except OSError:
+            _driver = None
+    return _driver  # type: ignore[return-value]
+
+
+def device_of_pointer(pointer: int) -> Device:
+    """Where memory is, as the driver knows it; CUDA device 0 where it does not."""
+    cuda = driver()
+    if cuda is None or not pointer:
+        return Device(DeviceType.CUDA)
+    values = []
+    for attribute in (_ORDINAL, _MANAGED):
+        value = ctypes.c_int(0)
+        failed = cuda.cuPointerGetAttribute(
+            ctypes.byref(value), attribute, ctypes.c_uint64(pointer)
+        )
+        values.append(0 if failed else value.value)
+    ordinal, managed = values
+    # A pointer that the driver does not know leaves an ordinal below zero (CU_DEVICE_INVALID).
+    return Device(DeviceType.CUDA_MANAGED if managed else DeviceType.CUDA, max(ordinal, 0))
+
+
+def order(producer: int | None, consumer: int | None) -> None:
+    """Make what comes on stream ``consumer`` wait for what is on stream ``producer`` now.
+
+    On the device: the host does not wait.
+
+    Parameters
+    ----------
+    producer, consumer : int or None
+        CUDA streams (1: legacy default, 2: per-thread default, else handles). None for the
+        producer: there is nothing to wait for. None or -1 for the consumer: it does not want to.
+
+    Raises
+    ------
+    ConversionError
+        If the driver refuses; the streams are of a context that is gone, say.
+    """
+    if producer is None or consumer in (None, -1) or producer == consumer:
+        return
+    cuda = driver()
+    if cuda is None:
+        return  # and so nobody to run anything
+    context, event = ctypes.c_void_p(), ctypes.c_void_p()
+
+    def call(name, *arguments):
+        code = getattr(cuda, name)(*arguments)
+        if code:
+            raise ConversionError(f"the CUDA driver cannot order streams: {name} gave {code}")
+
+    call("cuStreamGetCtx", ctypes.c_void_p(producer), ctypes.byref(context))
+    call("cuCtxPushCurrent_v2", context)
+    try:
+        call("cuEventCreate", ctypes.byref(event), _NO_TIMING)
+        try:
+            call("cuEventRecord", event, ctypes.c_void_p(producer))
+            call("cuStreamWaitEvent", ctypes.c_void_p(consumer), event, 0)
+        finally:
+            cuda.cuEventDestroy_v2(event)  # the driver keeps it until it has been waited for
+    finally:
+        cuda.cuCtxPopCurrent_v2(ctypes.byref(context))

@@ -1,0 +1,164 @@
+"""What is no array in memory, or more than its numbers: told apart, with what to pass instead.
+
+Nothing here computes a graph, reads a file or drops a unit on the caller's behalf.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dispatch.records import ConversionError
+from ..dispatch.registry import library_of_type, package_of
+
+DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+_NOBODYS = "__arraybridge_asks_for_what_nobody_has__"
+
+# What to pass instead, by what a class has; the first that fits. A package of its own comes before.
+_BY_PACKAGE = {
+    "awkward": (("__array__", "awkward.to_numpy(x)"),),
+    "h5py": (("__array__", "x[...]"),),
+    "netCDF4": (("__array__", "x[...]"),),
+    "tensorstore": (("read", "x.read().result()"),),
+    "xarray": (("data", "x.data"), ("to_dataarray", "x.to_dataarray().data")),
+    "zarr": (("__array__", "x[...]"),),
+}
+_BY_METHOD = (
+    ("magnitude", "x.magnitude"),
+    ("compute", "x.compute()"),
+    ("toarray", "x.toarray()"),
+    ("todense", "x.todense()"),
+    ("to_tensor", "x.to_tensor()"),
+    ("to_numpy", "x.to_numpy()"),
+    ("__array__", "numpy.asarray(x)"),
+)
+_NUMBERS = (bool, int, float, complex, list, tuple, range)
+_STORES = frozenset({"netCDF4", "tensorstore"})  # whose arrays do not say that they have chunks
+
+
+def has_no_memory(cls: type) -> bool:
+    """Whether a class is one of arrays, by what it has, and of none that lie in memory.
+
+    A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
+    the standard's namespace, and no way to their memory.
+    """
+    if any(hasattr(cls, door) for door in DOORS):
+        return False
+    return hasattr(cls, "__array_namespace__") or (
+        hasattr(cls, "__array__") and (hasattr(cls, "chunks") or package_of(cls) in _STORES)
+    )
+
+
+def no_array(x: Any) -> TypeError:
+    """The error for what is no array in memory."""
+    if isinstance(x, type):
+        return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
+    found = _remedy(x)
+    if found is None:
+        expected = (
+            "expected an array of a library that arraybridge knows, or an object with __dlpack__, "
+            "__array_interface__, __cuda_array_interface__ or a buffer"
+        )
+        return TypeError(f"{_named(x)} is not an array: {expected}")
+    return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
+
+
+def _remedy(x: Any) -> str | None:
+    """What to pass for an object that is no array in memory; None where nobody knows."""
+    if isinstance(x, _NUMBERS):
+        return "numpy.asarray(x)"
+    cls = type(x)
+    for name, found in (*_BY_PACKAGE.get(package_of(cls), ()), *_BY_METHOD):
+        if hasattr(cls, name):
+            return found
+    return None
+
+
+def _named(x: Any) -> str:
+    cls = type(x)
+    package = package_of(cls)
+    return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
+
+
+def own(x: Any, door: str) -> Any:
+    """The attribute of ``x`` or of its class; None where it has none, or hands on another's."""
+    if hasattr(type(x), door) or door in getattr(x, "__dict__", ()):
+        return getattr(x, door, None)
+    return None
+
+
+def speaks(x: Any) -> bool:
+    """Whether ``x`` has a door, its own or another's; not that it answers to any name."""
+    if all(getattr(x, door, None) is None for door in DOORS):
+        return False
+    return any(own(x, door) is not None for door in DOORS) or handed_on(x) is not None
+
+
+def array_like(x: Any) -> bool:
+    """Whether ``asarray`` would take an object whose class has no ufuncs of its own to answer."""
+    cls = type(x)
+    if x is None or cls is str or hasattr(cls, "__array_ufunc__"):
+        return False
+    if speaks(x) or hasattr(cls, "__array__"):
+        return True
+    try:
+        memoryview(x).release()
+    except Exception:  # whatever a class raises that only looks like a buffer
+        return False
+    return True
+
+
+def handed_on(x: Any) -> str | None:
+    """Why what ``x`` answers for another object is not taken, or None where it answers for none.
+
+    A wrapper adds a meaning to what it wraps (pint a unit), which the bare array would lose. What
+    answers to any name at all says nothing by that.
+    """
+    if any(own(x, door) is not None for door in DOORS) or hasattr(x, _NOBODYS):
+        return None
+    if all(getattr(x, door, None) is None for door in DOORS):
+        return None
+    return _loses(x, "what it adds to the array that it wraps", "that array itself")
+
+
+def lost(x: Any) -> str | None:
+    """Why the bare numbers of an array of a derived class, or of no library, are not all."""
+    derived = isinstance(x, np.ndarray)
+    if derived and hasattr(x, "mask"):
+        return "a masked array would lose its mask: fill it first, x.filled(value)"
+    return _loses(x, None, "numpy.asarray(x)" if derived else None)
+
+
+def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
+    if hasattr(x, "units") or hasattr(x, "unit"):
+        what = "its unit"
+        for name in ("value", "magnitude"):
+            if hasattr(x, name):
+                otherwise = f"its numbers alone, x.{name}"
+                break
+    return what and otherwise and f"{_named(x)} would lose {what}: pass {otherwise}"
+
+
+def check_whole(x: Any) -> None:
+    """Refuse what has a mask or a unit that would be lost, and what is not in memory.
+
+    As :func:`arraybridge.convert` does.
+
+    Raises
+    ------
+    ConversionError
+        Whether anything is masked or not.
+    TypeError
+        For a graph or a file, which nobody asked to compute or read.
+    """
+    kind = type(x)
+    if kind is np.ndarray or isinstance(x, np.generic):
+        return
+    if library_of_type(kind) is not None and not isinstance(x, np.ndarray):
+        return
+    if has_no_memory(kind):
+        raise no_array(x)
+    problem = lost(x) or handed_on(x)
+    if problem is not None:
+        raise ConversionError(problem)

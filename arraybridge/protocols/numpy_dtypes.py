@@ -1,0 +1,64 @@
+"""DLPack's data types as NumPy's, and back; what NumPy lacks is ml_dtypes'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dlpack import DataType
+
+NATIVE = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
+).split()
+EXTENDED = (
+    "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+    "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
+).split()
+CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of NATIVE, in either byte order
+
+_dlpack_dtypes: dict[np.dtype[Any], DataType] = {np.dtype(n): DataType.named(n) for n in NATIVE}
+_numpy_dtypes: dict[DataType, np.dtype[Any]] = {v: k for k, v in _dlpack_dtypes.items()}
+
+
+def _extended_dtype(name: str) -> np.dtype[Any] | None:
+    """ml_dtypes' dtype of that name; None where ml_dtypes is missing or has none."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    scalar = getattr(ml_dtypes, name, None)
+    return None if scalar is None else np.dtype(scalar)
+
+
+def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
+    """NumPy's dtype for a DLPack data type.
+
+    Raises
+    ------
+    ImportError
+        For a type of ml_dtypes where that is not installed.
+    TypeError
+        For a type that neither has.
+    """
+    found = _numpy_dtypes.get(dtype)
+    if found is not None:
+        return found
+    if dtype.name not in EXTENDED:
+        raise TypeError(f"NumPy has no dtype for {dtype}")
+    found = _extended_dtype(dtype.name)
+    if found is None:
+        raise ImportError(f"{dtype} in NumPy needs ml_dtypes: pip install ml_dtypes")
+    _numpy_dtypes[dtype] = found
+    _dlpack_dtypes[found] = dtype
+    return found
+
+
+def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
+    """The DLPack data type of a native-endian NumPy dtype; None where there is none."""
+    found = _dlpack_dtypes.get(dtype)
+    if found is None and dtype.name in EXTENDED and dtype == _extended_dtype(dtype.name):
+        found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)
+        _numpy_dtypes[found] = dtype
+    return found

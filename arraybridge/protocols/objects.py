@@ -1,0 +1,123 @@
+"""Arrays of no library that arraybridge knows, adopted as owning tensors.
+
+What speaks DLPack, an array interface or the buffer protocol, and bare capsules.
+"""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..dispatch.registry import library_named, library_of_type
+from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
+from ..layout import span
+from .foreign import handed_on, lost, no_array, own
+
+
+class Protocol(Library):
+    """The library of core tensors themselves: everything that has no array type of its own."""
+
+    name = "dlpack"
+    accepts = Accepts(library="dlpack", tested="1.3", dtypes=frozenset())
+
+    def owns(self, array_type: type) -> bool:
+        return array_type is ManagedTensor
+
+    def describe(self, x: ManagedTensor | TensorInfo) -> TensorInfo:
+        # A capsule that is only looked at stands for itself as its info.
+        return x if isinstance(x, TensorInfo) else TensorInfo.of_tensor(x)
+
+    def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
+        return x
+
+
+LIBRARY = Protocol()
+
+
+def adopt(x: object) -> tuple[object, Library]:
+    """(an array or tensor that stands for ``x``, its library); a capsule is consumed.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is no array in memory, whatever protocol it is asked by.
+    ConversionError
+        If its memory is not all that it means: it has a unit, or answers for what it wraps.
+    """
+    library = library_of_type(type(x))
+    if library is not None:
+        return x, library
+    if hasattr(type(x), "__arraybridge__"):
+        return x.__arraybridge__()  # type: ignore[attr-defined]
+    if type(x) is ManagedTensor:
+        return x, LIBRARY
+    if is_capsule(x):
+        return acquire(x), LIBRARY
+    if isinstance(x, type):
+        raise no_array(x)
+    if own(x, "__dlpack__") is not None:
+        _guard(x)
+        api = exchange_api(type(x))
+        return (acquire(x) if api is None else api.acquire(x)), LIBRARY
+    if own(x, "__cuda_array_interface__") is not None:
+        from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
+
+        return x, CUDA_ARRAY_INTERFACE
+    interface = own(x, "__array_interface__")
+    if interface is not None:
+        _check_interface(x, interface)
+        return np.asarray(x), library_named("numpy")
+    objection = handed_on(x)
+    if objection is not None:
+        raise ConversionError(objection)
+    try:
+        buffer = memoryview(x)  # type: ignore[arg-type]
+    except TypeError:
+        raise no_array(x) from None
+    return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, no text
+
+
+def _check_interface(x, interface):
+    """What NumPy takes no notice of: a mask, and the end of a buffer."""
+    if not isinstance(interface, dict):
+        return  # NumPy says what it expects
+    if interface.get("mask") is not None:
+        raise ConversionError(
+            f"{type(x).__name__} has a mask in its __array_interface__, which would be lost: fill "
+            "what is masked, and pass an array of that"
+        )
+    data, offset = interface.get("data"), interface.get("offset", 0)
+    if isinstance(data, tuple) or not {"shape", "typestr"} <= interface.keys():
+        return
+    try:
+        with memoryview(x if data is None else data) as view:
+            there = view.nbytes
+        shape, strides = tuple(map(index, interface["shape"])), interface.get("strides")
+        strides = None if strides is None else tuple(map(index, strides))
+        low, high = span(shape, strides, np.dtype(interface["typestr"]).itemsize)
+        begin, end = low + index(offset), high + index(offset)
+    except (TypeError, ValueError, BufferError):
+        return  # NumPy says what it expects
+    if begin < 0 or end > there:
+        raise ConversionError(
+            f"the elements of {type(x).__name__} are bytes {begin} to {end} of its buffer, which "
+            f"has {there}: correct the shape, strides or offset in its __array_interface__"
+        )
+
+
+def _guard(x):
+    """What the protocol leaves out, and the C exchange API does not check."""
+    objection = lost(x)
+    if objection is not None:
+        raise ConversionError(objection)
+    for flag, remedy in (
+        ("requires_grad", "detach it first"),
+        ("is_conj", "resolve its conjugate bit first"),
+        ("is_neg", "resolve its negative bit first"),
+    ):
+        state = getattr(x, flag, False)
+        if (state() if callable(state) else state) is True:
+            raise ConversionError(f"{type(x).__name__} has {flag}: {remedy}")
