@@ -26,6 +26,8 @@ PY := $(VENV)/bin/python
 PINS := requirements/pins.txt
 GPU_PYTHON ?= $(PY)
 PYTEST_ARGS ?=
+# A file of tests is run by one process, in order. Each takes up to 4 GB of memory.
+PARALLEL ?= -n auto --maxprocesses 4 --dist loadfile
 EXAMPLES ?= 20
 MINUTES ?= 60
 PIP_FLAGS ?= -qq
@@ -88,10 +90,10 @@ demo: $(VENV)/.demo
 	$(PY) -m arraybridge demo
 
 test: $(VENV)/.test
-	$(PY) -m pytest -m "not heavy" $(PYTEST_ARGS)
+	$(PY) -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
 
 test-all: test $(VENV)/.heavy
-	$(PY) -m pytest -m heavy $(PYTEST_ARGS)
+	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
 
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import warnings
@@ -18,11 +19,22 @@ def pytest_configure(config: pytest.Config) -> None:
     Test modules import their library when they are collected, in the order of their names.
     """
     coexist.prepare()
+    if config.getoption("dist", "no") != "no":
+        return  # of several processes this is the one that runs no test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # theirs, at import; a test's warnings are errors still
         for name in coexist.IMPORT_ORDER:
             if importlib.util.find_spec(name) is not None:
                 importlib.import_module(name)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what the libraries made at import out of every later collection of garbage.
+
+    Those are millions of objects, and the tests of ownership collect after every step.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

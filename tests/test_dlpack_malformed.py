@@ -239,14 +239,18 @@ def structs(draw):
     return Managed(draw(st.booleans()), **fields)
 
 
-@settings(
-    max_examples=10_000,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(structs())
-def test_fuzz(managed):
+@pytest.mark.parametrize("examples", [500, pytest.param(10_000, marks=pytest.mark.heavy)])
+def test_fuzz(examples):
+    settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )(given(structs())(taken_or_refused))()
+
+
+def taken_or_refused(managed):
+    """A struct is read or an error, and its deleter is called once."""
     owes = int(managed.struct.deleter is not None)
     capsule = managed.capsule()
     try:

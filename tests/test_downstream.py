@@ -9,9 +9,9 @@ from .downstream.page import Result, page
 from .downstream.suites import REFERENCE, SUITES
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=pytest.mark.heavy)])
 def test_array_api_extra(library):
-    """All of its tests, which take some seconds."""
+    """All of its tests."""
     result = run(SUITES["array-api-extra"], f"arraybridge.xp.{library}", [])
     failed = {k: message for k, (outcome, message) in result.tests.items() if outcome == "failed"}
     assert not failed

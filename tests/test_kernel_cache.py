@@ -117,7 +117,7 @@ class TestFoundAgain:
 
 
 class TestHarm:
-    @pytest.mark.parametrize(
+    harms = pytest.mark.parametrize(
         "harm",
         [
             lambda data: b"",
@@ -130,6 +130,16 @@ class TestHarm:
         ],
         ids=["empty", "other", "half", "short", "long", "flipped", "format"],
     )
+
+    @harms
+    def test_damage_is_seen(self, filled: Path, harm) -> None:
+        (file,) = filled.iterdir()
+        assert cache._read(str(file)) is not None
+        file.write_bytes(harm(file.read_bytes()))
+        assert cache._read(str(file)) is None
+
+    @pytest.mark.heavy
+    @harms
     def test_damage_costs_time_only(self, filled: Path, harm) -> None:
         (file,) = filled.iterdir()
         whole = file.read_bytes()
@@ -149,6 +159,7 @@ class TestHarm:
         file.mkdir()
         assert python(WORK + "print(cached())", filled) == "False"
 
+    @pytest.mark.heavy
     def test_unwritable_folder_costs_time_only(self, tmp_path: Path) -> None:
         """A file stands where the folder should be: that holds for root too, whom no mode stops."""
         blocked = tmp_path / "blocked"
@@ -172,8 +183,9 @@ class TestHarm:
         cache._write(str(tmp_path / "file"), b"code")
         assert list(tmp_path.iterdir()) == []  # nothing is left behind
 
-    def test_processes_that_fill_it_at_once(self, tmp_path: Path) -> None:
-        started = [process(WORK, tmp_path / "kernels") for _ in range(4)]
+    @pytest.mark.parametrize("several", [2, pytest.param(4, marks=pytest.mark.heavy)])
+    def test_processes_that_fill_it_at_once(self, tmp_path: Path, several: int) -> None:
+        started = [process(WORK, tmp_path / "kernels") for _ in range(several)]
         for one in started:
             said = one.communicate(timeout=120)
             assert one.returncode == 0, said

@@ -47,12 +47,9 @@ def all_right(target: str, libraries: list[str], *, native: bool) -> None:
         assert source == target or len(live) >= LIVE[source], (source, len(live))
 
 
-@pytest.mark.parametrize("target", LIGHT)
-def test_light_libraries(target: str) -> None:
-    libraries = installed(LIGHT)
-    if target not in libraries:
-        pytest.skip(f"no {target}")
-    all_right(target, libraries, native=False)
+def test_light_libraries() -> None:
+    """A sample of what follows."""
+    all_right("numpy", installed(LIGHT), native=False)
 
 
 @pytest.mark.heavy

@@ -38,11 +38,11 @@ def report(library: str, *options: str) -> dict[str, str]:
 
 
 def cases():
-    """Every program on every library; those that JAX compiles long only with the heavy ones."""
+    """Every program on every library; JAX compiles them long, each for itself."""
     for library in LIBRARIES:
+        marks = pytest.mark.heavy if library == "jax" else ()
         for name, program in PROGRAMS.items():
             slow = program.slow and library == "jax"
-            marks = pytest.mark.heavy if slow else ()
             yield pytest.param(library, name, slow, id=f"{library}: {name}", marks=marks)
 
 

@@ -45,6 +45,7 @@ assert "llvmlite" in sys.modules and "numba" not in sys.modules
     assert done.stdout.count("on disk") == count
 
 
+@pytest.mark.heavy
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=tmp_path / "file")

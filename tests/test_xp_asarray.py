@@ -193,7 +193,7 @@ NO_NUMBERS = [
 
 
 @each_library
-@pytest.mark.parametrize("x", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("x", NO_NUMBERS, ids=lambda x: repr(x).split(" at 0x")[0])
 def test_what_holds_no_numbers(x, library):
     for face in faces(library):
         for dtype in None, face.xp.float32:

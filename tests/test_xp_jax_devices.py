@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import json
+from functools import cache
+from textwrap import dedent
 
 import pytest
+
+from .support.processes import python
 
 HEAD = """
 import copy, pickle
@@ -140,25 +142,33 @@ ONE = {
 }
 
 
+RUN_EACH = """
+import json, sys, traceback
+wrong = {}
+for name, code in json.loads(sys.argv[1]).items():
+    try:
+        exec(code, dict(globals()))
+    except BaseException:
+        wrong[name] = traceback.format_exc()
+print(json.dumps(wrong))
+"""
+
+
+@cache
+def wrong(*, several: bool) -> dict[str, str]:
+    """What is wrong with each case, in one process for all of them."""
+    cases = {name: dedent(code) for name, code in (ONE if several else CASES).items()}
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    head = HEAD + "import torch" + SEVERAL if several else HEAD
+    said = python(head + RUN_EACH, json.dumps(cases), env=flags, flags=())
+    return json.loads(said.splitlines()[-1])
+
+
 @pytest.mark.parametrize("case", ONE)
 def test_one_of_two(case):
-    lines = [line.removeprefix(" " * 8) for line in ONE[case].splitlines()]
-    run("\n".join([HEAD, "import torch", SEVERAL, *lines]))
+    assert wrong(several=True).get(case) is None
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_over_two(case):
-    lines = [line.removeprefix(" " * 8) for line in CASES[case].splitlines()]
-    run(HEAD + "\n".join(lines))
-
-
-def run(code):
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | flags,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    assert wrong(several=False).get(case) is None
