@@ -52,6 +52,24 @@ def test_python_snippets(page):
         assert runner.summarize(verbose=False).failed == 0, "".join(report)
 
 
+EXCERPTS = [
+    pytest.param(text, id=f"{page.name}:{line}")
+    for page in PAGES
+    for line, text in blocks(page, "py")
+]
+
+
+@pytest.mark.parametrize("text", EXCERPTS)
+def test_excerpts_are_of_the_source(text):
+    """A block of ``py`` begins with the name of a file; ``...`` stands for what lies between."""
+    path, _, excerpt = text.partition("\n")
+    source = (ROOT / path.removeprefix("# ")).read_text()
+    at = 0
+    for part in excerpt.rstrip("\n").split("\n...\n"):
+        at = source.find(part, at)
+        assert at >= 0, f"{path} has no\n{part}"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)

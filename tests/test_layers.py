@@ -126,6 +126,19 @@ def test_the_check_tells_down_from_up(module: str, source: str, allowed: bool) -
     assert all(may_import(module, name) for name in imported(source, module)) is allowed
 
 
+def test_no_import_is_hidden_in_a_name() -> None:
+    """``import_module`` shows no arrow: only what is at home, or no module of ours, is so named."""
+    for module, path in SOURCES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
+            if (called.id if isinstance(called, ast.Name) else called) != "import_module":
+                continue
+            name = ast.unparse(node.args[0])
+            assert "arraybridge" not in name or room(module) in ("__init__", "cli"), (module, name)
+
+
 def test_one_file_uses_the_python_c_api() -> None:
     # Contract 2 (no Python on the way out) is kept or broken there, so there is one place to read.
     users = [

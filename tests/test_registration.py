@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
 from arraybridge.dispatch import registry
+
+from .support import boxed
 
 MEMORY = np.arange(6.0).reshape(2, 3)
 
@@ -181,3 +184,55 @@ def test_a_record_that_no_plan_would_understand_is_refused(fields, message):
     with pytest.raises((TypeError, ValueError), match=message.replace("?", r"\?")):
         accepts._replace(**fields)
     assert accepts._replace(strides="c") == ab.Accepts(**good, strides="c")
+
+
+class TestALibraryThatComputes:
+    """A library that is registered brings a namespace and a class of Arrays, as ours do."""
+
+    def test_native_namespace(self):
+        with boxed.registered():
+            x = boxed.Boxed([-2.0, 0.0, 3.0])
+            xp = ab.namespace(x)
+            assert ab.convert(xp.sign(x), "numpy").tolist() == [-1.0, 0.0, 1.0]
+            assert type(xp.add(x, x)) is boxed.Boxed
+            with pytest.raises(OverflowError):
+                xp.full((2,), 2**70, dtype=xp.int64)
+
+    def test_arrays(self):
+        with boxed.registered():
+            x = ab.from_dlpack(boxed.Boxed([[1.0, 2.0], [3.0, 4.0]]))
+            xp = ab.namespace(x)
+            assert type(x).__name__ == "BoxedArray"
+            assert xp.__name__ == "arraybridge.xp.boxed"
+            assert importlib.import_module("arraybridge.xp.boxed") is xp
+            y = xp.sum(2 * x[::-1, :] - x, axis=0)
+            assert type(y) is type(x)
+            assert np.asarray(y).tolist() == [4.0, 6.0]
+            x[0, 0] = 7
+            assert ab.convert(x, "numpy")[0, 0] == 7
+            x += x
+            assert float(x[0, 0]) == 14.0
+
+    def test_beside_other_libraries(self):
+        with boxed.registered():
+            x = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            xp, a, b = ab.unify(x, np.ones(2))
+            assert xp is ab.namespace(x)
+            assert np.asarray(a + b).tolist() == [2.0, 3.0]
+            with pytest.raises(TypeError, match="arrays of boxed and numpy in one operation"):
+                x + ab.from_dlpack(np.ones(2))
+
+            @ab.adapt("boxed")
+            def double(given):
+                assert type(given) is boxed.Boxed
+                return given + given
+
+            assert double(np.ones(2)).tolist() == [2.0, 2.0]
+
+    def test_is_forgotten(self):
+        with boxed.registered():
+            assert ab.namespace(boxed.Boxed([1.0])) is not None
+        with pytest.raises(TypeError, match="no array-API namespace"):
+            ab.namespace(boxed.Boxed([1.0]))
+        with pytest.raises(AttributeError, match="nosuch"):
+            _ = importlib.import_module("arraybridge.xp").nosuch
