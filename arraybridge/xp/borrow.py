@@ -1,9 +1,8 @@
 """Borrowing: what a library lacks runs in another one on the same device, through views.
 
-A library's table (`Borrowing`, in ``corrections``) says which of its dtypes few of its functions
-take, and which of its errors mean "not implemented"; the other library's native face computes.
-Nothing is asked beforehand: a function that the library has costs no more than a ``try``. What
-tracks gradients or is traced is never borrowed: the graph would be cut.
+A library's table (`Borrowing`) says which of its dtypes few of its functions take, and which of its
+errors mean "not implemented"; the other library's native face computes. What tracks gradients or is
+traced is never borrowed: the graph would be cut.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from ..array.adoption import adopter
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
 from ..exchange import convert
-from .standard import functions_of
+from .recovery import Refused
 from .standard.data_types import DATA_TYPES
 
 
 class Borrowing(NamedTuple):
-    """What a library has to borrow.
+    """The handler that computes in another library what this one lacks.
 
     Attributes
     ----------
     library : str
     array : type
-        Its arrays' type.
+        The type of its arrays.
     dtypes : frozenset
         Those of its dtypes that only some of its functions take.
     errors : tuple of exception types
@@ -45,53 +44,38 @@ class Borrowing(NamedTuple):
     errors: tuple[type[Exception], ...]
     unimplemented: Callable[[Exception], bool]
     apart: frozenset[str] = frozenset()
+    attempt: str = "another library's function on the same memory"
 
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function takes or gives arrays, and may be borrowed."""
+        kinds = map(str, template.__annotations__.values())
+        return path not in self.apart and any("Array" in kind for kind in kinds)
 
-def lend(face: Any, table: Borrowing) -> None:
-    """Give a native face what it lacks: its functions fall back on another library's.
-
-    Parameters
-    ----------
-    face : module
-        The library's native face, its corrections applied; changed in place.
-    table : Borrowing
-    """
-    for room, path, name, template in functions_of(face):
-        if name in table.apart or path in table.apart:
-            continue
-        if any(str(a).find("Array") >= 0 for a in template.__annotations__.values()):
-            setattr(room, name, _borrowing(getattr(room, name, None), face, path, table))
-
-
-def _borrowing(own: Any, face: Any, path: str, table: Borrowing) -> Any:
-    """A function of the library that falls back on the lender's."""
-    if own is None:
-
-        def missing(*args: Any, **kwargs: Any) -> Any:
-            return _borrowed(None, face, path, table, args, kwargs)
-
-        missing.__name__ = missing.__qualname__ = path.rpartition(".")[2]
-        return missing
-
-    errors = table.errors
-
-    @functools.wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def retry(self, refused: Refused) -> Any:
+        """Give the lender's result as arrays of the library, for what the library lacks."""
+        function, error, args, kwargs = refused
+        arrays = list(_arrays((args, kwargs), self.array))
+        if not (self.unimplemented(error) or any(x.dtype in self.dtypes for x in arrays)):
+            return NotImplemented
+        if not arrays:  # whose device would be anyone's guess
+            return NotImplemented
         try:
-            return own(*args, **kwargs)
-        except errors as error:
-            if not _worth_it(error, table, args, kwargs):
-                raise
-            refused = error
-        return _borrowed(refused, face, path, table, args, kwargs)
-
-    return function
-
-
-def _worth_it(error: Exception, table: Borrowing, args: Any, kwargs: Any) -> bool:
-    return table.unimplemented(error) or any(
-        x.dtype in table.dtypes for x in _arrays((args, kwargs), table.array)
-    )
+            device = library_named(self.library).describe(arrays[0]).device
+            lender = adopter(device, but=self.library)
+            there = _There(self, function.face, lender)
+            args, kwargs = there.array_of(args), there.array_of(kwargs)
+        except (ConversionError, ImportError, TypeError) as why:
+            dtypes = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
+            raise NotImplementedError(
+                f"{self.library} has no {function.path} for {dtypes}, and it cannot run in another "
+                f"library without a copy or a cut: {why}"
+            ) from None
+        try:
+            result = there.function(function.path)(*args, **kwargs)
+        except (TypeError, AttributeError, NotImplementedError) as lacking:
+            error.add_note(f"tried with {lender}'s {function.path} on the same memory: {lacking}")
+            return NotImplemented
+        return there.back(result)
 
 
 def _arrays(x: Any, array: type) -> Iterator[Any]:
@@ -103,33 +87,6 @@ def _arrays(x: Any, array: type) -> Iterator[Any]:
             yield from _arrays(each, array)
     elif isinstance(x, dict):
         yield from _arrays(list(x.values()), array)
-
-
-def _borrowed(
-    refused: Exception | None, face: Any, path: str, table: Borrowing, args: Any, kwargs: Any
-) -> Any:
-    """What the lender's function gives, as arrays of the library."""
-    arrays = list(_arrays((args, kwargs), table.array))
-    dtypes = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
-    if not arrays:  # whose device would be anyone's guess
-        raise refused or NotImplementedError(f"{table.library} has no {path}")
-    try:
-        device = library_named(table.library).describe(arrays[0]).device
-        lender = adopter(device, but=table.library)
-        there = _There(table, face, lender)
-        args, kwargs = there.array_of(args), there.array_of(kwargs)
-    except (ConversionError, ImportError, TypeError) as why:
-        raise NotImplementedError(
-            f"{table.library} has no {path} for {dtypes}, and it cannot run in another library "
-            f"without a copy or a cut: {why}"
-        ) from refused
-    try:
-        result = there.function(path)(*args, **kwargs)
-    except (TypeError, AttributeError, NotImplementedError):
-        if refused is None:
-            raise
-        raise refused from None  # nor does the lender have it
-    return there.back(result)
 
 
 class _There:

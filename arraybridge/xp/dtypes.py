@@ -2,81 +2,93 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from ..array.bounds import is_numeric, scalar_of
 from ..array.operators import SCALARS
 from ..dispatch.registry import library_named
-from .standard import functions_of
+from .recovery import Arguments, Check, Refused
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
+_OF_ITS_OWN = ("torch", "array_api_strict._dtypes")  # whose data types are not NumPy's
 
 
-def check_dtypes(face: Any, check: Callable[[Any], Any] | None) -> None:
-    """Have every function of a native face that takes a data type look at it first.
+def checking(place: int, check: Callable[[Any], Any]) -> Check:
+    """What looks at the data type that a function is given by name or at a place.
 
     Parameters
     ----------
-    face : module
-        The library's native face, its corrections applied; changed in place.
-    check : callable or None
-        Gives the data type to take; raises for one that the result would not have. None takes
-        every one, but none at all where one must be given: of that NumPy makes float64.
+    place : int
+        Where it is among the arguments.
+    check : callable
+        Gives the data type to take; raises for one that the result would not have.
     """
-    for room, _, name, template in functions_of(face):
-        parameters = inspect.signature(template).parameters
-        if "dtype" in parameters and template.__annotations__["return"] == "Array":
-            needed = parameters["dtype"].default is inspect.Parameter.empty
-            if check is not None:
-                setattr(room, name, _checking(getattr(room, name), check, needed))
-            elif needed:
-                setattr(room, name, _needing(getattr(room, name)))
 
-
-def _checking(own: Any, check: Callable[[Any], Any], needed: bool) -> Any:
-    names = list(inspect.signature(own).parameters)
-    place = names.index("dtype") if "dtype" in names else sys.maxsize  # among **kwargs
-
-    @functools.wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        dtype = kwargs.get("dtype")
-        if dtype is not None:
-            kwargs["dtype"] = check(dtype)
-        elif len(args) > place and args[place] is not None:
+    def before(*args: Any, **kwargs: Any) -> Arguments:
+        if "dtype" in kwargs:
+            if kwargs["dtype"] is not None:
+                kwargs["dtype"] = check(kwargs["dtype"])
+        elif args[place] is not None:
             args = (*args[:place], check(args[place]), *args[place + 1 :])
-        elif needed:
-            raise TypeError(f"{own.__name__} takes a data type, got None")
-        return own(*args, **kwargs)
+        return args, kwargs
 
-    return function
+    return before
 
 
-def _needing(own: Any) -> Any:
-    @functools.wraps(own)
-    def function(x: Any, dtype: Any, /, **kwargs: Any) -> Any:
+def needing(check: Callable[[Any], Any]) -> Check:
+    """As ``checking`` for ``astype``: None, of which NumPy makes float64, is no data type."""
+
+    def before(x: Any, dtype: Any, /, **kwargs: Any) -> Arguments:
         if dtype is None:
-            raise TypeError(f"{own.__name__} takes a data type, got None")
-        return own(x, dtype, **kwargs)
+            raise TypeError("astype takes a data type, got None")
+        return (x, check(dtype)), kwargs
 
-    return function
+    return before
 
 
-def ask_rightly(library: str, face: Any) -> None:
-    """Have the functions about data types raise TypeError for what is none.
+class Limits(NamedTuple):
+    """The handler of ``finfo`` and ``iinfo``, which libraries refuse by errors of all sorts.
+
+    Attributes
+    ----------
+    library : str
+    """
+
+    library: str
+
+    errors: tuple[type[Exception], ...] = (AttributeError, TypeError, ValueError)
+    attempt: str = ""
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function is one of them."""
+        return path in _LIMITS
+
+    def retry(self, refused: Refused) -> Any:
+        """Raise TypeError."""
+        raise _no_limits(refused.function.path, self.library, refused.args[0]) from None
+
+
+def _no_limits(path: str, library: str, x: Any) -> TypeError:
+    return _wrong(path, f"{_LIMITS[path]} arrays and data types of {library}", x)
+
+
+def _wrong(path: str, takes: str, x: Any) -> TypeError:
+    return TypeError(f"{path} takes {takes}, got {x!r}")
+
+
+def questions(library: str, dtype: Any) -> dict[str, Check]:
+    """What looks at the arguments of the functions about data types: TypeError for what is none.
 
     Parameters
     ----------
     library : str
-    face : module
-        The library's native face, its corrections applied; changed in place.
+    dtype : object
+        One of the library's data types.
     """
-    own = type(face.float32)
+    own = type(dtype)
     owns = library_named(library).owns
 
     def is_dtype(x: Any) -> bool:
@@ -87,25 +99,20 @@ def ask_rightly(library: str, face: Any) -> None:
     def is_one(x: Any) -> bool:
         return owns(type(x)) or is_dtype(x)
 
-    def is_one_or_scalar(x: Any) -> bool:
-        return is_one(x) or (library == "numpy" and _is_numpys_scalar(x))
-
-    def check(name: str, kind: str, x: Any, right: Callable[[Any], bool]) -> None:
-        if not right(x):
-            raise TypeError(f"{name} takes {kind}, got {x!r}")
-
     dtypes = f"data types of {library}"
     both = f"arrays and {dtypes}"
-    plain = {name: getattr(face, name) for name in ("result_type", "can_cast", "isdtype", *_LIMITS)}
+    beside = f"{both} and Python scalars"
+    kinds = f"names of kinds and {dtypes}"
 
-    @functools.wraps(plain["result_type"])
-    def result_type(*arrays_and_dtypes: Any) -> Any:
+    def result_type(*arrays_and_dtypes: Any) -> Arguments:
         typed, given = False, []
         for x in arrays_and_dtypes:
             if isinstance(x, numpy.generic) and library != "numpy":
                 x = scalar_of(x)  # as in operators
             if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
-                check("result_type", f"{both} and Python scalars", x, is_one_or_scalar)
+                right = is_one(x) or (library == "numpy" and _is_numpys_scalar(x))
+                if not right:
+                    raise _wrong("result_type", beside, x)
                 typed = True
             given.append(x)
         if not typed:
@@ -113,41 +120,34 @@ def ask_rightly(library: str, face: Any) -> None:
                 "result_type takes at least one array or data type: Python scalars have none "
                 "by themselves"
             )
-        return plain["result_type"](*given)
+        return tuple(given), {}
 
-    @functools.wraps(plain["can_cast"])
-    def can_cast(from_: Any, to: Any, /) -> Any:
-        check("can_cast", both, from_, is_one)
-        check("can_cast", dtypes, to, is_dtype)
-        return plain["can_cast"](from_, to)
+    def can_cast(from_: Any, to: Any, /) -> None:
+        if not is_one(from_):
+            raise _wrong("can_cast", both, from_)
+        if not is_dtype(to):
+            raise _wrong("can_cast", dtypes, to)
 
-    @functools.wraps(plain["isdtype"])
-    def isdtype(dtype: Any, kind: Any) -> Any:
-        check("isdtype", dtypes, dtype, is_dtype)
+    def isdtype(dtype: Any, kind: Any) -> None:
+        if not is_dtype(dtype):
+            raise _wrong("isdtype", dtypes, dtype)
         for each in kind if isinstance(kind, tuple) else (kind,):
-            if not isinstance(each, str):
-                check("isdtype", f"names of kinds and {dtypes}", each, is_dtype)
-        return plain["isdtype"](dtype, kind)
+            if not (isinstance(each, str) or is_dtype(each)):
+                raise _wrong("isdtype", kinds, each)
 
-    vars(face).update(result_type=result_type, can_cast=can_cast, isdtype=isdtype)
-    for name, kind in _LIMITS.items():
-        vars(face)[name] = _limits(plain[name], f"{name} takes {kind} {both}", is_one)
+    def limits(name: str) -> Check:
+        def before(type: Any, /) -> None:
+            if not is_one(type):
+                raise _no_limits(name, library, type)
 
+        return before
 
-def _limits(plain: Any, takes: str, is_one: Callable[[Any], bool]) -> Any:
-    @functools.wraps(plain)
-    def function(type: Any, /) -> Any:
-        try:
-            if is_one(type):
-                return plain(type)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise TypeError(f"{takes}, got {type!r}") from error
-        raise TypeError(f"{takes}, got {type!r}")
-
-    return function
-
-
-_OF_ITS_OWN = ("torch", "array_api_strict._dtypes")  # whose data types are not NumPy's
+    return {
+        "result_type": result_type,
+        "can_cast": can_cast,
+        "isdtype": isdtype,
+        **{name: limits(name) for name in _LIMITS},
+    }
 
 
 def _is_numpys_scalar(x: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..array.carrier import Array
 from ..array.native import NativeArray
@@ -12,26 +12,33 @@ from ..dispatch.records import ConversionError
 from ..dispatch.registry import package_of
 from ..dlpack import Device
 from ..exchange import imported
+from .recovery import Function, Refused
 from .standard.data_types import DATA_TYPES
 
 
 def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     """``asarray`` of the library of ``cls``, which also takes every other library's arrays."""
+    made = over_arrays(cls, native._functions["asarray"])
+    own, errors, recover = made.own, made.errors, made.recovery()
+    before: Any = made.before
 
-    def function(obj, /, *, dtype=None, device=None, copy=None):
+    def function(
+        obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+    ) -> Any:
         if isinstance(obj, Array):
-            own = obj.__class__ is cls
+            same = obj.__class__ is cls
             # The very Array: one of JAX's shares what is written to it with no other.
-            if own and not copy and _asked(dtype, obj.dtype) and _asked(device, obj.device):
+            if same and not copy and _asked(dtype, obj.dtype) and _asked(device, obj.device):
                 return obj
-            if own:
+            if same:
                 obj = obj._native
         place = native_device(cls, device)
+        args, kwargs = before(obj, dtype=dtype, device=place, copy=copy)
         try:
-            return cls._of(cls._normal(native.asarray(obj, dtype=dtype, device=place, copy=copy)))
-        except (AttributeError, TypeError, ValueError):
-            check_dtype(cls, dtype)
-            raise
+            result = own(*args, **kwargs)
+        except errors as error:
+            result = recover(error, args, kwargs)
+        return cls._of(cls._normal(result))
 
     return function
 
@@ -44,7 +51,7 @@ def _asked(wish: Any, own: Any) -> bool:
 def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     """``from_dlpack`` into the library of ``cls``, by arraybridge's own way."""
 
-    def function(x, /, *, device=None, copy=None):
+    def function(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
         if x.__class__ is cls and not copy and _asked(device, x.device):
             return x
         return cls._taken(imported(x, cls._home.name, device, copy))
@@ -66,19 +73,38 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
     return device
 
 
-def check_dtype(cls: type[NativeArray], dtype: Any) -> None:
-    """Raise TypeError for a data type that is none of the library's; called where it failed."""
-    xp = cls._namespace
-    if dtype is None:
-        return
-    try:
-        xp.isdtype(dtype, ("bool", "numeric"))
-    except TypeError:
-        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        name = name if name in DATA_TYPES and hasattr(xp, name) else "float32"
-        raise TypeError(
-            f"dtype is a data type of {xp.__name__}, such as {xp.__name__}.{name}, got {dtype!r}"
-        ) from None
+def over_arrays(cls: type[NativeArray], function: Function) -> Function:
+    """A native function as the namespace of Arrays calls it, which tells what is no data type."""
+    if "dtype" not in function.parameters or function.path == "isdtype":
+        return function
+    return function._replace(handlers=(*function.handlers, Telling(cls)))
+
+
+class Telling(NamedTuple):
+    """The handler that raises TypeError for a data type that is none of the library's."""
+
+    cls: type[NativeArray]
+    errors: tuple[type[Exception], ...] = (AttributeError, TypeError, ValueError)
+    attempt: str = ""
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function takes the data type of its result."""
+        return "dtype" in template.__annotations__ and template.__annotations__["return"] == "Array"
+
+    def retry(self, refused: Refused) -> Any:
+        """Raise TypeError if that is what is wrong with a call."""
+        given = dict(zip(refused.function.parameters, refused.args, strict=False)) | refused.kwargs
+        dtype, xp = given.get("dtype"), self.cls._namespace
+        if dtype is None:
+            return NotImplemented
+        try:
+            xp.isdtype(dtype, ("bool", "numeric"))
+        except TypeError:
+            name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+            name = name if name in DATA_TYPES and hasattr(xp, name) else "float32"
+            own = f"{xp.__name__}, such as {xp.__name__}.{name}"
+            raise TypeError(f"dtype is a data type of {own}, got {dtype!r}") from None
+        return NotImplemented
 
 
 ENTRANCES = {"asarray": asarray, "from_dlpack": from_dlpack}

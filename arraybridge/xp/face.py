@@ -20,10 +20,11 @@ from ..array.native import NativeArray
 from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole, no_array
 from . import standard
-from .entrance import check_dtype, native_device
+from .entrance import native_device, over_arrays
+from .recovery import Function
 from .standard.data_types import DATA_TYPES
 
-Native = Callable[..., Any]
+Made = Callable[..., Any]
 
 
 def build(module: Any, cls: type[NativeArray], native: Any) -> None:
@@ -40,10 +41,10 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
     """
     names: list[str] = []
     for chapter in standard.CHAPTERS:
-        names += _fill(module, chapter, cls, native)
+        names += _fill(module, chapter, cls, native._functions)
     for extension in standard.EXTENSIONS:
         room: Any = ModuleType(f"{module.__name__}.{extension}")
-        room.__all__ = _fill(room, extension, cls, getattr(native, extension), main=module)
+        room.__all__ = _fill(room, extension, cls, native._functions, main=module)
         setattr(module, extension, room)
     dtypes = [name for name in DATA_TYPES if hasattr(native, name)]
     for name in dtypes:
@@ -51,9 +52,12 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
     module.__all__ = [*names, *standard.EXTENSIONS, *dtypes]
 
 
-def _fill(room: Any, chapter: str, cls: Any, native: Any, main: Any = None) -> list[str]:
+def _fill(
+    room: Any, chapter: str, cls: Any, functions: dict[str, Function], main: Any = None
+) -> list[str]:
     """Put a chapter's functions and constants into a module; gives their names."""
     templates: Any = import_module(f"{standard.__name__}.{chapter}")
+    prefix = "" if main is None else f"{chapter}."
     for name in templates.__all__:
         template = getattr(templates, name)
         if not inspect.isfunction(template):  # a constant
@@ -63,8 +67,10 @@ def _fill(room: Any, chapter: str, cls: Any, native: Any, main: Any = None) -> l
         elif name in vars(room):
             _describe(vars(room)[name], template, room.__name__)
         else:
-            setattr(room, name, function(template, cls, getattr(native, name), room.__name__))
-    return templates.__all__
+            native = over_arrays(cls, functions[prefix + name])
+            setattr(room, name, _over(template, cls, native, room.__name__))
+    names: list[str] = templates.__all__
+    return names
 
 
 def _describe(made: Any, template: Any, module: str) -> None:
@@ -74,7 +80,7 @@ def _describe(made: Any, template: Any, module: str) -> None:
     made.__signature__ = inspect.signature(template)
 
 
-def function(template: Any, cls: type[NativeArray], native: Native, module: str) -> Native:
+def _over(template: Any, cls: type[NativeArray], native: Function, module: str) -> Made:
     """``native`` over Arrays, with the signature and the documentation of ``template``."""
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
@@ -158,7 +164,7 @@ def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
 
 def _shape(
     signature: inspect.Signature, kinds: dict[str, str], result: _Results
-) -> Callable[..., Native]:
+) -> Callable[[Function, Any, Any, dict[str, str]], Made]:
     """The quickest way of calling that a signature allows."""
     found = list(kinds.values())
     if result.wrap == result._array:
@@ -170,45 +176,69 @@ def _shape(
     return _general
 
 
-def _of_one(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
-    normal, make = cls._normal, cls._of
+def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+    normal, own = cls._normal, native.own
+    errors, recover = native.errors, native.recovery()
+    before: Any = native.before
+    dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
 
-    def function(x, /, *args, **kwargs):
+    def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         x = x._native if x.__class__ is cls else _unwrap(x, cls)
         try:
-            return make(normal(native(x, *args, **kwargs)))
-        except (AttributeError, TypeError, ValueError):
-            _check_dtype_of(cls, kinds, (x, *args), kwargs)
-            raise
+            result = own(x, *args, **kwargs)
+        except errors as error:
+            result = recover(error, (x, *args), kwargs)
+        array = cls()
+        array._native = normal(result)
+        return array
 
-    return function
+    def checked(x: Any, /, *args: Any, **kwargs: Any) -> Any:
+        x = x._native if x.__class__ is cls else _unwrap(x, cls)
+        if len(args) >= dtype_at or "dtype" in kwargs:
+            changed = before(x, *args, **kwargs)
+            if changed is not None:
+                (x, *args), kwargs = changed
+        try:
+            result = own(x, *args, **kwargs)
+        except errors as error:
+            result = recover(error, (x, *args), kwargs)
+        array = cls()
+        array._native = normal(result)
+        return array
+
+    return function if before is None else checked
 
 
-def _check_dtype_of(cls: Any, kinds: dict[str, str], args: Any, kwargs: Any) -> None:
-    """Tell what is wrong with the data type of a call that failed, if it is that."""
-    if "dtype" in kinds:
-        given = dict(zip(kinds, args, strict=False)) | kwargs
-        check_dtype(cls, given.get("dtype"))
+def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+    normal, own = cls._normal, native.own
+    errors, recover, operands = native.errors, native.recovery(), native.operands
 
-
-def _of_two(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
-    normal, make = cls._normal, cls._of
-
-    def function(x1, x2, /):
+    def function(x1: Any, x2: Any, /) -> Any:
         x1 = x1._native if x1.__class__ is cls else _unwrap(x1, cls)
         x2 = x2._native if x2.__class__ is cls else _unwrap(x2, cls)
-        return make(normal(native(x1, x2)))
+        if operands is not None and x1.__class__ is not x2.__class__:
+            x1, x2, settled = operands(x1, x2)
+            if settled is not None:
+                return cls._of(normal(settled))
+        try:
+            result = own(x1, x2)
+        except errors as error:
+            result = recover(error, (x1, x2), {})
+        array = cls()
+        array._native = normal(result)
+        return array
 
     return function
 
 
-def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Native:
+def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+    own, errors, recover, before = native.own, native.errors, native.recovery(), native.before
+    dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
     positions = list(kinds.values())
     rest = "arrays" if "arrays" in positions else "else"
-    typed = wrap != _same and "dtype" in kinds  # not isdtype
     last = positions.index(rest) if rest == "arrays" else len(positions)
 
-    def argument(x, kind):
+    def argument(x: Any, kind: str) -> Any:
         if kind in ("array", "arrays"):
             return _unwrap(x, cls)
         if kind == "sequence":
@@ -217,16 +247,16 @@ def _general(native: Native, cls: Any, wrap: Any, kinds: dict[str, str]) -> Nati
             return native_device(cls, x)
         return x._native if x.__class__ is cls else x  # SciPy fills with arrays of no dimensions
 
-    def function(*args, **kwargs):
-        natives = [argument(x, positions[i] if i < last else rest) for i, x in enumerate(args)]
+    def function(*given: Any, **kwargs: Any) -> Any:
+        args = tuple([argument(x, positions[i] if i < last else rest) for i, x in enumerate(given)])
         for name, x in kwargs.items():
             kwargs[name] = argument(x, kinds.get(name, "else"))
-        if not typed:
-            return wrap(native(*natives, **kwargs))
+        if before is not None and (len(args) > dtype_at or "dtype" in kwargs):
+            args, kwargs = before(*args, **kwargs) or (args, kwargs)
         try:
-            return wrap(native(*natives, **kwargs))
-        except (AttributeError, TypeError, ValueError):
-            _check_dtype_of(cls, kinds, args, kwargs)
-            raise
+            result = own(*args, **kwargs)
+        except errors as error:
+            result = recover(error, args, kwargs)
+        return wrap(result)
 
     return function

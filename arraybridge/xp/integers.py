@@ -7,23 +7,27 @@ and raise OverflowError; and some wrap what an integer dtype does not hold: 300 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy
 
-from ..array.bounds import scalar_of
-from ..array.operators import SCALARS
-from .scalars import beyond
-from .standard import functions_of
+from ..array import bounds
+from ..array.bounds import out_of_bounds, scalar_of
+from ..array.operators import BEYOND, SCALARS
+from .recovery import Operands, Refused
 
 _NUMBERS = (int, float, complex, numpy.generic)
-_REFUSALS = (OverflowError, TypeError, ValueError)  # the others: of NumPy's arrays of objects
+_MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
 
 
 class Wide(NamedTuple):
-    """How a library is given integers that it does not take.
+    """The handler that gives a library the integers that it does not take as scalars of its own.
 
     Attributes
     ----------
@@ -41,31 +45,47 @@ class Wide(NamedTuple):
     most: int = 2**63 - 1
     plain: Callable[[Any], Any] = scalar_of
 
+    # ValueError and TypeError: of NumPy's arrays of objects.
+    errors: tuple[type[Exception], ...] = (OverflowError, TypeError, ValueError)
+    attempt: str = "integers as scalars of the array's dtype"
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function takes scalars beside arrays, or makes arrays of them."""
+        return any(_is_of_scalars(str(kind)) for kind in template.__annotations__.values())
+
+    def retry(self, refused: Refused) -> Any:
+        """Call again with scalars of the library's own, if an integer was too large."""
+        function, _, args, kwargs = refused
+        dtype = next(_dtypes(args, kwargs), None)
+        if dtype is None or not any(self.holds(x) for x in (*args, *kwargs.values())):
+            return NotImplemented
+
+        def fitting(x: Any) -> Any:
+            return self.as_scalar(x, dtype) if self.holds(x) else x
+
+        return function.own(*map(fitting, args), **{name: fitting(x) for name, x in kwargs.items()})
+
     def holds(self, x: Any) -> bool:
         """Whether ``x`` is an integer that the library may have refused for its size."""
         return x.__class__ is int and not self.least <= x <= self.most
 
+    def operands(self, path: str, template: Any, face: Any) -> Operands | None:
+        """What looks at a scalar operand of a function of two; None for other functions."""
+        if list(template.__annotations__) != ["x1", "x2", "return"]:
+            return None
 
-def accept_integers(face: Any, wide: Wide) -> None:
-    """Have the functions of a native face take large integers, and refuse those out of range.
+        def operands(x1: Any, x2: Any) -> tuple[Any, Any, Any]:
+            if x2.__class__ not in SCALARS and isinstance(x2, _NUMBERS):
+                x2 = self.plain(x2)
+            elif x1.__class__ not in SCALARS and isinstance(x1, _NUMBERS):
+                x1 = self.plain(x1)
+            if (x2.__class__ is int and not 0 <= x2 <= 127) or (
+                x1.__class__ is int and not 0 <= x1 <= 127
+            ):
+                return x1, x2, _beyond(path, x1, x2, face)
+            return x1, x2, None
 
-    Integers that the library takes cost no more than a comparison and a ``try``.
-
-    Parameters
-    ----------
-    face : module
-        The library's native face, its corrections applied; changed in place.
-    wide : Wide
-    """
-    for room, _, name, template in functions_of(face):
-        if any(_is_of_scalars(str(kind)) for kind in template.__annotations__.values()):
-            own = getattr(room, name)
-            two = list(template.__annotations__) == ["x1", "x2", "return"]
-            made = _of_two(own, name, wide, face) if two else _accepting(own, wide)
-            functools.update_wrapper(made, own)
-            # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
-            vars(made).update({n: getattr(own, n) for n in dir(own) if not n.startswith("_")})
-            setattr(room, name, made)
+        return operands
 
 
 def _is_of_scalars(annotation: str) -> bool:
@@ -74,54 +94,24 @@ def _is_of_scalars(annotation: str) -> bool:
     return beside_array or kinds == ["complex"]
 
 
-def _accepting(own: Any, wide: Wide) -> Any:
-    def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return own(*args, **kwargs)
-        except _REFUSALS:
-            if not _has_wide(wide, args, kwargs):
-                raise
-        return _widely(own, wide, args, kwargs)
+def _beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
+    """The result for an integer that the array's dtype does not hold: comparisons have one.
 
-    return function
+    None: there is nothing that the library would get wrong.
 
-
-def _of_two(own: Any, name: str, wide: Wide, face: Any) -> Any:
-    """A function of two operands, which also heeds what the dtype of one holds of the other."""
-
-    def function(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if x1.__class__ is not x2.__class__:  # not two arrays
-            if x2.__class__ not in SCALARS and isinstance(x2, _NUMBERS):
-                x2 = wide.plain(x2)
-            elif x1.__class__ not in SCALARS and isinstance(x1, _NUMBERS):
-                x1 = wide.plain(x1)
-            if (x2.__class__ is int and not 0 <= x2 <= 127) or (
-                x1.__class__ is int and not 0 <= x1 <= 127
-            ):
-                settled = beyond(name, x1, x2, face)
-                if settled is not None:
-                    return settled
-        try:
-            return own(x1, x2, *args, **kwargs)
-        except _REFUSALS:
-            if not _has_wide(wide, (x1, x2), kwargs):
-                raise
-        return _widely(own, wide, (x1, x2, *args), kwargs)
-
-    return function
-
-
-def _has_wide(wide: Wide, args: Any, kwargs: Any) -> bool:
-    return any(wide.holds(x) for x in (*args, *kwargs.values())) and any(_dtypes(args, kwargs))
-
-
-def _widely(own: Any, wide: Wide, args: Any, kwargs: Any) -> Any:
-    dtype = next(_dtypes(args, kwargs))
-
-    def fitting(x: Any) -> Any:
-        return wide.as_scalar(x, dtype) if wide.holds(x) else x
-
-    return own(*map(fitting, args), **{name: fitting(x) for name, x in kwargs.items()})
+    Raises
+    ------
+    OverflowError
+        From all other functions.
+    """
+    value, x = (x2, x1) if x2.__class__ is int else (x1, x2)
+    where = bounds.side(value, x.dtype) if hasattr(x, "dtype") else 0
+    if not where or name == "divide":  # which makes no integers of integers
+        return None
+    answers = BEYOND.get(name if x is x1 else _MIRRORED.get(name, name))
+    if answers is None:
+        raise out_of_bounds(value, x.dtype)
+    return face.full_like(x, answers[where > 0], dtype=face.bool)
 
 
 def writing_wide_integers(write: Any, wide: Wide) -> Any:
@@ -130,7 +120,7 @@ def writing_wide_integers(write: Any, wide: Wide) -> Any:
     def function(native: Any, key: Any, value: Any) -> Any:
         try:
             return write(native, key, value)
-        except _REFUSALS:
+        except wide.errors:
             if not wide.holds(value):
                 raise
         return write(native, key, wide.as_scalar(value, native.dtype))

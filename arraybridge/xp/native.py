@@ -5,19 +5,23 @@ array-api-compat underneath where it wraps the library, the library's own namesp
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .borrow import Borrowing, lend
+from ..dispatch.registry import library_named
 from .corrections import Correction
-from .dtypes import ask_rightly, check_dtypes
+from .dtypes import Limits, checking, needing, questions
 from .inspection import listing_devices
-from .integers import Wide, accept_integers
-from .scalars import heed_bounds
+from .integers import Wide
+from .recovery import Function, Handler, recovering
+from .scalars import CHECKS, Surroundings
 from .sources import taking_all
-from .standard import EXTENSIONS
+from .standard import EXTENSIONS, functions_of
 
 
 class NativeNamespace(NamedTuple):
@@ -29,10 +33,8 @@ class NativeNamespace(NamedTuple):
     base : str
         The module underneath: array-api-compat's where it wraps the library, else the library's.
     corrections : tuple of Correction
-    wide : Wide, optional
-        How the library is given integers that it does not take.
-    borrowing : Borrowing, optional
-        What the library has to borrow from others.
+    handlers : tuple of Handler
+        What may be done when one of its functions raises, tried in turn.
     check_dtype : callable, optional
         Gives the data type to take for one that is asked for; raises for one that the result would
         not have.
@@ -41,8 +43,7 @@ class NativeNamespace(NamedTuple):
     library: str
     base: str
     corrections: tuple[Correction, ...]
-    wide: Wide | None = None
-    borrowing: Borrowing | None = None
+    handlers: tuple[Handler, ...] = ()
     check_dtype: Callable[[Any], Any] | None = None
 
     @property
@@ -57,20 +58,78 @@ def native_face(table: NativeNamespace) -> Any:
     Returns
     -------
     module
-        All that the namespace underneath has, and the corrected functions in their places.
+        All that the namespace underneath has, and the corrected functions in their places. Its
+        ``_functions`` are those of the standard by name, with what surrounds a call of each: the
+        face over Arrays calls them itself.
     """
-    face = _corrected(table)
-    if table.wide is not None:
-        accept_integers(face, table.wide)
-    heed_bounds(table.library, face, _itself if table.wide is None else table.wide.plain)
-    if table.borrowing is not None:
-        lend(face, table.borrowing)
-    check_dtypes(face, table.check_dtype)
-    ask_rightly(table.library, face)
-    vars(face)["asarray"] = taking_all(table.library, face)
+    face: Any = _corrected(table)
+    face._functions = {function.path: function for function in _functions(table, face)}
+    for path, function in face._functions.items():
+        room, _, name = path.rpartition(".")
+        setattr(getattr(face, room) if room else face, name, recovering(function))
+    # The check may take more than the function.
+    face.asarray.__signature__ = inspect.signature(face._functions["asarray"].before)
     vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
     _aliased(face)
     return face
+
+
+def _functions(table: NativeNamespace, face: Any) -> list[Function]:
+    """The functions of the standard in a library, and what surrounds a call of each."""
+    library, check_dtype = table.library, table.check_dtype
+    handlers = (*table.handlers, Limits(library))
+    wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
+    befores = questions(library, face.float32)
+    befores["asarray"] = taking_all(library, face, check_dtype)
+    functions = []
+    for room, path, name, template in functions_of(face):
+        own = getattr(room, name, None) or _missing(library, path, template)
+        parameters = inspect.signature(template).parameters
+        before, dtype_at = befores.get(path), None
+        if path in CHECKS:
+            surroundings = Surroundings(
+                face,
+                library_named(library).owns,
+                wide.plain if wide else _itself,
+                check_dtype or _itself,
+            )
+            before = CHECKS[path](surroundings)
+        elif path == "astype":
+            before = needing(check_dtype or _itself)
+        elif check_dtype and not before and _gives_dtype(template):
+            names = list(inspect.signature(own).parameters)
+            dtype_at = names.index("dtype") if "dtype" in names else sys.maxsize  # by name only
+            before = checking(dtype_at, check_dtype)
+        serving = tuple(handler for handler in handlers if handler.serves(path, template))
+        functions.append(
+            Function(
+                path,
+                own,
+                tuple(parameters),
+                serving,
+                before,
+                dtype_at,
+                wide.operands(path, template, face) if wide in serving else None,
+                face,
+            )
+        )
+    return functions
+
+
+def _gives_dtype(template: Any) -> bool:
+    """Whether a function of the standard takes the data type of its result."""
+    kinds = template.__annotations__
+    return "dtype" in kinds and kinds["return"] == "Array"
+
+
+def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
+    """The place of a function that a library lacks, for handlers to fill."""
+
+    @functools.wraps(template)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{library} has no {path}")
+
+    return function
 
 
 def corrected_operators(table: NativeNamespace, face: Any) -> dict[str, Callable[..., Any]]:

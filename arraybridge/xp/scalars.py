@@ -1,84 +1,46 @@
-"""Numbers in functions: an error where libraries wrap, cut or take what is none.
+"""Numbers in functions: an error where libraries wrap, cut or take what is no number.
 
-Comparisons know the answer without the dtype, as NumPy's do; a bound of ``clip`` that no element
-can pass is none.
+Each check gets the arguments of one function and gives them as the library is to have them. A bound
+of ``clip`` that no element can pass is none.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from ..array import bounds
 from ..array.bounds import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
-from ..array.operators import BEYOND, SCALARS
-from ..dispatch.registry import library_named
+from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole
-from .standard import functions_of
-
-_MIRRORED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-}
+from .recovery import Arguments, Check
 
 
-def beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
-    """What a function of an array and an integer gives that the array's dtype does not hold.
+class Surroundings(NamedTuple):
+    """What a check knows of the library.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        The function in the standard.
-    x1, x2 : array or scalar
     face : module
-        The library's native face.
-
-    Returns
-    -------
-    array or None
-        None: there is nothing that the library would get wrong.
-
-    Raises
-    ------
-    OverflowError
-        Of all but comparisons.
-    """
-    value, x = (x2, x1) if x2.__class__ is int else (x1, x2)
-    where = bounds.side(value, x.dtype) if hasattr(x, "dtype") else 0
-    if not where or name == "divide":  # which makes no integers of integers
-        return None
-    answers = BEYOND.get(name if x is x1 else _MIRRORED.get(name, name))
-    if answers is None:
-        raise out_of_bounds(value, x.dtype)
-    return face.full_like(x, answers[where > 0], dtype=face.bool)
-
-
-def heed_bounds(library: str, face: Any, plain: Callable[[Any], Any]) -> None:
-    """Have the functions of a native face that make arrays of scalars heed what dtypes hold.
-
-    Parameters
-    ----------
-    library : str
-    face : module
-        The library's native face; changed in place.
+        Its native face, whose functions are complete when the check is called.
+    owns : callable
+        Whether a type is of its arrays.
     plain : callable
-        What the library is given in the place of a number of NumPy's.
+        What it is given in the place of a number of NumPy's.
+    dtype : callable
+        Gives the data type to take; raises for one that the result would not have.
     """
-    owns = library_named(library).owns
-    for room, path, name, _ in functions_of(face):
-        make = _MAKERS.get(path)
-        if make is not None:
-            own = getattr(room, name)
-            setattr(room, name, functools.update_wrapper(make(own, face, owns, plain), own))
+
+    face: Any
+    owns: Callable[[type], bool]
+    plain: Callable[[Any], Any]
+    dtype: Callable[[Any], Any]
 
 
-def _number(value: Any, owns: Any, ndim: int | None = 0) -> Any:
+def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> Any:
     """A number: Python's, NumPy's, or an array of the library, of so many dimensions.
 
     Raises
@@ -107,7 +69,7 @@ def _number(value: Any, owns: Any, ndim: int | None = 0) -> Any:
     return number
 
 
-def _filled(value: Any, dtype: Any, face: Any, owns: Any) -> Any:
+def _filled(value: Any, dtype: Any, face: Any, owns: Callable[[type], bool]) -> Any:
     """A scalar, or an array of no dimensions, to fill an array with."""
     if value.__class__ not in SCALARS:
         value = _number(value, owns)
@@ -126,46 +88,64 @@ def _filled(value: Any, dtype: Any, face: Any, owns: Any) -> Any:
     return value
 
 
-def _full(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def function(shape, fill_value, dtype=None, *args, **kwargs):
+def _full(library: Surroundings) -> Check:
+    face, owns = library.face, library.owns
+
+    def before(
+        shape: Any, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else library.dtype(dtype)
         fill_value = _filled(fill_value, dtype, face, owns)
         if args:
-            return own(shape, fill_value, dtype, *args, **kwargs)
-        return own(shape, fill_value, dtype=dtype, **kwargs)
+            return (shape, fill_value, dtype, *args), kwargs
+        return (shape, fill_value), {"dtype": dtype, **kwargs}
 
-    return function
+    return before
 
 
-def _full_like(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def function(x, /, fill_value, dtype=None, *args, **kwargs):
+def _full_like(library: Surroundings) -> Check:
+    face, owns = library.face, library.owns
+
+    def before(
+        x: Any, /, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else library.dtype(dtype)
         fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, face, owns)
         if args:
-            return own(x, fill_value, dtype, *args, **kwargs)
-        return own(x, fill_value, dtype=dtype, **kwargs)
+            return (x, fill_value, dtype, *args), kwargs
+        return (x, fill_value), {"dtype": dtype, **kwargs}
 
-    return function
-
-
-def _where(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def function(condition, /, *choice, **kwargs):
-        if len(choice) == 2:
-            choice = tuple([plain(x) if isinstance(x, numpy.generic) else x for x in choice])
-            for value, x in (choice, choice[::-1]):
-                if value.__class__ is int and not 0 <= value <= 127 and hasattr(x, "dtype"):
-                    check(value, x.dtype)
-        return own(condition, *choice, **kwargs)
-
-    return function
+    return before
 
 
-def _clip(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def bound(value, x, open_side):
+def _where(library: Surroundings) -> Check:
+    plain = library.plain
+
+    def before(condition: Any, /, *choice: Any, **kwargs: Any) -> Arguments | None:
+        if len(choice) != 2:
+            return None
+        first, second = choice
+        if first.__class__ is second.__class__ and not isinstance(first, numpy.generic):
+            return None
+        choice = tuple([plain(x) if isinstance(x, numpy.generic) else x for x in choice])
+        for value, x in (choice, choice[::-1]):
+            if value.__class__ is int and not 0 <= value <= 127 and hasattr(x, "dtype"):
+                check(value, x.dtype)
+        return (condition, *choice), kwargs
+
+    return before
+
+
+def _clip(library: Surroundings) -> Check:
+    face = library.face
+
+    def bound(value: int, x: Any, open_side: int) -> int | None:
         where = bounds.side(value, x.dtype)
         if where and where != open_side:
             raise out_of_bounds(value, x.dtype)
         return None if where else value
 
-    def of_dtype(value, x, open_side):  # the one of x, which stays
+    def of_dtype(value: Any, x: Any, open_side: int) -> Any:  # the one of x, which stays
         if value is None or not hasattr(x, "dtype"):
             return value
         if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
@@ -180,30 +160,33 @@ def _clip(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
             return value
         (_, low, high), (kind, least, most) = map(range_of, (value.dtype, x.dtype))
         if kind == 1 and (low < least or most < high):  # what the dtype does not hold is its end
-            value = own(value, least if low < least else None, most if most < high else None)
+            value = face.clip(value, least if low < least else None, most if most < high else None)
         return face.astype(value, x.dtype)
 
-    def function(x, /, min=None, max=None, *args, **kwargs):
+    def before(
+        x: Any, /, min: Any = None, max: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments | None:
+        low, high = min, max
         if min.__class__ is not int:
-            min = of_dtype(min, x, -1)
+            low = of_dtype(min, x, -1)
         elif not 0 <= min <= 127:
-            min = bound(min, x, -1)
+            low = bound(min, x, -1)
         if max.__class__ is not int:
-            max = of_dtype(max, x, 1)
+            high = of_dtype(max, x, 1)
         elif not 0 <= max <= 127:
-            max = bound(max, x, 1)
-        return own(x, min, max, *args, **kwargs)
+            high = bound(max, x, 1)
+        return None if low is min and high is max else ((x, low, high, *args), kwargs)
 
-    return function
+    return before
 
 
-def _end(value: Any, dtype: Any, owns: Any, plain: Any, ndim: int | None = 0) -> Any:
+def _end(value: Any, dtype: Any, library: Surroundings, ndim: int | None = 0) -> Any:
     """A number that an interval begins or ends with; Python's, where the result has a dtype."""
     if value is None or value.__class__ in SCALARS:
         return value
-    value = _number(value, owns, ndim)
+    value = _number(value, library.owns, ndim)
     if isinstance(value, numpy.generic):
-        return plain(value) if dtype is None else scalar_of(value)
+        return library.plain(value) if dtype is None else scalar_of(value)
     return value
 
 
@@ -219,76 +202,84 @@ def _ends(start: float, stop: float, step: float) -> list[int]:
     return [int(start), int(start + (count - 1) * step)] if count > 0 else []
 
 
-def _arange(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    number = functools.partial(_end, owns=owns, plain=plain)
-
-    def function(start, /, stop=None, step=1, *args, dtype=None, **kwargs):
-        start, stop, step = (number(x, dtype) for x in (start, stop, step))
+def _arange(library: Surroundings) -> Check:
+    def before(
+        start: Any, /, stop: Any = None, step: Any = 1, *args: Any, dtype: Any = None, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else library.dtype(dtype)
+        start, stop, step = (_end(x, dtype, library) for x in (start, stop, step))
         if dtype is not None and step and range_of(dtype).kind == 1:
             start, stop, step = map(_whole, (start, stop, step))  # JAX cuts a step of -2.0
             given = (0, start, step) if stop is None else (start, stop, step)
             if {int, float}.issuperset(map(type, given)):
                 for value in _ends(*given):
                     check(value, dtype)
-        return own(start, stop, step, *args, dtype=dtype, **kwargs)
+        return (start, stop, step, *args), {"dtype": dtype, **kwargs}
 
-    return function
+    return before
 
 
-def _linspace(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    number = functools.partial(_end, owns=owns, plain=plain, ndim=None)  # between arrays, too
-
-    def function(start, stop, /, num, *args, dtype=None, **kwargs):
-        start, stop = number(start, dtype), number(stop, dtype)
+def _linspace(library: Surroundings) -> Check:
+    def before(
+        start: Any, stop: Any, /, num: Any, *args: Any, dtype: Any = None, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else library.dtype(dtype)
+        # None: between arrays, too
+        start, stop = (_end(x, dtype, library, ndim=None) for x in (start, stop))
         for value in start, stop:
             if dtype is not None and value.__class__ is int:
                 check(value, dtype)
-        return own(start, stop, num, *args, dtype=dtype, **kwargs)
+        return (start, stop, num, *args), {"dtype": dtype, **kwargs}
 
-    return function
+    return before
 
 
-def _isin(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def function(x1, x2, /, *args, invert=False, **kwargs):
+def _isin(library: Surroundings) -> Check:
+    face, plain = library.face, library.plain
+
+    def before(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Arguments | None:
         if isinstance(x1, numpy.generic) or isinstance(x2, numpy.generic):
             x1, x2 = plain(x1), plain(x2)
         for value, x in (x1, x2), (x2, x1):
             if value.__class__ is int and hasattr(x, "dtype") and bounds.side(value, x.dtype):
-                shape = x.shape if value is x2 else ()
-                return face.full(shape, invert, dtype=face.bool, device=x.device)
-        return own(x1, x2, *args, invert=invert, **kwargs)
+                none = face.empty((0,), dtype=x.dtype, device=x.device)
+                x1, x2 = (x1, none) if value is x2 else (0, none)
+        return (x1, x2, *args), kwargs
 
-    return function
+    return before
 
 
-def _searchsorted(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-    def function(x1, x2, /, *, side="left", **kwargs):
+def _searchsorted(library: Surroundings) -> Check:
+    plain = library.plain
+
+    def before(x1: Any, x2: Any, /, *, side: Any = "left", **kwargs: Any) -> Arguments | None:
+        if x1.__class__ is x2.__class__:
+            return None
         x2 = plain(x2) if isinstance(x2, numpy.generic) else x2
         if x2.__class__ is int and (beyond := bounds.side(x2, x1.dtype)):
             _, least, most = range_of(x1.dtype)  # before all elements, or after
             x2, side = (least, "left") if beyond < 0 else (most, "right")
-        return own(x1, x2, side=side, **kwargs)
+        return (x1, x2), {"side": side, **kwargs}
 
-    return function
+    return before
 
 
-def _of_integers(name: str) -> Callable[[Any, Any, Any, Any], Callable[..., Any]]:
+def _of_integers(name: str) -> Callable[[Surroundings], Check]:
     """For functions whose second argument counts something."""
 
-    def make(own: Any, face: Any, owns: Any, plain: Any) -> Callable[..., Any]:
-        def function(*args, **kwargs):
+    def make(library: Surroundings) -> Check:
+        def before(*args: Any, **kwargs: Any) -> None:
             value = args[1] if len(args) > 1 else kwargs.get(name)
-            own_array = owns(type(value))  # of which the library itself says what is wrong
+            own_array = library.owns(type(value))  # of which the library itself says what is wrong
             if value.__class__ is not int and not own_array and bounds.is_fractional(value):
                 raise TypeError(f"{name} is of integers, got {value!r}")
-            return own(*args, **kwargs)
 
-        return function
+        return before
 
     return make
 
 
-_MAKERS: dict[str, Callable[[Any, Any, Any, Any], Callable[..., Any]]] = {
+CHECKS: dict[str, Callable[[Surroundings], Check]] = {
     "full": _full,
     "full_like": _full_like,
     "where": _where,

@@ -6,8 +6,6 @@ makes of a stranger's array by itself may be wrong numbers (PyTorch reads JAX's 
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +20,7 @@ from ..dispatch.registry import RECORDS, library_named, library_of_type
 from ..dlpack import DeviceType, is_capsule
 from ..exchange import convert
 from ..protocols.foreign import check_whole
+from .recovery import Arguments, Check
 from .standard.data_types import DATA_TYPES
 
 NUMBER, SEQUENCE, ARRAY, REFUSED, OTHER = range(5)
@@ -52,22 +51,32 @@ def _sort_of(cls: type) -> int:
     return record.sort
 
 
-def taking_all(library: str, face: Any) -> Callable[..., Any]:
-    """``asarray`` of a native face that takes whatever is an array or is made of numbers.
+def taking_all(library: str, face: Any, check_dtype: Callable[[Any], Any] | None) -> Check:
+    """What brings the arguments of ``asarray`` into a form that the library's own takes.
 
     Parameters
     ----------
     library : str
     face : module
-        The library's native face with its own ``asarray``, corrected.
+        The library's native face.
+    check_dtype : callable or None
+        Gives the data type to take; raises for one that the result would not have.
     """
     home = library_named(library)
-    plain = face.asarray
     take = _Taking(home, face)
 
-    def asarray(obj, /, dtype=None, order=None, *, device=None, copy=None, **kwargs):
-        if order is not None:
-            kwargs["order"] = order
+    def asarray(
+        obj: Any,
+        /,
+        dtype: Any = None,
+        order: Any = None,
+        *,
+        device: Any = None,
+        copy: bool | None = None,
+        **kwargs: Any,
+    ) -> Arguments:
+        if check_dtype is not None and dtype is not None:
+            dtype = check_dtype(dtype)
         if home.owns(type(obj)):
             check_whole(obj)
         elif obj.__class__ not in SCALARS:
@@ -75,12 +84,10 @@ def taking_all(library: str, face: Any) -> Callable[..., Any]:
                 obj = take(obj, dtype, device, copy is False)
             except RecursionError:
                 raise ValueError("a sequence is nested too deeply, or holds itself") from None
-        return plain(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+        if order is not None:
+            kwargs["order"] = order
+        return (obj,), {"dtype": dtype, "device": device, "copy": copy, **kwargs}
 
-    own = inspect.signature(asarray)
-    functools.update_wrapper(asarray, plain)
-    # It may say more than that of `plain`.
-    asarray.__signature__ = own  # type: ignore[attr-defined]
     return asarray
 
 

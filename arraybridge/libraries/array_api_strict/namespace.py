@@ -19,5 +19,5 @@ def _as_scalar(value: int, dtype: Any) -> float:
 
 
 WIDE = Wide(_as_scalar)
-TABLE = NativeNamespace("array_api_strict", "array_api_strict", CORRECTIONS, wide=WIDE)
+TABLE = NativeNamespace("array_api_strict", "array_api_strict", CORRECTIONS, handlers=(WIDE,))
 native = native_face(TABLE)

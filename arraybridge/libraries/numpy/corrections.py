@@ -71,7 +71,7 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     return result if result.dtype.isnative else readable(result, shared=copy is False)
 
 
-def check_dtype(dtype: Any) -> numpy.dtype:
+def check_dtype(dtype: Any) -> Any:
     """A data type of numbers, in the machine's byte order.
 
     Raises
@@ -79,7 +79,10 @@ def check_dtype(dtype: Any) -> numpy.dtype:
     TypeError
         For one of text, objects, times or records.
     """
-    known = numpy.dtype(dtype)
+    try:
+        known = numpy.dtype(dtype)
+    except TypeError:
+        return dtype  # which NumPy refuses itself
     if not is_numeric(known):
         raise TypeError(f"the array API standard has no data type for NumPy's {known}")
     return known if known.isnative else known.newbyteorder("=")

@@ -6,10 +6,21 @@ import re
 
 import torch
 
+from ...xp.axes import Axes
 from ...xp.borrow import Borrowing
 from ...xp.integers import Wide
 from ...xp.native import NativeNamespace, native_face
 from .corrections import CORRECTIONS
+
+# The others take by themselves whatever is an integer.
+AXES = Axes(
+    {
+        **dict.fromkeys("all any max mean min prod std sum var".split(), "axis"),
+        **dict.fromkeys(("expand_dims", "linalg.vector_norm", "squeeze"), "axis"),
+        "tensordot": "axes",
+        "full": "shape",
+    }
+)
 
 
 def _as_scalar(value: int, dtype: torch.dtype) -> float:
@@ -45,6 +56,6 @@ BORROWING = Borrowing(
 )
 
 TABLE = NativeNamespace(
-    "torch", "array_api_compat.torch", CORRECTIONS, wide=WIDE, borrowing=BORROWING
+    "torch", "array_api_compat.torch", CORRECTIONS, handlers=(AXES, WIDE, BORROWING)
 )
 native = native_face(TABLE)

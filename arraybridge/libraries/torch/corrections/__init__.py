@@ -1,9 +1,9 @@
 """Where PyTorch departs from the standard, by chapter."""
 
 from ....xp.corrections import Correction
-from . import axes, broadcasting, creation, elementwise, places, promotion, reductions, types
+from . import broadcasting, creation, elementwise, places, promotion, reductions, types
 
-CORRECTIONS: tuple[Correction, ...] = axes.accepted(
+CORRECTIONS: tuple[Correction, ...] = (
     *types.CORRECTIONS,
     *creation.CORRECTIONS,
     *promotion.CORRECTIONS,

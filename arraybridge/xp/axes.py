@@ -1,0 +1,47 @@
+"""Axes, extents and counts that are integers of NumPy, for libraries that take Python's alone."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .recovery import Refused
+
+
+class Axes(NamedTuple):
+    """The handler that hands on whatever has ``__index__`` as Python's integer.
+
+    Attributes
+    ----------
+    parameters : mapping
+        From a function's name in the standard to its parameter.
+    """
+
+    parameters: Mapping[str, str]
+
+    errors: tuple[type[Exception], ...] = (TypeError, ValueError, RuntimeError)
+    attempt: str = "a Python integer"
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether the library refuses such integers in a function."""
+        return path in self.parameters
+
+    def retry(self, refused: Refused) -> Any:
+        """Call again with a Python integer, if another one was given."""
+        function, _, args, kwargs = refused
+        name = self.parameters[function.path]
+        place = function.parameters.index(name)
+        if name in kwargs:
+            index = _index(kwargs[name])
+            kwargs = kwargs | {name: index}
+        else:
+            index = _index(args[place]) if len(args) > place else None
+            args = (*args[:place], index, *args[place + 1 :])
+        return NotImplemented if index is None else function.own(*args, **kwargs)
+
+
+def _index(given: Any) -> int | None:
+    if isinstance(given, int) or not hasattr(type(given), "__index__"):
+        return None
+    return operator.index(given)

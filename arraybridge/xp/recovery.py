@@ -1,0 +1,188 @@
+"""One wrapper over each function of a library, and handlers for what the library refuses.
+
+Nothing is asked beforehand: the library's own function is called with the arguments as they are,
+and only its error asks for more. What a library accepts therefore costs one frame and a ``try``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+Check: TypeAlias = Callable[..., Arguments | None]
+
+# From two operands of two types: both as the library takes them, and the result if that is known.
+Operands: TypeAlias = Callable[[Any, Any], tuple[Any, Any, Any]]
+
+
+class Handler(Protocol):
+    """What may be done when a function of a library raises; data in the library's tables.
+
+    Attributes
+    ----------
+    errors : tuple of exception types
+        Those that may be its own.
+    attempt : str
+        What it tries with, for a note on the error that remains; empty: it only tells more.
+    """
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]: ...
+
+    @property
+    def attempt(self) -> str: ...
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether it has anything to do for a function of the standard."""
+        ...
+
+    def retry(self, refused: Refused) -> Any:
+        """Give the result of a refused call by other means; NotImplemented: not its own error."""
+        ...
+
+
+class Function(NamedTuple):
+    """A function of the standard in one library, and what surrounds a call of it.
+
+    Attributes
+    ----------
+    path : str
+        Its name in the standard, such as ``"linalg.qr"``.
+    own : callable
+        The library's function, or the correction in its place.
+    parameters : tuple of str
+        The names of its parameters in the standard.
+    handlers : tuple of Handler
+        Tried in turn when it raises.
+    before : callable, optional
+        Called with the arguments first: it raises, or gives them as ``own`` is to have them; None
+        is as they are. For what a library takes and gets wrong without an error.
+    dtype_at : int, optional
+        Where the data type is among the arguments, if ``before`` is called only for its sake.
+    operands : callable, optional
+        Called first if the two operands are not of one type: see `integers.Wide.operands`.
+    face : module, optional
+        The native face that it belongs to.
+    """
+
+    path: str
+    own: Callable[..., Any]
+    parameters: tuple[str, ...]
+    handlers: tuple[Handler, ...] = ()
+    before: Check | None = None
+    dtype_at: int | None = None
+    operands: Operands | None = None
+    face: Any = None
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The exceptions that some handler takes."""
+        return tuple(dict.fromkeys(kind for handler in self.handlers for kind in handler.errors))
+
+    def recovery(self) -> Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any]:
+        """``recover`` as a function, of which torch.compile knows more than of a method."""
+
+        def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return self.recover(error, args, kwargs)
+
+        return recover
+
+    def recover(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Give the result of a call that raised, or raise the error that remains.
+
+        An attempt that fails leaves its own error, which is about the arguments in a form that the
+        library takes; a note tells what the call as given had raised.
+        """
+        first = error
+        for handler in self.handlers:
+            if isinstance(error, handler.errors):
+                try:
+                    result = handler.retry(Refused(self, error, args, kwargs))
+                except Exception as another:
+                    if handler.attempt:
+                        said = f"{type(error).__name__}: {error}"
+                        another.add_note(f"tried with {handler.attempt}: {self.path} raised {said}")
+                    error = another
+                else:
+                    if result is not NotImplemented:
+                        return result
+        if error is first and error.__traceback__ is not None:
+            raise error.with_traceback(error.__traceback__.tb_next)
+        raise error from None
+
+
+class Refused(NamedTuple):
+    """A call that raised ``error``."""
+
+    function: Function
+    error: Exception
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def recovering(function: Function) -> Callable[..., Any]:
+    """The function as the native face offers it: itself, where nothing surrounds it."""
+    own = function.own
+    if not (function.handlers or function.before or function.operands):
+        return own
+    made = _wrapper(function)
+    functools.update_wrapper(made, own)
+    # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
+    vars(made).update({name: getattr(own, name) for name in dir(own) if not name.startswith("_")})
+    return made
+
+
+def _wrapper(function: Function) -> Callable[..., Any]:
+    own, errors, recover = function.own, function.errors, function.recovery()
+    before, operands, dtype_at = function.before, function.operands, function.dtype_at
+
+    if operands is not None:
+
+        def of_two(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if x1.__class__ is not x2.__class__:  # not two arrays
+                x1, x2, settled = operands(x1, x2)
+                if settled is not None:
+                    return settled
+            try:
+                if args or kwargs:
+                    return own(x1, x2, *args, **kwargs)
+                return own(x1, x2)
+            except errors as error:
+                return recover(error, (x1, x2, *args), kwargs)
+
+        return of_two
+
+    if before is None:
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return own(*args, **kwargs)
+            except errors as error:
+                return recover(error, args, kwargs)
+
+        return plain
+
+    if dtype_at is not None:
+
+        def typed(*args: Any, **kwargs: Any) -> Any:
+            if "dtype" in kwargs or len(args) > dtype_at:
+                args, kwargs = before(*args, **kwargs) or (args, kwargs)
+            try:
+                return own(*args, **kwargs)
+            except errors as error:
+                return recover(error, args, kwargs)
+
+        return typed
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        changed = before(*args, **kwargs)
+        if changed is not None:
+            args, kwargs = changed
+        try:
+            return own(*args, **kwargs)
+        except errors as error:
+            return recover(error, args, kwargs)
+
+    return checked
