@@ -10,13 +10,11 @@ import ctypes
 import struct
 from collections.abc import Callable
 from ctypes import (
-    CFUNCTYPE,
     POINTER,
     PYFUNCTYPE,
     Array,
     Structure,
     c_char,
-    c_char_p,
     c_int,
     c_int32,
     c_uint8,
@@ -96,8 +94,6 @@ MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
 MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
 DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(DLTensor))
 CURRENT_WORK_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
-SET_ERROR = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
-MANAGED_ALLOCATOR = PYFUNCTYPE(c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SET_ERROR)
 
 
 class DLPackExchangeAPIHeader(Structure):

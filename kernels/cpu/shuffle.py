@@ -71,10 +71,6 @@ class Vectors:
         )
         return self.builder.shuffle_vector(low, high, mask)
 
-    def repeat(self, value: ir.Value) -> ir.Value:
-        """Give the vector whose items all are the first item of `value`."""
-        return self.shuffle(value, value, [0] * self.count)
-
     def reverse(self, value: ir.Value) -> ir.Value:
         return self.shuffle(value, value, list(range(self.count))[::-1])
 
