@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch.execute import copied_off_host, copied_on_host, resolved
-from .dispatch.kernel import compact_copy, copy_into, in_bytes, kernel_for, own_copies_serve
+from .dispatch.kernel import compact_copy, copy_into, kernel_for, own_copies_serve
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
 from .dispatch.registry import RECORDS
 from .dispatch.route import no_copy
 from .dlpack import Tensor
-from .layout import may_overlap_itself, span
+from .layout import in_bytes, may_overlap_itself, span
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import adopt
 
@@ -241,6 +241,6 @@ def _overlap(a: Tensor, b: Tensor) -> bool:
     if 0 in a.shape:
         return False
     (a_low, a_high), (b_low, b_high) = (
-        span(t.shape, in_bytes(t.strides, t.dtype), t.dtype.itemsize) for t in (a, b)
+        span(t.shape, in_bytes(t.strides, t.dtype.itemsize), t.dtype.itemsize) for t in (a, b)
     )
     return a.pointer + a_low < b.pointer + b_high and b.pointer + b_low < a.pointer + a_high

@@ -29,6 +29,8 @@ __all__ = [
     "canonical",
     "classify",
     "f_strides",
+    "in_bytes",
+    "in_elements",
     "is_broadcast",
     "is_c_contiguous",
     "is_compact",
@@ -82,6 +84,34 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
 def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Strides of the dense Fortran-ordered layout (first axis fastest); see `c_strides`."""
     return c_strides(shape[::-1], itemsize)[::-1]
+
+
+def in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in elements as strides in bytes."""
+    return tuple([stride * itemsize for stride in strides])
+
+
+@lru_cache(1024)
+def in_elements(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], bool]:
+    """Strides in bytes as strides in elements, and whether those are whole numbers.
+
+    Returns
+    -------
+    steps : tuple of int
+        Rounded down where they are not whole; those that reach no element as in a dense array.
+    whole : bool
+        Whether every stride that reaches an element is a multiple of `itemsize`.
+    """
+    steps = list(c_strides(shape))
+    whole = True
+    if 0 not in shape:
+        for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+            if extent != 1:
+                steps[axis] = stride // itemsize
+                whole = whole and stride % itemsize == 0
+    return tuple(steps), whole
 
 
 @lru_cache(1024)

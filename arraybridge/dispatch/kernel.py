@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..dlpack import DataType, Device, DeviceType, ManagedTensor, Tensor
+from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
-from ..layout import c_strides, is_c_contiguous
+from ..layout import c_strides, in_bytes, is_c_contiguous
 from .records import TensorInfo
 from .registry import forget
 
@@ -20,7 +20,6 @@ __all__ = [
     "compact_copy",
     "copier_of",
     "copy_into",
-    "in_bytes",
     "kernel_for",
     "own_copies_serve",
     "register_kernel",
@@ -117,14 +116,8 @@ def copier_of(info: TensorInfo) -> str:
     """Name what would make strided host memory contiguous, for ``explain``."""
     shape, itemsize = info.shape, info.itemsize
     return cpu.describe(
-        shape, c_strides(shape, itemsize), in_bytes(info.strides, info.dtype), itemsize
+        shape, c_strides(shape, itemsize), in_bytes(info.strides, itemsize), itemsize
     )
-
-
-def in_bytes(strides: tuple[int, ...], dtype: DataType) -> tuple[int, ...]:
-    """Strides in elements as strides in bytes."""
-    itemsize = dtype.itemsize
-    return tuple([stride * itemsize for stride in strides])
 
 
 def compact_copy(tensor: Tensor) -> ManagedTensor:
@@ -137,6 +130,7 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
 def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) -> None:
     """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device."""
     dtype, shape, host = source.dtype, source.shape, source.device.host
+    itemsize = dtype.itemsize
     if 0 in shape:
         return
     kernel = kernel_for(source.device)
@@ -153,9 +147,9 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
         destination.pointer,
         source.pointer,
         shape,
-        in_bytes(destination.strides, dtype),
-        in_bytes(source.strides, dtype),
-        dtype.itemsize,
+        in_bytes(destination.strides, itemsize),
+        in_bytes(source.strides, itemsize),
+        itemsize,
         stream,
     )
 

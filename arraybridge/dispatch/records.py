@@ -10,9 +10,12 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, Literal, NamedTuple
 
-from ..dlpack import MAX_NDIM, DataType, Device, DeviceType, Tensor
+from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
 from ..layout import classify, is_c_contiguous, is_f_contiguous
+
+#: The dtype in the description of an array whose own has no DLPack type; `refused` says so.
+NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)
 
 
 class TensorInfo(NamedTuple):

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.kernel import in_bytes
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
+from ..layout import in_bytes, in_elements
 from .numpy_dtypes import dlpack_dtype, numpy_dtype
 
 _DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST})
@@ -105,13 +105,13 @@ def tensor_of(
         steps = c_strides(shape)
     elif not _integers(strides) or len(strides) != len(shape):
         raise MalformedTensorError(f"{kind} has strides {strides!r} for shape {shape}")
-    elif any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
-        raise ConversionError(
-            f"{kind} has strides {strides} (bytes), no multiples of its item size {itemsize}, "
-            "which DLPack cannot say: make it contiguous first"
-        )
     else:
-        steps = tuple(stride // itemsize for stride in strides)
+        steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
+        if not whole:
+            raise ConversionError(
+                f"{kind} has strides {strides} (bytes), no multiples of its item size {itemsize}, "
+                "which DLPack cannot say: make it contiguous first"
+            )
     return ManagedTensor.adopt(
         pointer,
         shape,
@@ -148,12 +148,12 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
             f"the CUDA array interface has no type string for {tensor.dtype}: hand over its bits, "
             "as unsigned integers of the same width"
         )
-    strides = tensor.strides
+    shape, strides = tensor.shape, tensor.strides
     return {
-        "shape": tensor.shape,
+        "shape": shape,
         "typestr": dtype.str,
-        "data": (0 if 0 in tensor.shape else tensor.pointer, tensor.readonly),
-        "strides": None if strides == c_strides(tensor.shape) else in_bytes(strides, tensor.dtype),
+        "data": (0 if 0 in shape else tensor.pointer, tensor.readonly),
+        "strides": None if strides == c_strides(shape) else in_bytes(strides, dtype.itemsize),
         "stream": stream,
         "version": 3,
     }

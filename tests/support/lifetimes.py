@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.dispatch.kernel import in_bytes
 from arraybridge.dispatch.registry import forget
-from arraybridge.layout import span
+from arraybridge.layout import in_bytes, span
 
 SIZE = 40_000  # elements: each array is a block of its own
 LIBC = ctypes.CDLL(None)
@@ -48,7 +47,7 @@ def mapped(address: int, nbytes: int, _libc: Any = LIBC) -> bool:
 def contents(view: Any) -> bytes | None:
     """The bytes between the first element of a view and the last; None where they are gone."""
     info = ab.inspect(view)
-    low, high = span(info.shape, in_bytes(info.strides, info.dtype), info.itemsize)
+    low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
     start, nbytes = info.pointer + low, high - low
     return ctypes.string_at(start, nbytes) if mapped(start, nbytes) else None
 

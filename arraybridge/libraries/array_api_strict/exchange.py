@@ -15,6 +15,7 @@ import numpy as np
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
+from ...layout import in_elements
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
 
@@ -139,7 +140,7 @@ def _is_plain(array, _kind=np.ndarray):
     flags = array.flags
     if type(array) is not _kind or flags.writeable != is_writable(array):
         return False
-    return flags.c_contiguous or not any(step % array.itemsize for step in array.strides)
+    return in_elements(array.shape, array.strides, array.itemsize)[1]
 
 
 LIBRARY = ArrayAPIStrict()

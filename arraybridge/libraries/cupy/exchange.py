@@ -15,11 +15,10 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...dispatch.kernel import in_bytes
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
-from ...dlpack import DataType, Device, DeviceType, ManagedTensor
-from ...layout import span
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...dlpack import Device, DeviceType, ManagedTensor
+from ...layout import in_bytes, in_elements, span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 
 _NAMES = (
@@ -33,7 +32,6 @@ _DEVICES = (
     frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 )
 _DEFAULT_STREAM = 0 if _HIP else 1  # the legacy default stream, by the standard's numbering
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 
 
 class CuPy(Library):
@@ -53,22 +51,22 @@ class CuPy(Library):
 
     def describe(self, x: cupy.ndarray) -> TensorInfo:
         shape, strides, dtype = x.shape, x.strides, x.dtype
+        steps, whole = in_elements(shape, strides, dtype.itemsize)
         kind, refused = dlpack_dtype(dtype), None
         if kind is None:
-            kind = _HANDLE
+            kind = NO_DTYPE
             refused = f"CuPy's dtype {dtype} has no DLPack type: convert it first, x.astype(...)"
-        itemsize = dtype.itemsize
-        if any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
+        if not whole:
             refused = refused or (
-                f"strides {strides} (bytes) are no multiples of the item size {itemsize}: pass "
-                "cupy.ascontiguousarray(x)"
+                f"strides {strides} (bytes) are no multiples of the item size {dtype.itemsize}: "
+                "pass cupy.ascontiguousarray(x)"
             )
         return TensorInfo(
             "cupy",
             x.data.ptr,
             0,
             shape,
-            tuple(stride // itemsize for stride in strides),
+            steps,
             kind,
             self._place(x),
             refused=refused,
@@ -103,7 +101,7 @@ class CuPy(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> cupy.ndarray:
         shape, dtype, place = tensor.shape, tensor.dtype, tensor.device
-        strides = in_bytes(tensor.strides, dtype)
+        strides = in_bytes(tensor.strides, dtype.itemsize)
         low, high = span(shape, strides, dtype.itemsize)
         memory = cupy.cuda.UnownedMemory(tensor.pointer + low, high - low, tensor.owner, place.id)
         pointer = cupy.cuda.MemoryPointer(memory, -low)

@@ -16,9 +16,9 @@ except ImportError:  # Numba's own CUDA target, before numba-cuda
     from numba import config
 
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
-from ...layout import span
+from ...layout import in_elements, span
 from ...protocols.cuda_array_interface import interface_of, order, tensor_of
 from ...protocols.numpy_dtypes import dlpack_dtype
 
@@ -28,7 +28,6 @@ _NAMES = (
 ).split()
 _SIMULATED = hasattr(devicearray, "FakeCUDAArray")
 _Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 
 
 class NumbaCUDA(Library):
@@ -138,10 +137,11 @@ class Simulator(NumbaCUDA):
 
 def _described(x, shape, strides, dtype, pointer, place):
     kind, itemsize, refused = dlpack_dtype(dtype), dtype.itemsize, None
+    steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
     if kind is None:
-        kind = _HANDLE
+        kind = NO_DTYPE
         refused = f"{dtype} has no DLPack type: hand over its fields, or its bytes"
-    if any(s % itemsize and e > 1 for e, s in zip(shape, strides, strict=True)):
+    if not whole:
         refused = (
             refused or f"strides {tuple(strides)} are no multiples of the item size {itemsize}"
         )
@@ -150,7 +150,7 @@ def _described(x, shape, strides, dtype, pointer, place):
         pointer,
         0,
         tuple(shape),
-        tuple(stride // itemsize for stride in strides),
+        steps,
         kind,
         place,
         refused=refused,

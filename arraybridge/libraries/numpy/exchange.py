@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...dispatch.kernel import SMALL, in_bytes
+from ...dispatch.kernel import SMALL
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, TensorInfo
-from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, c_strides
+from ...dispatch.records import NO_DTYPE, Accepts, TensorInfo
+from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...kernels import cpu
-from ...layout import may_overlap_itself
+from ...layout import in_bytes, in_elements, may_overlap_itself
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
 
@@ -35,8 +35,6 @@ WRITABLE = tuple(
 )
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
-
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 
 
 _BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
@@ -120,18 +118,11 @@ class NumPy(Library):
             pending = ("byteorder",)
         kind = dlpack_dtype(dtype)
         if kind is None:
-            refused, kind = refused or _refusal(x.dtype), _HANDLE
-        itemsize = dtype.itemsize or 1
-        shape, strides = x.shape, x.strides
-        steps = c_strides(shape)
-        if not x.flags.c_contiguous:
-            # Strides over extents of 1 are never used and may be anything, fractions included.
-            steps = tuple(
-                step if extent == 1 else stride // itemsize
-                for extent, stride, step in zip(shape, strides, steps, strict=True)
-            )
-            if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True)):
-                pending += ("fraction",)
+            refused, kind = refused or _refusal(x.dtype), NO_DTYPE
+        shape = x.shape
+        steps, whole = in_elements(shape, x.strides, dtype.itemsize or 1)
+        if not whole:
+            pending += ("fraction",)
         return TensorInfo(
             "numpy",
             x.ctypes.data,
@@ -157,7 +148,7 @@ class NumPy(Library):
             result = np.empty(shape, dtype)
             result.flags.writeable = not tensor.readonly
             return result
-        strides = in_bytes(tensor.strides, tensor.dtype)
+        strides = in_bytes(tensor.strides, dtype.itemsize)
         plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 says "f", and then <f1
         typestr = dtype.str if plain else f"|V{dtype.itemsize}"
         memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)

@@ -12,7 +12,7 @@ import numpy as np
 import paddle
 
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import (
     CPU,
     DataType,
@@ -32,7 +32,6 @@ _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasat
 _CLEARED = (
     "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
 )
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 _API = exchange_api(paddle.Tensor)
 _CPU_PLACE = paddle.CPUPlace()
 _GPU = DeviceType.ROCM if paddle.is_compiled_with_rocm() else DeviceType.CUDA
@@ -71,7 +70,7 @@ class Paddle(Library):
         kind = x.dtype
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
-            refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", _HANDLE
+            refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", NO_DTYPE
         return TensorInfo(
             "paddle",
             x.data_ptr(),  # that of the first element, for a slice as well

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
+from ...layout import in_elements
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
 
@@ -25,7 +26,6 @@ _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 flo
 _dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}
 _numpy_dtypes = frozenset(np.dtype(name) for name in _NAMES)
 _BOOL, _BOOL_TYPE = DataType.named("bool"), pa.bool_()
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 _SPARSE = (pa.SparseCOOTensor, pa.SparseCSRMatrix, pa.SparseCSCMatrix, pa.SparseCSFTensor)
 
 
@@ -118,18 +118,9 @@ def _of_the_whole(refused):
 
 def _of_tensor(x):
     dtype = _dlpack_dtypes[x.type]
-    shape, strides, itemsize = x.shape, x.strides, dtype.itemsize
-    steps = c_strides(shape)
-    pending: tuple[str, ...] = ()
-    if not x.is_contiguous:
-        steps = tuple(
-            step if extent == 1 else stride // itemsize
-            for extent, stride, step in zip(shape, strides, steps, strict=True)
-        )
-        if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True)):
-            pending = ("fraction",)
-    elif len(shape) > 1:
-        steps = tuple(stride // itemsize for stride in strides)  # C order or Fortran's
+    shape = x.shape
+    steps, whole = in_elements(shape, x.strides, dtype.itemsize)
+    pending = () if whole else ("fraction",)
     data = pa.py_buffer(x).address if x.size else 0  # which ends the process for a NULL pointer
     return TensorInfo(
         "pyarrow", data, 0, shape, steps, dtype, CPU, not x.is_mutable, pending=pending
@@ -145,7 +136,7 @@ def _of_array(x):
         if kind == _BOOL_TYPE:
             dtype, pending = _BOOL, ("bitpacked",)
         else:
-            dtype, refused = _HANDLE, f"Arrow's {kind} is no tensor's dtype: {_remedy(kind)}"
+            dtype, refused = NO_DTYPE, f"Arrow's {kind} is no tensor's dtype: {_remedy(kind)}"
     if refused is None:
         buffer = x.buffers()[1]  # None is allowed for an array without elements
         if buffer is not None and not buffer.is_cpu:
@@ -172,7 +163,7 @@ def _of_tensor_array(x):
             return _of_tensor(x.to_tensor())._replace(readonly=True)
         except pa.ArrowTypeError:
             refused = f"Arrow's {x.type.value_type} is no tensor's dtype: pass x.storage.flatten()"
-    return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), _HANDLE, CPU, True, refused=refused)
+    return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 
 def _nulls(x, remedy="x.fill_null(value) or x.drop_null()"):

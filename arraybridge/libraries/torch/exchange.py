@@ -17,7 +17,7 @@ from torch.autograd.graph import increment_version
 from ...dispatch.kernel import SMALL, own_copies_serve
 from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import (
     CPU,
     DataType,
@@ -115,7 +115,7 @@ class Torch(Library):
         if refused is None and _has_tangent(x):
             refused = "forward-mode gradients would be lost silently: pass x.detach()"
         if dtype is None:
-            dtype = DataType(3, 8)
+            dtype = NO_DTYPE
             other = "x.dequantize()" if x.is_quantized else "x.to(torch.float32)"
             refused = refused or f"{x.dtype} has no DLPack type: pass {other}"
         pending: tuple[str, ...] = ()

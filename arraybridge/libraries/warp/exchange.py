@@ -14,11 +14,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from ...dispatch.kernel import in_bytes
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
-from ...layout import c_strides, relaxed, span
+from ...layout import c_strides, in_bytes, in_elements, relaxed, span
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
 
@@ -82,18 +81,16 @@ class Warp(Library):
         if x.device is None:
             raise ConversionError("this Warp array is an annotation: it has no memory")
         dtype, shape, strides, refused = _flat(x)
-        itemsize = dtype.itemsize
+        steps, whole = in_elements(shape, strides, dtype.itemsize)
         return TensorInfo(
             "warp",
             x.ptr or 0,
             0,
             shape,
-            tuple(stride // itemsize for stride in strides),
+            steps,
             dtype,
             _place(x),
-            pending=("fraction",)
-            if any(s % itemsize and e != 1 for e, s in zip(shape, strides, strict=True))
-            else (),
+            pending=() if whole else ("fraction",),
             refused=refused,
         )
 
@@ -110,7 +107,7 @@ class Warp(Library):
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> wp.array:
         shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
         name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
-        strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype)
+        strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)
         _, high = span(shape, strides, tensor.dtype.itemsize)
         owner = tensor.owner
 
@@ -163,21 +160,18 @@ def _flat(x):
     shape, strides = x.shape, x.strides
     if hasattr(kind, "_wp_scalar_type_"):
         kind, inner = kind._wp_scalar_type_, kind._shape_
-        itemsize = _dlpack_dtypes.get(kind, _HANDLE).itemsize
+        itemsize = _dlpack_dtypes.get(kind, NO_DTYPE).itemsize
         shape, strides = shape + inner, strides + c_strides(inner, itemsize)
     dtype = _dlpack_dtypes.get(kind)
     if dtype is not None:
         return dtype, shape, strides, None
     return (
-        _HANDLE,
+        NO_DTYPE,
         shape,
         strides,
         f"Warp arrays of {getattr(x.dtype, '__name__', None) or getattr(x.dtype, 'key', x.dtype)} "
         "have no DLPack type: convert their fields one by one",
     )
-
-
-_HANDLE = DataType(3, 8)  # stands in the description of what has no DLPack type
 
 
 def _place(x):
