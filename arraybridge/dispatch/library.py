@@ -204,7 +204,7 @@ class Library:
         return None
 
 
-def _on_memory(info, owner):
+def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
     return ManagedTensor.trusted(
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
