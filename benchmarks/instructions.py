@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-import llvmlite.binding as llvm
 import numpy as np
 
-from arraybridge.kernels.cpu import cache, loader, nest, pool, strided
+from arraybridge.kernels.cpu import loader, nest, pool, strided
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import c_strides, canonical
+from arraybridge.machine_code import linker
 
 from .contiguous import THREADS, Limit, turns
 from .layouts import LAYOUTS
@@ -47,7 +47,7 @@ def kernels():
 def opcodes(key) -> tuple[Counter, str]:
     """Opcodes of the instructions on vector registers, and the widest register among them."""
     text = nest.compiled(*key).inspect_llvm()
-    assembly = cache._machine().emit_assembly(llvm.parse_assembly(text))
+    assembly = linker.assembly(text)
     lines = [line.strip() for line in assembly.splitlines() if VECTOR.search(line)]
     widest = max(
         (match for line in lines for match in re.findall(r"[xyz](?=mm\d)", line)), default=""

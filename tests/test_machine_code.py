@@ -56,6 +56,23 @@ def test_no_compiler_is_needed():
     python(script + WORK, flags=("-X", "faulthandler"))
 
 
+def test_copies_without_machine_code():
+    python(
+        """
+import sys
+import numpy as np
+import arraybridge as ab
+array = np.arange(301 * 577, dtype="f4").reshape(301, 577)
+assert (ab.contiguous(array.T) == array.T).all()
+from arraybridge.kernels.cpu import flat, loader
+flat.PARTED = 0
+assert (ab.contiguous(array, out=np.zeros_like(array)) == array).all()
+assert "NO_KERNELS" in loader.unavailable() and "llvmlite" not in sys.modules
+""",
+        env={"ARRAYBRIDGE_NO_KERNELS": "1"},
+    )
+
+
 def test_compiled_elsewhere():
     """As on a machine that the package has no code for."""
     script = "from arraybridge.machine_code import stored\nstored.CODE.clear()\n"

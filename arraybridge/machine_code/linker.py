@@ -75,15 +75,12 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
         elif not each.is_declaration:
             each.linkage = "internal"
     machine = _host(opt=3, reloc="static")
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1))
     passes = llvm.create_new_module_pass_manager()
-    if hasattr(passes, "add_ipsccp_pass"):
-        passes.add_ipsccp_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.add_strip_dead_prototype_pass()
-    else:  # llvmlite 0.44
-        passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    passes.add_ipsccp_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    options = llvm.create_pipeline_tuning_options()
+    passes.run(module, llvm.create_pass_builder(machine, options))
     declared = (
         each for each in (*module.functions, *module.global_variables) if each.is_declaration
     )
@@ -95,7 +92,7 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
 
 def assembly(ir: str) -> str:
     """Compile LLVM IR to the assembly of this machine, to be read."""
-    text: str = _host(opt=2).emit_assembly(_llvm().parse_assembly(ir))
+    text: str = _host(opt=3).emit_assembly(_llvm().parse_assembly(ir))
     return text
 
 
@@ -114,14 +111,11 @@ def host() -> tuple[str, str, str, str]:
 def _host(**options: Any) -> Any:
     """Code generation for this very CPU, or for the one that Numba is told in the environment."""
     _, _, cpu, features = host()
-    return (
-        _llvm()
-        .Target.from_default_triple()
-        .create_target_machine(
-            cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
-            features=os.environ.get("NUMBA_CPU_FEATURES", features),
-            **options,
-        )
+    target = _llvm().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
+        features=os.environ.get("NUMBA_CPU_FEATURES", features),
+        **options,
     )
 
 

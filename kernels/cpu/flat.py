@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from ctypes import memmove
+from ctypes import PYFUNCTYPE, c_size_t, c_void_p, cast, memmove
 from itertools import pairwise
 
 from arraybridge.kernels.cpu import loader, pool
@@ -19,6 +19,11 @@ PARTED = CACHE // 2
 
 #: Slices a thread.
 SLICES = 4
+
+# Keeps the GIL, which for a few bytes is not worth waiting for again.
+_memmove_few = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(
+    cast(memmove, c_void_p).value or 0
+)
 
 
 def copy(dst: int, src: int, nbytes: int) -> None:
@@ -37,8 +42,8 @@ def copy(dst: int, src: int, nbytes: int) -> None:
     head = -dst % LINE
     lines = (nbytes - head) // LINE
     tail = head + lines * LINE
-    memmove(dst, src, head)
-    memmove(dst + tail, src + tail, nbytes - tail)
+    _memmove_few(dst, src, head)
+    _memmove_few(dst + tail, src + tail, nbytes - tail)
     count = SLICES * threads
     cuts = [head + lines * part // count * LINE for part in range(count + 1)]
     records = array("q")

@@ -53,6 +53,8 @@ _functions: list[Functions | None] = []  # none yet, or the one answer
 _loading = threading.RLock()
 _loader: int | None = None  # the thread that is at it
 _unavailable: str | None = None
+if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
+    _unavailable = "ARRAYBRIDGE_NO_KERNELS is set"
 
 
 def load(module: str, *arguments: str | int) -> cache.Kernel | None:
