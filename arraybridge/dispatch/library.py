@@ -51,7 +51,7 @@ class Library:
         """
         return True
 
-    def describe(self, x: object) -> TensorInfo:
+    def describe(self, x: Any) -> TensorInfo:
         """What ``x`` is; by default from what it exports, without keeping it.
 
         Raises
@@ -61,14 +61,14 @@ class Library:
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
-    def carries(self, x: object) -> bool:
+    def carries(self, x: Any) -> bool:
         """Whether an Array may stand on ``x``: quick, since ``from_dlpack`` asks every time.
 
         An array may be carried although it cannot be exported as it is (a gradient is tracked).
         """
         return self.describe(x).refused is None
 
-    def export(self, x: object, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         """An owning tensor on ``x``; by default through the protocol.
 
         Called after :meth:`describe` has found neither ``pending`` nor ``refused``.
@@ -81,7 +81,7 @@ class Library:
         return acquire(x, stream=stream)
 
     def export_described(
-        self, x: object, info: TensorInfo, stream: int | None = None
+        self, x: Any, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
         """As :meth:`export`, where ``info`` is what :meth:`describe` has said of ``x``."""
         on_stream = stream is not None and info.device.type != DeviceType.CPU
@@ -106,7 +106,7 @@ class Library:
         """
         return x
 
-    def lend(self, x: object, info: TensorInfo) -> ManagedTensor:
+    def lend(self, x: Any, info: TensorInfo) -> ManagedTensor:
         """As :meth:`export_described`, for a copy on the host: nothing is pinned that need not be.
 
         The tensor is not to outlive the call that it was asked for.
@@ -128,11 +128,11 @@ class Library:
         """What is said where a library that has none is a target."""
         return f"library {self.name!r} has no wrap(): it cannot be a target"
 
-    def resolve(self, x: object) -> object:
+    def resolve(self, x: Any) -> object:
         """A copy of ``x`` without anything ``pending``."""
         return x
 
-    def copy(self, x: object) -> object | None:
+    def copy(self, x: Any) -> object | None:
         """A fresh C-contiguous copy by the library's own means; None: the kernel is to do it.
 
         Asked where the kernels have nothing for the device, or gradients are tracked.
@@ -143,7 +143,7 @@ class Library:
         """Whether :meth:`copy` makes a copy, off the host, of what an info describes."""
         return type(self).copy is not Library.copy
 
-    def empty_like(self, x: object) -> object:
+    def empty_like(self, x: Any) -> object:
         """A new C-contiguous array for the elements of ``x``, on its device, off the host.
 
         A kernel that is registered for the device writes to it; a library that has none copies by
@@ -151,28 +151,28 @@ class Library:
         """
         raise NotImplementedError
 
-    def compact(self, x: object) -> object | None:
+    def compact(self, x: Any) -> object | None:
         """The C-contiguous array where no kernel is worth it: ``x`` itself, or a small copy.
 
         Quick, since it is asked first, every time. None: the planned way is to be taken.
         """
         return None
 
-    def assign(self, dst: object, src: object) -> bool:
+    def assign(self, dst: Any, src: Any) -> bool:
         """Copy one array of this library to another the short way; False: by way of descriptions.
 
         Asked first, every time. Both may overlap.
         """
         return False
 
-    def written(self, x: object) -> None:
+    def written(self, x: Any) -> None:
         """Take note that the memory of ``x`` was written by its address."""
 
-    def to_host(self, x: object) -> object:
+    def to_host(self, x: Any) -> object:
         """``x`` copied to the CPU: an array of any library that arraybridge knows."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
 
-    def to_device(self, x: object, device: Device) -> object:
+    def to_device(self, x: Any, device: Device) -> object:
         """A NumPy array, or an array of this library, copied to a device of this library."""
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
-from ..dlpack import Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
+from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
 from ..layout import in_bytes, in_elements
 from .numpy_dtypes import dlpack_dtype, numpy_dtype
 
@@ -36,11 +36,11 @@ class CudaArrayInterface(Library):
     def owns(self, array_type: type) -> bool:
         return False
 
-    def describe(self, x: object) -> TensorInfo:
+    def describe(self, x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(tensor_of(x), self.name)
 
-    def export(self, x: object, stream: int | None = None) -> ManagedTensor:
-        interface = x.__cuda_array_interface__  # type: ignore[attr-defined]
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
+        interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface)
         order(interface.get("stream"), _LEGACY_STREAM if stream is None else stream)
         return tensor
@@ -50,7 +50,7 @@ LIBRARY = CudaArrayInterface()
 
 
 def tensor_of(
-    x: object, interface: Mapping[str, Any] | None = None, device: Device | None = None
+    x: Any, interface: Mapping[str, Any] | None = None, device: Device | None = None
 ) -> ManagedTensor:
     """The owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
 
@@ -76,7 +76,7 @@ def tensor_of(
         For a mask, or elements without a DLPack type, with what to do.
     """
     if interface is None:
-        interface = x.__cuda_array_interface__  # type: ignore[attr-defined]
+        interface = x.__cuda_array_interface__
     kind = type(x).__name__
     try:
         version, shape, typestr = interface["version"], interface["shape"], interface["typestr"]
@@ -162,11 +162,11 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
 _TYPESTRS = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
 
 
-def _integers(values):
+def _integers(values: object) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, int) for value in values)
 
 
-def _dtype(kind, typestr):
+def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
     """(data type, item size in bytes) of a type string."""
     try:
         dtype = np.dtype(typestr)
@@ -241,7 +241,7 @@ def order(producer: int | None, consumer: int | None) -> None:
         return  # and so nobody to run anything
     context, event = ctypes.c_void_p(), ctypes.c_void_p()
 
-    def call(name, *arguments):
+    def call(name: str, *arguments: object) -> None:
         code = getattr(cuda, name)(*arguments)
         if code:
             raise ConversionError(f"the CUDA driver cannot order streams: {name} gave {code}")

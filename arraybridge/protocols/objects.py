@@ -6,6 +6,7 @@ What speaks DLPack, an array interface or the buffer protocol, and bare capsules
 from __future__ import annotations
 
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Protocol(Library):
 LIBRARY = Protocol()
 
 
-def adopt(x: object) -> tuple[object, Library]:
+def adopt(x: Any) -> tuple[object, Library]:
     """(an array or tensor that stands for ``x``, its library); a capsule is consumed.
 
     Raises
@@ -51,7 +52,8 @@ def adopt(x: object) -> tuple[object, Library]:
     if library is not None:
         return x, library
     if hasattr(type(x), "__arraybridge__"):
-        return x.__arraybridge__()  # type: ignore[attr-defined]
+        carried: tuple[object, Library] = x.__arraybridge__()
+        return carried
     if type(x) is ManagedTensor:
         return x, LIBRARY
     if is_capsule(x):
@@ -74,13 +76,13 @@ def adopt(x: object) -> tuple[object, Library]:
     if objection is not None:
         raise ConversionError(objection)
     try:
-        buffer = memoryview(x)  # type: ignore[arg-type]
+        buffer = memoryview(x)
     except TypeError:
         raise no_array(x) from None
     return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, no text
 
 
-def _check_interface(x, interface):
+def _check_interface(x: Any, interface: object) -> None:
     """What NumPy takes no notice of: a mask, and the end of a buffer."""
     if not isinstance(interface, dict):
         return  # NumPy says what it expects
@@ -108,7 +110,7 @@ def _check_interface(x, interface):
         )
 
 
-def _guard(x):
+def _guard(x: object) -> None:
     """What the protocol leaves out, and the C exchange API does not check."""
     objection = lost(x)
     if objection is not None:

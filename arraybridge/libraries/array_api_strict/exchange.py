@@ -26,7 +26,7 @@ _Array = type(array_api_strict.empty(0))
 _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 
 
-def _devices():
+def _devices() -> list[Any]:
     """Its devices in the order that it lists them; the index is the id of ours."""
     return array_api_strict.__array_namespace_info__().devices()
 
@@ -48,22 +48,22 @@ class ArrayAPIStrict(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, _Array)
 
-    def describe(self, x: _Array) -> TensorInfo:
+    def describe(self, x: Any) -> TensorInfo:
         return NUMPY.describe(x._array)._replace(library="array_api_strict", device=_place(x))
 
-    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         tensor = NUMPY.export(x._array)
         tensor.device = _place(x)
         return tensor
 
-    def pin(self, x: _Array, info: TensorInfo) -> object:
+    def pin(self, x: Any, info: TensorInfo) -> object:
         return x._array
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
         return self._on(NUMPY.wrap(tensor, move=move), tensor.device)
 
     @staticmethod
-    def _on(array, place):
+    def _on(array: np.ndarray, place: Device) -> Any:
         # What its __reduce__ calls; asarray() would do the same seven times slower.
         if place == CPU:
             return _Array._new(array, device=_CPU_DEVICE)
@@ -73,19 +73,19 @@ class ArrayAPIStrict(Library):
         except ValueError as error:  # a device without 64-bit types
             raise ConversionError(f"{error}: convert the array to another dtype first") from error
 
-    def resolve(self, x: _Array) -> _Array:
+    def resolve(self, x: Any) -> Any:
         return self._on(NUMPY.resolve(x._array), _place(x))
 
-    def copy(self, x: _Array) -> _Array | None:
+    def copy(self, x: Any) -> Any:
         return None if x.device == _CPU_DEVICE else self._on(x._array.copy(order="C"), _place(x))
 
-    def empty_like(self, x: _Array) -> _Array:
+    def empty_like(self, x: Any) -> Any:
         return self._on(np.empty(x._array.shape, x._array.dtype), _place(x))
 
-    def to_host(self, x: _Array) -> np.ndarray:
+    def to_host(self, x: Any) -> np.ndarray:
         return x._array.copy(order="C")
 
-    def to_device(self, x: np.ndarray | _Array, device: Device) -> _Array:
+    def to_device(self, x: Any, device: Device) -> Any:
         array = x._array if isinstance(x, _Array) else x
         return self._on(array.copy(order="C"), device)
 
@@ -109,7 +109,7 @@ class ArrayAPIStrict(Library):
         return StrictArray
 
 
-def _own_device(place):
+def _own_device(place: Device) -> Any:
     """Its device that one of ours other than the CPU stands for."""
     known = _devices()
     if place.type != DeviceType.EXT_DEV or not 0 < place.id < len(known):
@@ -119,23 +119,23 @@ def _own_device(place):
     return known[place.id]
 
 
-def _place(x):
+def _place(x: Any) -> Device:
     device = x.device
     return CPU if device == _CPU_DEVICE else Device(DeviceType.EXT_DEV, _devices().index(device))
 
 
-def _from_numpy(x):
+def _from_numpy(x: np.ndarray) -> Any:
     """The wrapper on the very same array; it refuses what is no dtype of the standard."""
     return _Array._new(x, device=_CPU_DEVICE) if _is_plain(x) else None
 
 
-def _to_numpy(x):
+def _to_numpy(x: Any) -> np.ndarray | None:
     """The array that is wrapped, if it is on the real device."""
     array = x._array
     return array if x.device == _CPU_DEVICE and _is_plain(array) else None
 
 
-def _is_plain(array, _kind=np.ndarray):
+def _is_plain(array: np.ndarray, _kind: type = np.ndarray) -> bool:
     """Whether an array is handed on as it is: no mask, whole strides, and writable or not."""
     flags = array.flags
     if type(array) is not _kind or flags.writeable != is_writable(array):

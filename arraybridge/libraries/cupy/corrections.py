@@ -41,11 +41,15 @@ def _signed(result: Any, fill_value: Any) -> Any:
     return result
 
 
-def _full(shape, fill_value, *, dtype=None, device=None, **kwargs):
+def _full(
+    shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, **kwargs: Any
+) -> Any:
     return _signed(xp.full(shape, fill_value, dtype=dtype, device=device, **kwargs), fill_value)
 
 
-def _full_like(x, /, fill_value, *, dtype=None, device=None, **kwargs):
+def _full_like(
+    x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None, **kwargs: Any
+) -> Any:
     return _signed(xp.full_like(x, fill_value, dtype=dtype, device=device, **kwargs), fill_value)
 
 

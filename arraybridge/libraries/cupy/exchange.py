@@ -73,7 +73,7 @@ class CuPy(Library):
         )
 
     @staticmethod
-    def _place(x):
+    def _place(x: cupy.ndarray) -> Device:
         if _HIP:
             return Device(DeviceType.ROCM, x.data.device_id)
         try:

@@ -32,12 +32,12 @@ def _as_complex(x: Any) -> Any:
     return xp.astype(x, xp.result_type(x.dtype, xp.complex64), copy=False)
 
 
-def _eig(x, /):
+def _eig(x: Any, /) -> Any:
     eigenvalues, eigenvectors = result = xp.linalg.eig(x)
     return type(result)(_as_complex(eigenvalues), _as_complex(eigenvectors))
 
 
-def _eigvals(x, /):
+def _eigvals(x: Any, /) -> Any:
     return _as_complex(xp.linalg.eigvals(x))
 
 

@@ -133,17 +133,17 @@ class _Producer:
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: ManagedTensor) -> None:
         self.tensor = tensor
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return int(_ONEAPI), self.tensor.device.id
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, **_: Any) -> object:
         return to_capsule(self.tensor)
 
 
-def _of(error):
+def _of(error: Exception) -> str:
     return str(error).strip().splitlines()[0].rstrip(".")
 
 

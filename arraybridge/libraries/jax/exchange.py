@@ -182,7 +182,7 @@ class Jax(Library):
         return JaxArray
 
 
-def _check_one_device(x):
+def _check_one_device(x: jax.Array) -> None:
     count = len(x.sharding.device_set)
     if count > 1:
         raise ConversionError(
@@ -196,19 +196,19 @@ class _Producer:
 
     __slots__ = ("move", "tensor")
 
-    def __init__(self, tensor, move):
+    def __init__(self, tensor: ManagedTensor, move: bool) -> None:
         self.tensor = tensor
         self.move = move
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         device = self.tensor.device
         return int(device.type), device.id
 
-    def __dlpack__(self, *, stream=None, **_):
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> object:
         return to_capsule(self.tensor, versioned=False, move=self.move)
 
 
-def _strides(shape, order):
+def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of the dense layout whose axes run in ``order``, outermost first."""
     strides = [0] * len(shape)
     step = 1

@@ -69,11 +69,11 @@ def check_bounds(shape: tuple[int, ...], key: Any) -> None:
         axis += axes_of(part)
 
 
-def _out_of_bounds(index, axis, extent):
+def _out_of_bounds(index: Any, axis: int, extent: int) -> IndexError:
     return IndexError(f"index {index} is out of bounds for axis {axis} with {extent} elements")
 
 
-def _of_dtype(dtype, value):
+def _of_dtype(dtype: Any, value: Any) -> Any:
     """A value to be written, which fits, as an array of the dtype that it is written to."""
     if not hasattr(value, "dtype"):
         return jnp.asarray(value, dtype=dtype)

@@ -90,14 +90,14 @@ class MLX(Library):
         return x if isinstance(x, mx.array) else self.wrap(NUMPY.export(x))
 
 
-def _to_numpy(x):
+def _to_numpy(x: mx.array) -> np.ndarray:
     """The view of ``numpy.from_dlpack``, read-only."""
     result = np.from_dlpack(x)
     result.flags.writeable = False  # as NumPy has it for a legacy capsule already
     return result
 
 
-def _from_numpy(x):
+def _from_numpy(x: np.ndarray) -> mx.array | None:
     """MLX's own import, where it copies without a change of type."""
     return mx.array(x) if x.dtype in _COPIED_AS_THEY_ARE else None
 

@@ -6,6 +6,8 @@ for what it stands for, an array on CUDA device 0: code that forgets a transfer 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import cuda
 from numba.cuda.cudadrv import devicearray
@@ -45,10 +47,10 @@ class NumbaCUDA(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, _Array)
 
-    def describe(self, x: _Array) -> TensorInfo:
+    def describe(self, x: Any) -> TensorInfo:
         return _described(x, x.shape, x.strides, x.dtype, _pointer(x), _place(x))
 
-    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface, _place(x))
         if x.gpu_data is not None:
@@ -56,13 +58,13 @@ class NumbaCUDA(Library):
         order(interface["stream"], self.current_stream(tensor.device) if stream is None else stream)
         return tensor
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
         with cuda.gpus[tensor.device.id]:
             return cuda.from_cuda_array_interface(
                 interface_of(tensor), owner=tensor.owner, sync=False
             )
 
-    def copy(self, x: _Array) -> _Array | None:
+    def copy(self, x: Any) -> Any:
         if not x.is_c_contiguous():
             return None  # Numba copies nothing else right (numba#3550)
         with cuda.gpus[_place(x).id]:
@@ -73,11 +75,11 @@ class NumbaCUDA(Library):
     def copies(self, info: TensorInfo) -> bool:
         return info.c_contiguous
 
-    def empty_like(self, x: _Array) -> _Array:
+    def empty_like(self, x: Any) -> Any:
         with cuda.gpus[_place(x).id]:
             return cuda.device_array(x.shape, x.dtype)
 
-    def to_host(self, x: _Array) -> np.ndarray:
+    def to_host(self, x: Any) -> np.ndarray:
         # Numba refuses negative strides and mistakes others: the span comes over as bytes.
         low, high = span(x.shape, x.strides, x.dtype.itemsize)
         if low == high:
@@ -90,7 +92,7 @@ class NumbaCUDA(Library):
         block = self.wrap(flat).copy_to_host()
         return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
 
-    def to_device(self, x: np.ndarray | _Array, device: Device) -> _Array:
+    def to_device(self, x: Any, device: Device) -> Any:
         host = x if isinstance(x, np.ndarray) else self.to_host(x)
         try:
             with cuda.gpus[device.id]:
@@ -105,37 +107,44 @@ class NumbaCUDA(Library):
 class Simulator(NumbaCUDA):
     """Arrays of the simulator, on the host in truth."""
 
-    def describe(self, x: _Array) -> TensorInfo:
+    def describe(self, x: Any) -> TensorInfo:
         array = x._ary
         return _described(
             x, array.shape, array.strides, array.dtype, array.ctypes.data, Device(DeviceType.CUDA)
         )
 
-    def export(self, x: _Array, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         raise ConversionError(
             "an array of Numba's simulator has no device memory: pass device='cpu', or "
             "run without NUMBA_ENABLE_CUDASIM"
         )
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> _Array:
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
         raise ConversionError(
             "Numba's simulator cannot read device memory: pass device='cpu' first"
         )
 
-    def copy(self, x: _Array) -> _Array:
+    def copy(self, x: Any) -> Any:
         return cuda.to_device(x._ary.copy(order="C"))
 
     def copies(self, info: TensorInfo) -> bool:
         return True
 
-    def to_host(self, x: _Array) -> np.ndarray:
+    def to_host(self, x: Any) -> np.ndarray:
         return x._ary.copy(order="C")
 
     def current_stream(self, device: Device) -> int | None:
         return 1
 
 
-def _described(x, shape, strides, dtype, pointer, place):
+def _described(
+    x: Any,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype,
+    pointer: int,
+    place: Device,
+) -> TensorInfo:
     kind, itemsize, refused = dlpack_dtype(dtype), dtype.itemsize, None
     steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
     if kind is None:
@@ -157,11 +166,11 @@ def _described(x, shape, strides, dtype, pointer, place):
     )
 
 
-def _pointer(x):
+def _pointer(x: Any) -> int:
     return x.device_ctypes_pointer.value or 0
 
 
-def _place(x):
+def _place(x: Any) -> Device:
     kind = DeviceType.CUDA
     if isinstance(x, getattr(devicearray, "ManagedNDArray", ())):
         kind = DeviceType.CUDA_MANAGED

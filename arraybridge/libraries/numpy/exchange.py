@@ -73,7 +73,15 @@ class Memory:
 
     __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, address, shape, strides, typestr, readonly, owner=None):
+    def __init__(
+        self,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        typestr: str,
+        readonly: bool,
+        owner: object = None,
+    ) -> None:
         self.owner = owner
         self.__array_interface__ = {
             "data": (address, readonly),
@@ -218,7 +226,7 @@ class NumPy(Library):
         return NumPyArray
 
 
-def _from_versioned(x, _from=np.from_dlpack):
+def _from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
     """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks.
 
     For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.

@@ -35,7 +35,7 @@ def _extended(x: Any) -> numpy.dtype | None:
 def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
     """``isdtype`` that knows what kind of numbers those are."""
 
-    def isdtype(dtype, kind):
+    def isdtype(dtype: Any, kind: Any) -> bool:
         extended = _extended(dtype)
         if extended is None:
             return plain(dtype, kind)
@@ -63,7 +63,7 @@ def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
 def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     """``finfo`` or ``iinfo`` that asks ml_dtypes of its own."""
 
-    def function(type, /):
+    def function(type: Any, /) -> Any:
         extended = _extended(type)
         if extended is None:
             return plain(type)

@@ -8,6 +8,8 @@ before it, although its own slices have them. The C exchange API skips the guard
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import paddle
 
@@ -115,7 +117,7 @@ class Paddle(Library):
         return tensor.owner
 
     @staticmethod
-    def _exported(x):
+    def _exported(x: paddle.Tensor) -> ManagedTensor:
         tensor = acquire(x) if _API is None else _API.acquire(x)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
@@ -134,7 +136,7 @@ class Paddle(Library):
     def to_host(self, x: paddle.Tensor) -> paddle.Tensor:
         return x.cpu()
 
-    def to_device(self, x: object, device: Device) -> paddle.Tensor:
+    def to_device(self, x: Any, device: Device) -> paddle.Tensor:
         place = _CPU_PLACE if device.host else paddle.CUDAPlace(device.id)
         if isinstance(x, np.ndarray):
             from ...dispatch.registry import library_named
@@ -148,7 +150,7 @@ class Paddle(Library):
         return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
 
 
-def _check_dense(x):
+def _check_dense(x: Any) -> None:
     if isinstance(x, paddle.pir.Value):
         problem = "a symbolic tensor has no memory: convert what the executor fetches"
     elif x.is_dist():
@@ -162,7 +164,7 @@ def _check_dense(x):
     raise ConversionError(problem)
 
 
-def _device(place):
+def _device(place: Any) -> Device:
     if place == _CPU_PLACE:
         return CPU
     if place.is_gpu_place():

@@ -12,6 +12,8 @@ nulls inside an element.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -66,7 +68,7 @@ class PyArrow(Library):
             return TensorInfo.of_tensor(x, "pyarrow")
         raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
 
-    def _of_chunks(self, x):
+    def _of_chunks(self, x: pa.ChunkedArray) -> TensorInfo:
         chunks = [chunk for chunk in x.chunks if len(chunk)]
         if len(chunks) < 2:
             info = self.describe(chunks[0] if chunks else x.combine_chunks())
@@ -87,7 +89,7 @@ class PyArrow(Library):
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Tensor:
         return pa.Tensor.from_dlpack(_Producer(tensor, move))
 
-    def resolve(self, x: object) -> pa.Tensor | ManagedTensor:
+    def resolve(self, x: Any) -> pa.Tensor | ManagedTensor:
         if isinstance(x, pa.Tensor):
             return pa.Tensor.from_numpy(x.to_numpy().copy())
         if isinstance(x, pa.ChunkedArray):
@@ -108,7 +110,7 @@ class PyArrow(Library):
         return x if isinstance(x, pa.BooleanArray) else None
 
 
-def _of_the_whole(refused):
+def _of_the_whole(refused: str | None) -> str | None:
     """What is said of a chunk, of chunks, which lack several methods."""
     if refused is None:
         return None
@@ -116,7 +118,7 @@ def _of_the_whole(refused):
     return refused.replace("x.", f"{whole}.").replace("(x)", f"({whole})")
 
 
-def _of_tensor(x):
+def _of_tensor(x: pa.Tensor) -> TensorInfo:
     dtype = _dlpack_dtypes[x.type]
     shape = x.shape
     steps, whole = in_elements(shape, x.strides, dtype.itemsize)
@@ -127,7 +129,7 @@ def _of_tensor(x):
     )
 
 
-def _of_array(x):
+def _of_array(x: pa.Array) -> TensorInfo:
     kind, shape = x.type, (len(x),)
     dtype = _dlpack_dtypes.get(kind)
     pending = refused = None
@@ -154,7 +156,7 @@ def _of_array(x):
     )
 
 
-def _of_tensor_array(x):
+def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
     refused = _nulls(x, "x.drop_null()") or _nulls(
         x.storage.flatten(), "x.storage.flatten().fill_null(value)"
     )
@@ -166,7 +168,9 @@ def _of_tensor_array(x):
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 
-def _nulls(x, remedy="x.fill_null(value) or x.drop_null()"):
+def _nulls(
+    x: pa.Array | pa.ChunkedArray, remedy: str = "x.fill_null(value) or x.drop_null()"
+) -> str | None:
     count = x.null_count
     if not count:
         return None
@@ -176,7 +180,7 @@ def _nulls(x, remedy="x.fill_null(value) or x.drop_null()"):
     )
 
 
-def _remedy(kind):
+def _remedy(kind: pa.DataType) -> str:
     types = pa.types
     if types.is_temporal(kind) and not types.is_interval(kind):
         return f"pass its integers, x.view('int{kind.bit_width}')"
@@ -201,18 +205,18 @@ class _Producer:
 
     __slots__ = ("move", "tensor")
 
-    def __init__(self, tensor, move):
+    def __init__(self, tensor: ManagedTensor, move: bool) -> None:
         self.tensor = tensor
         self.move = move
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, **_: Any) -> object:
         return to_capsule(self.tensor, move=self.move)
 
 
-def _from_numpy(x):
+def _from_numpy(x: np.ndarray) -> pa.Tensor | None:
     """Arrow's own view, which has NumPy's flag; negative strides it refuses itself.
 
     Where elements of these dtypes are aligned, their strides are whole elements.
@@ -224,7 +228,7 @@ def _from_numpy(x):
     return None
 
 
-def _from_tvm_ffi(x):
+def _from_tvm_ffi(x: object) -> pa.Tensor:
     """Both sides speak of the same struct; pyarrow refuses what it does not have."""
     return pa.Tensor.from_dlpack(x)
 

@@ -12,6 +12,8 @@ to memory that somebody else refers to.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
@@ -117,7 +119,7 @@ _COMPOSITE = {
 _EAGER = type(tf.constant(0))
 
 
-def _eager(x):
+def _eager(x: Any) -> tf.Tensor:
     """The eager tensor of numbers that ``x`` is or has as its value."""
     if isinstance(x, tf.Variable):
         x = x.value()
@@ -134,7 +136,7 @@ def _eager(x):
     return x
 
 
-def _remedy(dtype):
+def _remedy(dtype: tf.DType) -> str:
     if dtype in _QUANTIZED:
         return f"pass tf.bitcast(x, tf.{dtype.name.replace('q', '', 1)})"
     if dtype == tf.string:
@@ -142,14 +144,14 @@ def _remedy(dtype):
     return "read what they refer to first"
 
 
-def _view(x):
+def _view(x: tf.Tensor) -> np.ndarray:
     """NumPy's view of an eager tensor on the CPU, writable where NumPy has no such dtype itself."""
     if x.ndim:
         return np.asarray(x)
     return np.asarray(tf.reshape(x, [1])).reshape(())  # of a bfloat16 scalar there is no array
 
 
-def _on_host(x):
+def _on_host(x: tf.Tensor) -> bool:
     return "device:CPU:" in x.device
 
 

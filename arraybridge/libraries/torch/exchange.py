@@ -177,7 +177,7 @@ class Torch(Library):
         return self._pinned(x, info)
 
     @staticmethod
-    def _pinned(x, info):
+    def _pinned(x: torch.Tensor, info: TensorInfo) -> object:
         try:
             owner = (x if x.dtype in _IN_NUMPY else x.view(_BITS[x.itemsize])).numpy()
         except RuntimeError:  # inside torch.func.grad, where operations give wrapped tensors
@@ -225,7 +225,7 @@ class Torch(Library):
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()
 
-    def to_device(self, x: object, device: Device) -> torch.Tensor:
+    def to_device(self, x: Any, device: Device) -> torch.Tensor:
         if isinstance(x, np.ndarray):
             x = torch.from_numpy(x)
         return x.to(self.native_device(device))
@@ -263,7 +263,7 @@ def _device(place: torch.device) -> Device | None:
     return None if kind is None else Device(kind, place.index or 0)
 
 
-def check_shape(x):
+def check_shape(x: torch.Tensor) -> None:
     """Refuse what has no shape to describe: such tensors raise when it is asked for."""
     if x.is_nested:
         raise ConversionError(
@@ -280,12 +280,12 @@ def check_shape(x):
 _UNINITIALIZED = torch.nn.parameter.UninitializedTensorMixin
 
 
-def _has_tangent(x):
+def _has_tangent(x: torch.Tensor) -> bool:
     """Whether it is a dual number of forward-mode differentiation."""
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
 
 
-def _no_memory(x):
+def _no_memory(x: torch.Tensor) -> str | None:
     """Why a tensor is not one dense piece of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
@@ -296,7 +296,9 @@ def _no_memory(x):
     return None
 
 
-def _lacks_memory(x, data, shape, strides):
+def _lacks_memory(
+    x: torch.Tensor, data: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> str | None:
     """Why a tensor's elements are not where it says that they are, or None."""
     if 0 in shape:
         return None
@@ -320,11 +322,16 @@ def _lacks_memory(x, data, shape, strides):
     return None
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
 
 
-def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _writable=WRITABLE):
+def _from_numpy(
+    x: np.ndarray,
+    _from: Any = torch.from_numpy,
+    _kind: Any = torch.Tensor,
+    _writable: Any = WRITABLE,
+) -> torch.Tensor | None:
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
     Inside FakeTensorMode it gives another kind of tensor; complex128 is to be aligned.
@@ -336,7 +343,7 @@ def _from_numpy(x, _from=torch.from_numpy, _kind=torch.Tensor, _writable=WRITABL
     return None
 
 
-def _from_jax(x):
+def _from_jax(x: Any) -> torch.Tensor | None:
     """A small JAX array is copied (it is immutable, a tensor is not) from JAX's own view."""
     if x.nbytes > 1 << 16 or not own_copies_serve():
         return None
@@ -347,7 +354,9 @@ def _from_jax(x):
 _from_jax.copies = True  # type: ignore[attr-defined]
 
 
-def to_numpy(x, _modes=_modes, _forward=forward_ad):
+def to_numpy(
+    x: torch.Tensor, _modes: Any = _modes, _forward: Any = forward_ad
+) -> np.ndarray | None:
     """``Tensor.numpy`` shares, and itself refuses gradients, conj, neg and other devices.
 
     It takes no notice of forward-mode gradients, and gives other memory where there is none: inside

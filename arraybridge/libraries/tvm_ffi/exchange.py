@@ -7,6 +7,9 @@ a tensor of them raises a ValueError wherever somebody asks for its dtype.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import tvm_ffi
 
 from ...dispatch.library import Library
@@ -95,18 +98,18 @@ class TvmFfi(Library):
         return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
 
 
-def _from_numpy(x):
+def _from_numpy(x: np.ndarray) -> tvm_ffi.Tensor | None:
     """NumPy itself refuses other byte orders and dtypes."""
     return None if x.dtype.kind == "c" or not is_writable(x) else _from_dlpack(x)
 
 
-def _from_torch(x):
+def _from_torch(x: Any) -> tvm_ffi.Tensor | None:
     """By way of NumPy's array, which holds the storage; torch's own struct holds the tensor."""
     array = NUMPY.doors["torch"](x)
     return None if array is None or array.dtype.kind == "c" else _from_dlpack(array)
 
 
-def _from_paddle(x):
+def _from_paddle(x: Any) -> tvm_ffi.Tensor | None:
     """As torch's."""
     return _from_dlpack(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
 

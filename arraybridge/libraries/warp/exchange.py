@@ -30,7 +30,7 @@ _warp_types = {DataType.named(name): getattr(wp, name) for name in _NAMES if has
 _dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
 
 
-def _start():
+def _start() -> None:
     """Start Warp without the page that it prints when it is first used."""
     config = wp.config
     name, quiet = ("log_level", 30) if hasattr(config, "log_level") else ("quiet", True)
@@ -111,7 +111,7 @@ class Warp(Library):
         _, high = span(shape, strides, tensor.dtype.itemsize)
         owner = tensor.owner
 
-        def release(pointer, nbytes, owner=owner):
+        def release(pointer: int, nbytes: int, owner: object = owner) -> None:
             """Called by the array's end, and what keeps the memory until then."""
 
         return wp.array(
@@ -154,7 +154,7 @@ class Warp(Library):
 _ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
 
 
-def _flat(x):
+def _flat(x: wp.array) -> tuple[DataType, tuple[int, ...], tuple[int, ...], str | None]:
     """(data type, shape, strides in bytes, refused) with the axes of vectors and matrices."""
     kind = x.dtype
     shape, strides = x.shape, x.strides
@@ -174,7 +174,7 @@ def _flat(x):
     )
 
 
-def _place(x):
+def _place(x: wp.array) -> Device:
     if x.pinned:
         return Device(DeviceType.CUDA_HOST)
     return CPU if x.device.is_cpu else Device(DeviceType.CUDA, x.device.ordinal)
@@ -185,7 +185,7 @@ _numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _NAMES if name !=
 _in_numpy = frozenset(_numpy_dtypes.values())
 
 
-def _from_numpy(x):
+def _from_numpy(x: np.ndarray) -> wp.array | None:
     """``wp.array`` shares with ``copy=False``; it does not look at read-only and axes."""
     flags = x.flags
     if (
@@ -200,7 +200,7 @@ def _from_numpy(x):
     return None
 
 
-def _to_numpy(x):
+def _to_numpy(x: wp.array) -> np.ndarray | None:
     """``array.numpy`` shares on the CPU; where every dtype but bfloat16 is plain."""
     if type(x) is wp.array and x.dtype in _in_numpy and x.device is not None and x.device.is_cpu:
         return x.numpy()

@@ -52,7 +52,15 @@ def _check_integers(*numbers: Any) -> None:
             )
 
 
-def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: Any = None,
+    device: Any = None,
+    **kwargs: Any,
+) -> jax.Array:
     """An array of anything; ``copy=False`` is the same memory or an error."""
     if isinstance(a, np.ndarray):
         if dtype is None:
@@ -79,7 +87,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, **kwargs):
     return result
 
 
-def _shares(a, result):
+def _shares(a: Any, result: jax.Array) -> bool:
     if result is a or isinstance(result, jax.core.Tracer):  # what is traced has no memory yet
         return getattr(a, "dtype", None) == result.dtype
     if not isinstance(a, jax.Array) or len(result.sharding.device_set) > 1:
@@ -87,7 +95,7 @@ def _shares(a, result):
     return a.unsafe_buffer_pointer() == result.unsafe_buffer_pointer()
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> jax.Array:
     """An array of another library, of any layout; a data type that would be narrowed is refused.
 
     JAX's own takes ``copy=True`` for a view, and reads memory that it must copy later.
@@ -97,7 +105,16 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return jax.device_put(imported(x, "jax", None, copy), device)
 
 
-def arange(start, /, stop=None, step=1, dtype=None, *, device=None, **kwargs):
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    **kwargs: Any,
+) -> jax.Array:
     """Evenly spaced values of a half-open interval, all of which the data type holds."""
     numbers = (start, 0 if stop is None else stop, step)
     if dtype is None and step and all(type(x) is int for x in numbers):
@@ -106,14 +123,27 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, **kwargs):
     return jnp.arange(start, stop, step, dtype, device=device, **kwargs)
 
 
-def full(shape, fill_value, dtype=None, *, device=None, **kwargs):
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, **kwargs: Any
+) -> jax.Array:
     """An array full of one number, which the data type holds."""
     if dtype is None:
         _check_integers(fill_value)
     return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
 
 
-def linspace(start, stop, /, num, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: Any,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """Evenly spaced values from one number to another."""
     numbers = all(isinstance(x, int | float) for x in (start, stop))
     if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):

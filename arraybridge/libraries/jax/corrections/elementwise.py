@@ -49,14 +49,14 @@ def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = No
     differentiable = base or plain
     rule = jax.custom_jvp(mended)
 
-    @rule.defjvp
-    def _(primals, tangents):
+    def derivative(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         return mended(*primals), jax.jvp(differentiable, primals, tangents)[1]
 
+    rule.defjvp(derivative)
     compiled = jax.jit(rule)
 
     @functools.wraps(plain)
-    def function(*args, **kwargs):
+    def function(*args: Any, **kwargs: Any) -> Any:
         if kwargs or not any(_is_of(x, kinds) for x in args):
             return plain(*args, **kwargs)
         return compiled(*[_as_array(x) for x in args])
@@ -64,14 +64,14 @@ def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = No
     return function
 
 
-def _is_of(x, kinds):
+def _is_of(x: Any, kinds: tuple[Function, ...]) -> bool:
     if type(x) in (float, complex):
         return True
     dtype = getattr(x, "dtype", None)
     return dtype is not None and any(kind(dtype) for kind in kinds)
 
 
-def _as_array(x):
+def _as_array(x: Any) -> Any:
     """What ``jax.jit`` takes for what ``jax.numpy`` takes."""
     convert = getattr(x, "__jax_array__", None)
     return x if convert is None else convert()
@@ -81,7 +81,7 @@ def _symmetric(name: str) -> Function:
     """A complex function, with ``f(conj(z))`` being ``conj(f(z))`` on its branch cuts too."""
     plain = getattr(jnp, name)
 
-    def function(z, /):
+    def function(z: Any, /) -> Any:
         below = jnp.signbit(z.imag)
         result = plain(jnp.where(below, jnp.conj(z), z))
         return jnp.where(below, jnp.conj(result), result)
@@ -116,7 +116,7 @@ def _turned_wrong(name: str) -> Function:
     return lambda xp: bool(shows(getattr(xp, name)(_of(re, im)))[0])
 
 
-def _magnitude(z, /):
+def _magnitude(z: jax.Array, /) -> jax.Array:
     """``abs`` of complex numbers: infinite where either part is."""
     infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
     result = jnp.abs(z)
@@ -128,7 +128,7 @@ def _truth(name: str) -> Function:
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
-    def function(a, axis=None, *args, **kwargs):
+    def function(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
         if _complex_floating(getattr(a, "dtype", None)):
             a = jnp.astype(a, bool)
         return plain(a, axis, *args, **kwargs)
@@ -136,7 +136,7 @@ def _truth(name: str) -> Function:
     return function
 
 
-def pow(x1, x2, /):
+def pow(x1: Any, x2: Any, /) -> jax.Array:
     """``pow`` in the common data type, of an exponent that is one integer, too."""
     dtype = getattr(x2, "dtype", None)
     if dtype is not None and not x2.ndim and jnp.issubdtype(dtype, jnp.integer):

@@ -18,12 +18,12 @@ from ....xp.corrections.limits import floats_in_finfo
 from .creation import raises
 
 
-def can_cast(from_, to, /):
+def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promotion leads from the dtype of an array, or a dtype, to another."""
     return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
-def matrix_rank(M, rtol=None, **kwargs):
+def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     """How many singular values are more than ``rtol`` times the largest one."""
     if rtol is None:
         return jnp.linalg.matrix_rank(M, **kwargs)
@@ -31,7 +31,9 @@ def matrix_rank(M, rtol=None, **kwargs):
     return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
 
 
-def searchsorted(a, v, side="left", sorter=None, **kwargs):
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, **kwargs: Any
+) -> jax.Array:
     """Find where to insert elements, as indices of the default dtype for indices."""
     found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
     return found.astype(_default_integer())
@@ -42,17 +44,19 @@ def _tupled(name: str) -> Callable[..., Any]:
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
-    def function(*arrays, **kwargs):
+    def function(*arrays: Any, **kwargs: Any) -> tuple[Any, ...]:
         return tuple(plain(*arrays, **kwargs))
 
     return function
 
 
-def _default_integer():
+def _default_integer() -> Any:
     return jax.dtypes.canonicalize_dtype("int64")
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> jax.Array:
     """Multiply up to each element, integers at least in the default dtype."""
     if dtype is None:
         dtype = jnp.asarray(x).dtype
@@ -65,7 +69,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
-def expand_dims(a, axis):
+def expand_dims(a: Any, axis: Any) -> jax.Array:
     """Insert axes; one that cannot be is an IndexError."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = jnp.ndim(a) + len(axes)
@@ -75,7 +79,7 @@ def expand_dims(a, axis):
     return jnp.expand_dims(a, axis)
 
 
-def permute_dims(a, /, axes):
+def permute_dims(a: Any, /, axes: Any) -> jax.Array:
     """Permute the axes, which may be negative."""
     ndim = jnp.ndim(a)
     return jnp.permute_dims(a, tuple([x + ndim if -ndim <= x < 0 else x for x in axes]))

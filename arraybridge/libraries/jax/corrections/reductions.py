@@ -26,13 +26,15 @@ def _extremum(plain: Any) -> Callable[..., Any]:
     """``max`` or ``min``, NaN where any of the elements is."""
 
     @functools.partial(jax.jit, static_argnames=("axis", "keepdims"))
-    def among(x, axis, keepdims, where=None, **kwargs):
+    def among(x: Any, axis: Any, keepdims: Any, where: Any = None, **kwargs: Any) -> Any:
         found = plain(x, axis=axis, keepdims=keepdims, where=where, **kwargs)
         gone = jnp.any(jnp.isnan(x), axis=axis, keepdims=keepdims, where=where)
         return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
 
     @functools.wraps(plain)
-    def function(a, axis=None, out=None, keepdims=False, **kwargs):
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **kwargs: Any
+    ) -> Any:
         if out is None and hasattr(a, "dtype") and _of_numbers(a):
             return among(a, _hashable(axis), bool(keepdims), **kwargs)
         return plain(a, axis=axis, out=out, keepdims=keepdims, **kwargs)
@@ -44,7 +46,9 @@ def _hashable(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
+) -> jax.Array:
     """The norm of vectors; of order infinity a NaN where an element is."""
     found = jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     if ord not in (float("inf"), -float("inf")) or not _of_numbers(x):
@@ -53,7 +57,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.Array:
     """The norm of matrices, a NaN where an element is."""
     found = jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
     if ord in ("fro", "nuc") or not _of_numbers(x):  # which add up

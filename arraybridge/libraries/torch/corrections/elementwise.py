@@ -52,7 +52,7 @@ def _complex_function(name: str) -> Function:
     plain = getattr(xp, name)
     traced, eager = (_special(means, name) for means in (MEANS, MEANS._replace(eager=True)))
 
-    def function(x, /, **kwargs):
+    def function(x: torch.Tensor, /, **kwargs: Any) -> torch.Tensor:
         if not x.is_complex():
             return plain(x, **kwargs)
         return (traced if transformed() else eager)(x, **kwargs)

@@ -24,7 +24,7 @@ def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
     integers would overflow in.
     """
 
-    def function(x, second, /, **kwargs):
+    def function(x: Any, second: Any, /, **kwargs: Any) -> Any:
         if isinstance(second, torch.Tensor) and second.dtype in _OTHER_INTEGERS:
             second = second.long()
         return plain(x, second, **kwargs)
@@ -35,7 +35,7 @@ def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose error for an index out of bounds is an IndexError, whatever the dtype."""
 
-    def function(x, indices, /, **kwargs):
+    def function(x: Any, indices: Any, /, **kwargs: Any) -> Any:
         try:
             return plain(x, indices, **kwargs)
         except RuntimeError as error:
@@ -46,7 +46,7 @@ def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
     return described(function, plain)
 
 
-def _take_along_axis(x, indices, /, *, axis=-1):
+def _take_along_axis(x: torch.Tensor, indices: torch.Tensor, /, *, axis: int = -1) -> torch.Tensor:
     """``take_along_axis`` whose indices are within the bounds.
 
     torch's own takes an index 5 of 4 for a 1. On the CPU `gather` looks, at no cost; on a device
@@ -66,7 +66,7 @@ def _take_along_axis(x, indices, /, *, axis=-1):
 
 
 @_within_bounds
-def _gather(x, indices, *, axis):
+def _gather(x: torch.Tensor, indices: torch.Tensor, *, axis: int) -> torch.Tensor:
     return torch.gather(x, axis, indices)
 
 
@@ -78,7 +78,9 @@ def _wraps(xp: Any) -> bool:
     return True
 
 
-def searchsorted(x1, x2, /, *, side="left", sorter=None, **kwargs):
+def searchsorted(
+    x1: torch.Tensor, x2: Any, /, *, side: str = "left", sorter: Any = None, **kwargs: Any
+) -> torch.Tensor:
     """Find where to insert elements in the order of `sort`: NaN after all numbers."""
     if not isinstance(x2, torch.Tensor):
         x2 = torch.as_tensor(x2, dtype=x1.dtype, device=x1.device)
@@ -98,7 +100,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None, **kwargs):
     return found.to(torch.int32) if kwargs.get("out_int32") else found
 
 
-def _without_nan(x1, x2, sorter):
+def _without_nan(x1: torch.Tensor, x2: torch.Tensor, sorter: Any) -> bool:
     """Whether a quick look tells that there is none: on the CPU, where nothing is traced."""
     if x1.device.type != "cpu" or transformed():
         return False

@@ -68,7 +68,7 @@ def described(function: Any, plain: Function) -> Function:
 def promoting(plain: Function) -> Function:
     """A function of two arrays that brings them to their common dtype first."""
 
-    def function(x1, x2, /, **kwargs):
+    def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         x1, x2 = brought_together(x1, x2)
         return plain(x1, x2, **kwargs)
 
@@ -123,7 +123,7 @@ def _widest(scalars: list[Any]) -> Any:
 def _sequence(plain: Function) -> Function:
     """``concat`` or ``stack`` that bring the arrays to their common dtype first."""
 
-    def function(arrays, /, **kwargs):
+    def function(arrays: Any, /, **kwargs: Any) -> Any:
         first, *others = [x.dtype for x in arrays]
         if any(dtype != first for dtype in others):
             common = result_type(first, *others)

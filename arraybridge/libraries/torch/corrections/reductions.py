@@ -25,7 +25,15 @@ def _accumulating(plain: Function) -> Function:
     It is computed as int64, which has the same bits, as few functions take uint64.
     """
 
-    def function(x, /, *, axis=None, dtype=None, keepdims=False, **kwargs):
+    def function(
+        x: torch.Tensor,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        **kwargs: Any,
+    ) -> torch.Tensor:
         unsigned = dtype is None and x.dtype in _UNSIGNED
         if unsigned:
             dtype = torch.int64
@@ -53,7 +61,15 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 def _deviating(plain: Function) -> Function:
     """``std`` or ``var`` with any correction, along no axis too."""
 
-    def function(x, /, *, axis=None, correction=0.0, keepdims=False, **kwargs):
+    def function(
+        x: torch.Tensor,
+        /,
+        *,
+        axis: Any = None,
+        correction: Any = 0.0,
+        keepdims: bool = False,
+        **kwargs: Any,
+    ) -> torch.Tensor:
         if axis is None:
             axis = tuple(range(x.ndim))
         if axis == ():  # of one element each; torch's own would take all axes

@@ -15,7 +15,7 @@ from .promotion import PROMOTED
 def _described(plain: Any) -> Any:
     """``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
 
-    def function(type, /):
+    def function(type: Any, /) -> Limits:
         own = plain(type)
         return Limits(own, dtype=getattr(torch, own.dtype))
 
