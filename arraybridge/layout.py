@@ -9,7 +9,7 @@ and are NumPy's "relaxed strides":
 * a shape with an extent of 0 has no elements, so it is contiguous in every order;
 * ``strides=None`` (where it is allowed) is C order, as in DLPack and the buffer protocol.
 
-Layouts repeat: what every conversion or copy asks is cached, and costs 0.1 µs instead of 0.5 to 7.
+Layouts repeat: what every conversion or copy asks is cached, and costs 0.1 µs instead of 0.4 to 7.
 
 The canonical form is the planning recipe that the transposition libraries share (HPTT, cuTENSOR,
 Eigen, CCCL's ``copy``, NVIDIA/cccl#7823): drop unit axes, flip negatives, order by stride, fuse,
@@ -86,9 +86,10 @@ def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     return c_strides(shape[::-1], itemsize)[::-1]
 
 
+@lru_cache(1024)
 def in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Strides in elements as strides in bytes."""
-    return tuple([stride * itemsize for stride in strides])
+    return tuple(stride * itemsize for stride in strides)
 
 
 @lru_cache(1024)
