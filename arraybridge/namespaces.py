@@ -52,7 +52,7 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     return _namespace_of(xs, api_version)
 
 
-def _namespace_of(xs, api_version):
+def _namespace_of(xs: Any, api_version: str | None) -> Any:
     found: dict[int, tuple[Any, type]] = {}
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
@@ -73,7 +73,7 @@ def _namespace_of(xs, api_version):
     )
 
 
-def _look_up(x, api_version):
+def _look_up(x: Any, api_version: str | None) -> Any:
     xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(
@@ -84,7 +84,7 @@ def _look_up(x, api_version):
     return xp
 
 
-def _of_native(x):
+def _of_native(x: Any) -> Any:
     library = library_of_type(type(x))
     if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
         library = library_named("numpy")
@@ -164,7 +164,7 @@ def unify(
     xp = namespace(model) if own is None else own
     done: dict[int, tuple[Any, Any]] = {}
 
-    def bring(x):
+    def bring(x: Any) -> Any:
         if not is_array(x):
             return x
         if id(x) not in done:

@@ -27,12 +27,14 @@ def adopted(x: Array) -> NativeArray:
     BufferError
         If no library computes on the device, or none takes the array as a view.
     """
+    adopted: NativeArray
     if isinstance(x, NativeArray):
-        return x
+        adopted = x
+        return adopted
     name = adopter(x.device)
     cls = array_class(name)
     assert cls is not None
-    adopted: NativeArray = cls._of(convert(x, name, copy=False))
+    adopted = cls._of(convert(x, name, copy=False))
     return adopted
 
 

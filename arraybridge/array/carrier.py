@@ -39,7 +39,7 @@ class Array(ArrayObject):
 
     __slots__ = ("__weakref__", "_library", "_native")
 
-    _library: Any
+    _library: Library
     _native: Any
 
     __array_function__ = array_function
@@ -232,7 +232,8 @@ class Array(ArrayObject):
 
     def __bytes__(self) -> bytes:
         """The elements' bytes in C order, whatever the layout."""
-        return self.__array__().tobytes()
+        elements: bytes = self.__array__().tobytes()
+        return elements
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The buffer protocol (PEP 688)."""
@@ -293,10 +294,10 @@ class _Elsewhere:
 
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, array, cls):
+    def __get__(self, array: Any, cls: type) -> None:
         if array is None:
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {self.name!r}")
         raise AttributeError(array._advice(self.name))
@@ -344,5 +345,5 @@ refer(
 )
 
 
-def _capsule(x, library, stream, versioned):
+def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> object:
     return to_capsule(library.export(x, stream), versioned=versioned)

@@ -55,7 +55,7 @@ def unwrapped(array: Any, key: Any) -> Any:
     return _part(array, key)
 
 
-def _part(array, part):
+def _part(array: Any, part: Any) -> Any:
     unwrap = getattr(part, "__arraybridge__", None)
     if unwrap is not None:
         part = array._same(part)

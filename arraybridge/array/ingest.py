@@ -20,6 +20,7 @@ from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import adopt
 from .carrier import Array
 from .extent import check_extent
+from .native import NativeArray
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
@@ -78,7 +79,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 
 def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
     """What makes an Array of a library's arrays of one type: with operators, if it has any."""
-    cls = library.array_class()
+    cls: type[NativeArray] | None = library.array_class()
     if cls is None:
         return lambda native: Array(native, library)
     return cls._taken if issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray else cls._of
@@ -89,13 +90,13 @@ class _Lease:
 
     __slots__ = ("deleter", "held", "owner", "pointer")
 
-    def __init__(self, owner, held, deleter, pointer):
+    def __init__(self, owner: Any, held: Any, deleter: Any, pointer: Any) -> None:
         self.owner = owner
         self.held = held
         self.deleter = deleter
         self.pointer = pointer
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.deleter is not None:
             self.deleter(self.pointer)
 

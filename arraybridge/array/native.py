@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from numbers import Number
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy
 
@@ -159,13 +159,13 @@ class NativeArray(Array):
         return result
 
     @classmethod
-    def _of(cls, native: Any) -> Any:
-        array = cls()
+    def _of(cls, native: Any) -> Self:
+        array: Self = cls()
         array._native = native
         return array
 
     @classmethod
-    def _taken(cls, native: Any) -> Any:
+    def _taken(cls, native: Any) -> Self:
         """As ``_of``, for what the library itself has not made: NumPy's subclasses as plain arrays.
 
         ``numpy.matrix`` has another ``*`` and another indexing, and a mask would be forgotten.
@@ -199,7 +199,8 @@ class NativeArray(Array):
         library = library_of_type(type(other))
         if library is not None:
             raise _mixed(self._home.name, library.name)
-        if hasattr(type(other), "__dlpack__") and type(other).__eq__ is object.__eq__:
+        equal: Any = type(other).__eq__
+        if hasattr(type(other), "__dlpack__") and equal is object.__eq__:
             raise _mixed(self._home.name, type(other).__qualname__)  # == would be False
         if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # xarray answers itself
             raise no_array(other)
@@ -285,7 +286,8 @@ class NativeArray(Array):
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._native.ndim
+        ndim: int = self._native.ndim
+        return ndim
 
     @property
     def size(self) -> int:
@@ -405,7 +407,8 @@ class NativeArray(Array):
     def __len__(self) -> int:
         if not self._native.ndim:
             raise TypeError("an array of zero dimensions has no length")
-        return self._native.shape[0]
+        length: int = self._native.shape[0]
+        return length
 
     def __iter__(self) -> Any:
         if not self._native.ndim:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from . import bounds
 
+Function = Callable[..., Any]
+
 
 class Operator(NamedTuple):
     """One operator of the language.
@@ -37,14 +39,16 @@ class Operator(NamedTuple):
         return tuple(f"__{form}{self.name}__" for form in forms)
 
     @property
-    def plain(self) -> Callable[..., Any]:
+    def plain(self) -> Function:
         """The operator as a function, ``operator.add``."""
-        return getattr(operator, f"__{self.name}__")
+        found: Function = getattr(operator, f"__{self.name}__")
+        return found
 
     @property
-    def in_place(self) -> Callable[[Any, Any], Any]:
+    def in_place(self) -> Function:
         """The in-place operator as a function, ``operator.iadd``."""
-        return getattr(operator, f"__i{self.name}__")
+        found: Function = getattr(operator, f"__i{self.name}__")
+        return found
 
 
 OPERATORS = (
@@ -120,10 +124,10 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
 # self.__class__, but not always cls.)
 
 
-def _unary(plain, op, cls):
+def _unary(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
 
-    def method(self):
+    def method(self: Any) -> Any:
         try:
             result = plain(self._native)
         except errors as error:
@@ -140,12 +144,12 @@ def _unary(plain, op, cls):
 # An integer of 0 to 127 is in every dtype: the others are looked at, as some libraries wrap them.
 
 
-def _binary(plain, op, cls):
+def _binary(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
     compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         if other.__class__ is cls:
             other = other._native
         else:
@@ -170,14 +174,14 @@ def _binary(plain, op, cls):
     return method
 
 
-def _binary_of_one_dtype(plain, op, cls):
+def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
     """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
     compares = op.forms == "compare"
     beyond = _beyond(op, cls)
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         native = self._native
         function = plain
         if other.__class__ is cls:
@@ -210,11 +214,11 @@ def _binary_of_one_dtype(plain, op, cls):
     return method
 
 
-def _reflected(plain, op, cls, binary):
+def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any:
     native_type, errors = cls._native_type, cls._errors
     beyond = _beyond(op, cls)
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         if other.__class__ not in SCALARS:
             other = self._operand(other)
             if other is NotImplemented:
@@ -236,7 +240,7 @@ def _reflected(plain, op, cls, binary):
     return method
 
 
-def _beyond(op, cls):
+def _beyond(op: Operator, cls: Any) -> Any:
     """What to do with an integer that not every dtype holds: None to go on, else the result."""
     answers = BEYOND.get(op.function)
     if op.function == "divide":  # which makes no integers of integers
@@ -244,12 +248,12 @@ def _beyond(op, cls):
 
     if answers is None:
 
-        def beyond(self, value):
+        def beyond(self: Any, value: Any) -> Any:
             bounds.check(value, self._native.dtype)
 
     else:
 
-        def beyond(self, value):
+        def beyond(self: Any, value: Any) -> Any:
             side = bounds.side(value, self._native.dtype)
             if not side:
                 return None
@@ -260,11 +264,11 @@ def _beyond(op, cls):
     return beyond
 
 
-def _in_place(in_place, op, cls):
+def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
     errors = cls._errors
     beyond = _beyond(op, cls)
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         native = self._native
         if other.__class__ is cls:
             other = other._native
@@ -290,10 +294,10 @@ def _in_place(in_place, op, cls):
     return method
 
 
-def _assigning(op, binary):
+def _assigning(op: Operator, binary: Function) -> Any:
     """In place by way of a result of its own, where the library has no right in-place operator."""
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         result = binary(self, other)
         if result is not NotImplemented:
             _check_fits(op, self, result)
@@ -304,10 +308,10 @@ def _assigning(op, binary):
     return method
 
 
-def _rebinding(op, binary):
+def _rebinding(op: Operator, binary: Function) -> Any:
     """In place for arrays that cannot be written: the Array stands for the result from now on."""
 
-    def method(self, other):
+    def method(self: Any, other: Any) -> Any:
         result = binary(self, other)
         if result is not NotImplemented:
             _check_fits(op, self, result)
@@ -318,7 +322,7 @@ def _rebinding(op, binary):
     return method
 
 
-def _check_fits(op, left, result):
+def _check_fits(op: Operator, left: Any, result: Any) -> None:
     """An in-place operator may change neither the shape nor the dtype of its left operand."""
     if result.shape != left.shape:
         raise ValueError(
@@ -329,14 +333,14 @@ def _check_fits(op, left, result):
         raise _changed(op, left.dtype, result.dtype)
 
 
-def _check_promotes(op, cls, left, right):
+def _check_promotes(op: Operator, cls: Any, left: Any, right: Any) -> None:
     """The same of two native arrays before anything is computed: some libraries would narrow."""
     dtype = cls._native_namespace.result_type(left, right)
     if dtype != left.dtype:
         raise _changed(op, left.dtype, dtype)
 
 
-def _changed(op, before, after):
+def _changed(op: Operator, before: Any, after: Any) -> Any:
     return TypeError(
         f"in-place {op.function} would change the dtype {before} to {after}: "
         "write x = x + y, or bring the right operand to the left one's dtype"

@@ -82,7 +82,8 @@ class Info:
 
     def default_device(self) -> Device:
         """The device of arrays that are made without ``device=``."""
-        return self._cls._of(self._cls._probe(self._native, None)).device
+        device: Device = self._cls._of(self._cls._probe(self._native, None)).device
+        return device
 
     def devices(self) -> Devices:
         """Every device that holds arrays here."""
