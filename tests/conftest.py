@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
+import inspect
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from arraybridge.cli import coexist
+
+from .support.optional import installed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,3 +49,27 @@ def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
     on = getattr(request, "param", True)
     with jax.enable_x64(on):
         yield on
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Skip a test that asked for a library by its name where that library is not installed.
+
+    Nothing else that fails to import is forgiven: a test that does not itself name the library
+    must pass without it.
+    """
+    try:
+        return (yield)
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        if name and not installed(name) and _names(item, name):
+            pytest.skip(f"{name} is not installed")
+        raise
+
+
+def _names(item: pytest.Item, library: str) -> bool:
+    """Whether a test says the name of a library: in its code, or among its parameters."""
+    if not isinstance(item, pytest.Function):
+        return False
+    word = re.compile(rf"(?<![a-z]){library}(?![a-z])")
+    return bool(word.search(item.name) or word.search(inspect.getsource(item.function)))

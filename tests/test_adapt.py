@@ -14,11 +14,13 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.special
 import scipy.stats
-import torch
 
 import arraybridge as ab
 
+from .support.optional import optional
 from .support.places import THERE, Far, Speaker, far_library
+
+torch = optional("torch")
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 X.flags.writeable = False

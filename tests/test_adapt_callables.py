@@ -15,11 +15,13 @@ import jax
 import numpy as np
 import pytest
 import scipy.special
-import torch
 
 import arraybridge as ab
 
+from .support.optional import optional
 from .test_adapt import Pair, fill
+
+torch = optional("torch")
 
 
 class TestKinds:

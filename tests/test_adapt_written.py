@@ -9,7 +9,9 @@ import pytest
 
 import arraybridge as ab
 
-torch = pytest.importorskip("torch")
+from .support.optional import optional
+
+torch = optional("torch")
 strict = pytest.importorskip("array_api_strict")
 
 

@@ -10,11 +10,14 @@ import jax
 import numpy as np
 import pyarrow
 import pytest
-import torch
 import tvm_ffi
 
 import arraybridge as ab
 from arraybridge.dlpack import ManagedTensor, from_capsule, peek
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 
 def image():

@@ -15,9 +15,12 @@ import ml_dtypes
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
 import arraybridge as ab
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 

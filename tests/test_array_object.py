@@ -12,12 +12,15 @@ import ml_dtypes
 import numpy as np
 import pyarrow
 import pytest
-import torch
 import tvm_ffi
 
 import arraybridge as ab
 from arraybridge.array import adoption
 from arraybridge.array.operators import OPERATORS
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 MAKERS = {

@@ -8,7 +8,6 @@ import typing
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
@@ -17,6 +16,10 @@ from scipy.stats import ttest_1samp
 import arraybridge as ab
 from arraybridge.by_type import ByType
 from arraybridge.containers import CONTAINERS, leaves, mapped
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 
 def double(leaf):

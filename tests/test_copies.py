@@ -8,7 +8,6 @@ import sys
 import jax
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,10 @@ import arraybridge as ab
 from arraybridge.dispatch.kernel import SMALL
 from tests.support.places import Speaker
 from tests.support.strategies import strided_arrays
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 LARGE = (300, SMALL // 200)
 

@@ -8,11 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-import torch
-from torch.autograd import forward_ad
 
 import arraybridge as ab
 from arraybridge.dispatch.kernel import SMALL
+
+from .support.optional import optional
+
+torch = optional("torch")
+forward_ad = optional("torch.autograd.forward_ad")
 
 WRITES: dict[str, Callable[[Any, Any], None]] = {
     "copyto": ab.copyto,

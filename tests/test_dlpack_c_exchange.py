@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-import torch
 
 from arraybridge import dlpack
 from arraybridge.dlpack import ManagedTensor, exchange_api
@@ -16,7 +15,10 @@ from arraybridge.dlpack.header import (
     MANAGED_TO_PY_OBJECT,
 )
 
+from .support.optional import optional
 from .support.producers import Managed, address_of, new_capsule
+
+torch = optional("torch")
 
 
 def table(managed: Managed, *, version=(1, 3), previous=0, borrow=True, **fields):

@@ -7,13 +7,15 @@ import functools
 
 import numpy as np
 import pytest
-import torch
 
 from arraybridge import dlpack
 from arraybridge.dlpack import ManagedTensor, acquire, call_dlpack
 
 from .support.exporters import Exported
+from .support.optional import optional
 from .support.producers import Managed, Producer, capsule_name
+
+torch = optional("torch")
 
 NEWEST = (1, 3)
 

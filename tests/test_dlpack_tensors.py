@@ -7,14 +7,16 @@ import ctypes
 import jax
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
 from arraybridge.dlpack.dtypes import BY_NAME
 
+from .support.optional import optional
 from .support.producers import Managed, capsule_name
+
+torch = optional("torch")
 
 # An address that no process on Linux has mapped: reading it would end the process.
 NOWHERE = 0x7FFF_FFFF_F000

@@ -11,9 +11,10 @@ import arraybridge as ab
 from arraybridge.dispatch.registry import forget
 
 from .support.doors import check
+from .support.optional import optional
 from .support.strategies import STANDARD_DTYPES, strided_arrays
 
-torch = pytest.importorskip("torch")
+torch = optional("torch")
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx"]

@@ -10,9 +10,13 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
+
+from .support.optional import optional
+
+torch = optional("torch")
+FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
 
 PAIR = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
 
@@ -143,7 +147,6 @@ class TestTorch:
             ab.convert(torch.ones(3, device="meta"), "numpy")
 
     def test_fake_tensors_have_no_memory(self):
-        from torch._subclasses.fake_tensor import FakeTensorMode
 
         with FakeTensorMode() as mode:
             fake = mode.from_tensor(torch.ones(3))

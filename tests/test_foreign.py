@@ -10,9 +10,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 NUMBERS = np.arange(3.0)
 

@@ -15,12 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.array.extent import _memory_of
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 HOST = ab.Device.parse("cpu")
 SIZE = 64

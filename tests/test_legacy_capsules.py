@@ -15,7 +15,6 @@ from .support.exporters import Exported, Owner
 from .support.producers import Managed
 
 jnp = pytest.importorskip("jax.numpy")
-pytest.importorskip("torch")
 
 
 class LegacyOnly:

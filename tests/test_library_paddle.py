@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 paddle = pytest.importorskip(
     "paddle", reason="Paddle is of the extra `heavy`, and has no wheels on some platforms"

@@ -8,7 +8,6 @@ import weakref
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 import tvm_ffi
 
 import arraybridge as ab
@@ -17,8 +16,11 @@ from arraybridge.dlpack import Device, DeviceType
 from arraybridge.libraries.pyarrow.exchange import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
+from .support.optional import optional
 from .support.probe import DTYPES, Shown, described, every_byte
 from .support.producers import Managed, Producer
+
+torch = optional("torch")
 
 ACCEPTS = LIBRARY.accepts
 own_door = pa.Tensor.from_dlpack

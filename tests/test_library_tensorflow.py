@@ -7,7 +7,10 @@ import weakref
 
 import numpy as np
 import pytest
-import torch
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 tf = pytest.importorskip(
     "tensorflow", reason="TensorFlow is of the extra `heavy`, and has no wheels on some platforms"

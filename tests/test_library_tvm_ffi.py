@@ -7,7 +7,6 @@ import weakref
 
 import numpy as np
 import pytest
-import torch
 import tvm_ffi
 
 import arraybridge as ab
@@ -17,8 +16,11 @@ from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, to_c
 from arraybridge.libraries.tvm_ffi.exchange import LIBRARY
 
 from .support.arrays import NUMBERS, layouts, same
+from .support.optional import optional
 from .support.probe import DTYPES, described, every_byte
 from .support.producers import Managed
+
+torch = optional("torch")
 
 ACCEPTS = LIBRARY.accepts
 

@@ -9,12 +9,15 @@ import re
 
 import numpy as np
 import pytest
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 import arraybridge as ab
 from arraybridge.dispatch.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
+
+from .support.optional import optional
+
+torch = optional("torch")
+FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
 
 TARGETS = ["numpy", "jax", "tvm_ffi", "pyarrow", "array_api_strict"]
 BOTH_TURNS = pytest.mark.parametrize("turn", ["first", "later"])

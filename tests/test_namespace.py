@@ -11,14 +11,16 @@ import jax
 import numpy as np
 import pyarrow
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge import namespaces
 from arraybridge.dispatch import registry
 
 from .support.faces import table_of
+from .support.optional import optional
 from .support.places import Speaker, far_library
+
+torch = optional("torch")
 
 ARRAYS = {
     "numpy": lambda: np.arange(6.0, dtype=np.float32).reshape(2, 3),

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from numpy.lib.stride_tricks import as_strided
 
 import arraybridge as ab
-import arraybridge.xp.torch as xp
 
+from .support.optional import optional
 from .support.producers import Managed
+
+torch = optional("torch")
+
+
+def torchs_namespace():
+    return importlib.import_module("arraybridge.xp.torch")
 
 
 def nested(layout):
@@ -34,6 +40,7 @@ WITHOUT_SHAPE = {
 @pytest.mark.parametrize(("make", "message"), WITHOUT_SHAPE.values(), ids=list(WITHOUT_SHAPE))
 def test_torchs_tensors_without_a_shape(make, message):
     x = make()
+    xp = torchs_namespace()
     for way in (
         lambda: ab.convert(x, "numpy"),
         lambda: ab.explain(x, "numpy"),
@@ -56,6 +63,7 @@ def test_torchs_tensors_without_a_shape(make, message):
 @pytest.mark.parametrize("face", ["native", "array"])
 def test_isin_among_elements_in_any_layout(size, face):
     b = torch.arange(size * 6).reshape(size, 6)
+    xp = torchs_namespace()
     layouts = [b, b.T, b[:, ::2], b[::2].T, b.expand(3, size, 6)[:, :, 1:4], b[:0].T, b[1, 1]]
     for x in layouts:
         for tests in layouts:

@@ -10,10 +10,13 @@ import array_api_strict
 import jax
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge.dispatch.kernel import SMALL
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 Index = tuple[Any, ...]
 #: name: one more array of a library over memory that a NumPy array holds.

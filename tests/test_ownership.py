@@ -13,13 +13,15 @@ import weakref
 
 import numpy as np
 import pytest
-import torch
 
 from arraybridge import convert, dlpack
 from arraybridge.dlpack import ManagedTensor, deleters
 
 from .support.exporters import KINDS, Exported, Owner
+from .support.optional import optional
 from .support.producers import Managed, Producer
+
+torch = optional("torch")
 
 # Capsules
 

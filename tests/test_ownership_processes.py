@@ -11,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from arraybridge import contiguous, convert, dlpack
 from arraybridge.dlpack import ManagedTensor
 
 from .support.exporters import KINDS, Exported, Owner
+from .support.optional import optional
 from .support.producers import Managed, capsule_name
+
+torch = optional("torch")
 
 # The end of the interpreter, and processes
 

@@ -13,7 +13,6 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +20,11 @@ from arraybridge import dlpack
 from arraybridge.dispatch.registry import library_named
 from arraybridge.exchange import convert, explain, inspect
 
+from .support.optional import optional
 from .support.producers import Managed, Producer
 from .support.strategies import STANDARD_DTYPES, strided_arrays
+
+torch = optional("torch")
 
 DTYPES = (*STANDARD_DTYPES, "float16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2)
 LIBRARIES = [

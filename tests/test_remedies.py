@@ -13,9 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-import torch
 
 import arraybridge as ab
+
+from .support.optional import optional
+
+torch = optional("torch")
 
 PACKAGE = Path(ab.__file__).parent
 

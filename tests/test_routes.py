@@ -14,8 +14,9 @@ import pytest
 
 import arraybridge as ab
 
+from .support.optional import installed
+
 strict = pytest.importorskip("array_api_strict")
-pytest.importorskip("torch")
 
 LIBRARIES = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 DEVICES = ["cpu", "cpu:1", "ext_dev:1", "ext_dev:2", "cuda:0", "cuda_host", "metal", "oneapi:0"]
@@ -145,7 +146,8 @@ def sources():
     yield "host", host
     yield "host strided", host[:, ::-2]
     yield "read-only", np.broadcast_to(host, (3, 4))
-    yield "torch", ab.convert(host, "torch")
+    if installed("torch"):
+        yield "torch", ab.convert(host, "torch")
     yield "tvm_ffi", ab.convert(host, "tvm_ffi")
     yield "strict on a device", on_device(host)
     yield "strict strided on a device", on_device(host)[:, ::-2]

@@ -10,7 +10,9 @@ import pytest
 import arraybridge as ab
 from arraybridge import dlpack
 
-torch = pytest.importorskip("torch")
+from .support.optional import optional
+
+torch = optional("torch")
 
 TARGETS = [
     pytest.param("jax"),

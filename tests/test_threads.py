@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import ConsumedCapsuleError, ManagedTensor
 
 from .support.exporters import KINDS, Owner
+from .support.optional import optional
 from .support.processes import python
 from .support.producers import Managed
+
+torch = optional("torch")
 
 
 @pytest.fixture(autouse=True)

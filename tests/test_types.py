@@ -7,12 +7,14 @@ import weakref
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 import arraybridge as ab
 from arraybridge.by_type import ByType
 
 from .support.exporters import Exported
+from .support.optional import optional
+
+torch = optional("torch")
 
 
 def _used() -> list[weakref.ref]:

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -19,6 +18,9 @@ import arraybridge as ab
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
 from .support.faces import each_library, faces
+from .support.optional import optional
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow
 import pytest
 import scipy.sparse
-import torch
 
 from .support.faces import each_library, faces
+from .support.optional import optional
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,9 @@ import arraybridge as ab
 from arraybridge.array.operators import OPERATORS
 
 from .support.faces import each_library, faces
+from .support.optional import optional
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 

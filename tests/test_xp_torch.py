@@ -8,14 +8,16 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
 import arraybridge.xp.numpy as np_xp
-import arraybridge.xp.torch as xp
 from arraybridge.dispatch.registry import library_named
+
+torch = pytest.importorskip("torch")
+
+import arraybridge.xp.torch as xp  # noqa: E402
 
 native = xp.native
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
 import arraybridge.xp.numpy as np_xp
-import arraybridge.xp.torch as xp
-from arraybridge.libraries.torch.namespace import AXES
+
+torch = pytest.importorskip("torch")
+
+import arraybridge.xp.torch as xp  # noqa: E402
+from arraybridge.libraries.torch.namespace import AXES  # noqa: E402
 
 native = xp.native
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import arraybridge as ab
-import arraybridge.xp.torch as xp
+
+torch = pytest.importorskip("torch")
+
+import arraybridge.xp.torch as xp  # noqa: E402
 
 native = xp.native
 forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # its own
