@@ -66,7 +66,7 @@ def test_excerpts_are_of_the_source(text):
     source = (ROOT / path.removeprefix("# ")).read_text()
     at = 0
     for part in excerpt.rstrip("\n").split("\n...\n"):
-        at = source.find(part, at)
+        at = source.find(part.strip("\n"), at)
         assert at >= 0, f"{path} has no\n{part}"
 
 
