@@ -7,6 +7,7 @@
 #   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
+#   make matrix       every library to every other, beside their own doors; writes docs/matrix.md
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
@@ -45,7 +46,7 @@ INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all lint bench gpu fuzz conformance downstream clean
+.PHONY: help demo test test-all lint bench gpu matrix fuzz conformance downstream clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -87,7 +88,7 @@ $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
 comma := ,
 
 demo: $(VENV)/.demo
-	$(PY) -m arraybridge demo
+	$(PY) examples/photograph.py
 
 test: $(VENV)/.test
 	$(PY) -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
@@ -109,6 +110,9 @@ bench: $(VENV)/.bench
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu
+
+matrix: $(VENV)/.heavy
+	$(PY) -m tests.matrix --markdown docs/matrix.md
 
 fuzz: $(VENV)/.test
 	$(PY) -m tests.guarded --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))

@@ -12,8 +12,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from arraybridge.cli import coexist
-
+from .support import coexist
 from .support.optional import installed
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arraybridge.cli import coexist
+from .support import coexist
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -59,7 +59,7 @@ needs_all = pytest.mark.skipif(
 @needs_all
 def test_dpnp_has_a_oneapi_device_on_any_x86_cpu() -> None:
     code = (
-        "from arraybridge.cli import coexist; coexist.prepare()\n"
+        "from tests.support import coexist; coexist.prepare()\n"
         "import dpnp; device_type, _ = dpnp.ones(3).__dlpack_device__(); print(int(device_type))"
     )
     assert run(code) == "14"  # kDLOneAPI
@@ -69,7 +69,7 @@ def test_dpnp_has_a_oneapi_device_on_any_x86_cpu() -> None:
 @needs_all
 def test_all_meet_in_one_process_in_import_order() -> None:
     code = (
-        "from arraybridge.cli import coexist; coexist.prepare()\n"
+        "from tests.support import coexist; coexist.prepare()\n"
         "names = ['torch', 'jax', 'tensorflow', 'mlx.core', 'warp', 'paddle', 'dpnp', 'pyarrow']\n"
         "for name in coexist.in_import_order(names): __import__(name)\n"
         "import dpnp, paddle, tensorflow as tf\n"
@@ -84,7 +84,7 @@ def test_all_meet_in_one_process_in_import_order() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_paddle_finds_openmp_without_the_systems() -> None:
     code = (
-        "from arraybridge.cli import coexist; coexist.prepare()\n"
+        "from tests.support import coexist; coexist.prepare()\n"
         "loaded = {line.split()[-1] for line in open('/proc/self/maps') if 'libgomp' in line}\n"
         "import paddle; paddle.ones([3]).sum()\n"
         "print(loaded == {str(coexist.openmp_runtime())})"

@@ -117,7 +117,7 @@ def test_imports_point_down(module: str) -> None:
         ("arraybridge.dispatch.plan", "from arraybridge.libraries import torch", False),
         ("arraybridge.dispatch.plan", "def f():\n    from ..exchange import convert", False),
         ("arraybridge.libraries.torch", "from arraybridge import convert", False),
-        ("arraybridge.libraries.torch", "from arraybridge.cli.coexist import prepare", False),
+        ("arraybridge.libraries.torch", "from arraybridge.cli.child import apart", False),
         ("arraybridge.layout", "if TYPE_CHECKING:\n    from arraybridge.exchange import f", True),
         ("arraybridge.layout", "if a:\n    from arraybridge.exchange import f", False),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from arraybridge.cli import coexist
+from .support import coexist
 
 coexist.prepare()  # names the OpenCL driver, before dpnp is loaded
 dpnp = pytest.importorskip("dpnp", exc_type=ImportError)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import re
 import warnings
 
 import pytest
 
-from arraybridge.cli import cases, matrix
+from arraybridge.cli import arrays
+from arraybridge.cli.info import present
 
 pytest.importorskip("rich")
+
+from .matrix import cases, report
+from .matrix import run as matrix
+from .matrix.__main__ import command_line
+from .matrix.__main__ import main as run_main
+
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
 # Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
@@ -30,7 +37,7 @@ LIVE = {
 
 
 def installed(names: list[str]) -> list[str]:
-    return [name for name in names if importlib.util.find_spec(matrix.LIBRARIES[name]) is not None]
+    return [name for name in names if present(name)]
 
 
 def all_right(target: str, libraries: list[str], *, native: bool) -> None:
@@ -72,8 +79,9 @@ def test_all_libraries(target: str) -> None:
 )
 def test_a_door_that_does_otherwise_is_seen(door, case, told, monkeypatch) -> None:
     pytest.importorskip("torch")
-    from arraybridge.cli.cell import WRONG, Pair
     from arraybridge.dispatch.registry import forget, library_named
+
+    from .matrix.cell import WRONG, Pair
 
     Turns.count = 0
     monkeypatch.setattr(library_named("torch"), "doors", {"numpy": door})
@@ -105,3 +113,125 @@ def torch_of(x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of read-only memory
         return torch.from_numpy(x)
+
+
+PLUGIN = """
+import os, time
+import numpy as np
+from tests.matrix import native
+from arraybridge import register_library
+from arraybridge.libraries.numpy.exchange import NumPy
+
+class Native(native.NumPy):
+    name, module = "unruly", "numpy"
+
+native.NATIVES["unruly"] = (__name__, "Native")
+
+class Unruly(NumPy):
+    name, doors = "unruly", {}
+    def owns(self, array_type):
+        return False
+    def wrap(self, tensor, **how):
+        result = super().wrap(tensor, **how)
+        if result.dtype == np.int8:
+            os.abort()
+        if result.dtype == np.int16:
+            time.sleep(600)
+        if result.dtype == np.int32:
+            return result + 1
+        if result.dtype == np.int64:
+            return result.copy()
+        if result.dtype == np.uint8:
+            raise RuntimeError("not today")
+        return result
+
+register_library(Unruly())
+"""
+
+
+@pytest.fixture(scope="module")
+def unruly(tmp_path_factory):
+    """Cells of a library that aborts, hangs and lies, by dtype."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "unruly_plugin.py").write_text(PLUGIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARRAYBRIDGE_MATRIX_PLUGIN", "unruly_plugin")
+        patch.setenv("PYTHONPATH", str(folder))
+        patch.setattr(matrix, "NEXT_EVENT_S", 5.0)
+        names = [f"{kind} contiguous" for kind in "int8 int16 int32 int64 uint8 float64".split()]
+        cells = matrix.run(["numpy", "unruly"], cases.chosen([*names, "contiguous"]))
+    return {cell.case: cell for cell in cells if cell.target == "unruly"}, cells
+
+
+@pytest.mark.parametrize(
+    ("case", "verdict", "why"),
+    [
+        ("int8 contiguous", "CRASH", "SIGABRT"),
+        ("int16 contiguous", "HANG", "nothing for 5 s"),
+        ("int32 contiguous", "WRONG", "values [2, 3, 4]"),
+        ("int64 contiguous", "WRONG", "explain says view, convert copied"),
+        ("uint8 contiguous", "ERROR", "RuntimeError: not today"),
+        ("float64 contiguous", "view", "takes it as it is"),
+    ],
+)
+def test_matrix_outlives_what_it_measures(unruly, case, verdict, why) -> None:
+    cell = unruly[0][case]
+    assert cell.verdict == verdict, cell
+    assert why in cell.why
+
+
+def test_failures_are_told(unruly, capsys) -> None:
+    cells = unruly[1]
+    assert {cell.case for cell in matrix.failures(cells)} == {
+        f"{kind} contiguous" for kind in ("int8", "int16", "int32", "int64", "uint8")
+    }
+    page = report.markdown(cells, ["numpy", "unruly"], 1.0, "matrix")
+    assert "1 **CRASH**" in page or "**1 CRASH**" in page
+    report.print_tables(cells, ["numpy", "unruly"], 1.0)
+    out = capsys.readouterr().out
+    assert "Failures" in out
+    assert "SIGABRT" in out
+
+
+def test_a_copy_where_the_own_door_gives_a_view_is_a_failure() -> None:
+    cell = matrix.Cell("a", "b", "case", "group", "copy", native="view, where arraybridge copies")
+    assert matrix.failures([cell]) == [cell]
+    assert matrix.failures([cell._replace(native="view")]) == []
+
+
+def test_cases_have_names_of_their_own() -> None:
+    everything = cases.all_cases()
+    assert len({case.name for case in everything}) == len(everything)
+    groups = {case.group for case in everything}
+    assert {"requires_grad", "conj", "neg", "big-endian", "structured", "32-d"} <= groups
+    assert sum(case.group == "unaligned" for case in everything) == 63
+    assert {case.dtype for case in everything} == set(arrays.DTYPES)
+
+
+def test_it_writes_its_tables(tmp_path, capsys) -> None:
+    done = run_main(
+        [
+            *("--libraries", "numpy,array_api_strict"),
+            *("--cases", "contiguous,negative,read-only,structured"),
+            *("--json", str(tmp_path / "cells.json"), "--markdown", str(tmp_path / "page.md")),
+        ]
+    )
+    out = capsys.readouterr().out
+    assert done == 0, out
+    answer = json.loads((tmp_path / "cells.json").read_text())
+    found = {(c["source"], c["target"], c["case"]): c for c in answer["cells"]}
+    assert found["numpy", "array_api_strict", "negative"]["verdict"] == "view"
+    assert found["numpy", "array_api_strict", "negative"]["native"] == "view"
+    assert found["numpy", "array_api_strict", "structured"]["verdict"] == "refused"
+    assert found["array_api_strict", "numpy", "structured"]["verdict"] == "n/a"
+    assert found["numpy", "array_api_strict", "contiguous"]["ns"] > 0
+    page = (tmp_path / "page.md").read_text()
+    assert "| numpy | - | 6 v 4 r |" in page
+    assert "0 failures" in page
+    assert "0 failures" in out
+
+
+def test_the_page_says_what_to_type() -> None:
+    words = ["--cases", "int*", "--markdown", "docs/matrix.md"]
+    said = "python -m tests.matrix --cases 'int*' --markdown docs/matrix.md"
+    assert command_line(words) == said

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from arraybridge.array.operators import OPERATORS
-from arraybridge.cli import coexist
+
+from .support import coexist
 
 coexist.prepare()
 

@@ -1,25 +1,77 @@
-"""The command line: ``python -m arraybridge info | explain | matrix | warmup | demo``."""
+"""The command line: ``python -m arraybridge info | explain | matrix | warmup``."""
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Sequence
+from pathlib import Path
+
+from .. import __version__
+from . import explain, info, matrix, warmup
+from .arrays import DTYPES, LAYOUTS, STATES
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status.
+    """Run the command line, by default on the arguments of the process; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m arraybridge",
+        description="Any array library's array to any other: what is possible here, and how.",
+    )
+    parser.add_argument("--version", action="version", version=f"arraybridge {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments, by default those of the process.
-    """
-    from .command import run
+    command = commands.add_parser("info", help="versions, devices, and what each library accepts")
+    command.set_defaults(show=info.show)
+    command.add_argument("--json", action="store_true", help="print JSON")
 
-    try:
-        return run(argv)
-    except ImportError as error:  # what prints tables; ``--help``, ``--json`` and warmup do not
-        if (error.name or "").partition(".")[0] != "rich":
-            raise
-        print("the command line prints with rich: pip install rich", file=sys.stderr)
-        return 1
+    command = commands.add_parser(
+        "explain",
+        help="the route that a conversion would take",
+        description="Builds a small array in one library and prints the route that "
+        "arraybridge.convert would take to another. The exit status is 0 if there is one, 1 if the "
+        "conversion is refused, 2 if the question makes no sense here.",
+    )
+    command.set_defaults(show=explain.show, fail=command.error)
+    command.add_argument("--from", dest="source", required=True, metavar="LIBRARY")
+    command.add_argument("--to", dest="target", required=True, metavar="LIBRARY")
+    command.add_argument("--dtype", default="float32", choices=DTYPES, metavar="DTYPE")
+    command.add_argument("--shape", default="3,4", type=integers, help="such as 3,4; '' for 0-d")
+    command.add_argument("--layout", default="contiguous", choices=LAYOUTS)
+    command.add_argument("--state", choices=STATES, help="what else is particular about the array")
+    command.add_argument("--device", help="where the result is to be, such as cpu or cuda:1")
+    command.add_argument("--copy", choices=("none", "true", "false"), default="none")
+    command.add_argument("--alias-readonly", action="store_true")
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+    command = commands.add_parser(
+        "matrix",
+        help="every pair of installed libraries, converted and checked",
+        description="Converts every case between every ordered pair of libraries, each pair in a "
+        "process of its own, and checks values, dtype, sharing and read-only state against what "
+        "arraybridge.explain says. The exit status is 1 if a cell is WRONG, ERROR, CRASH or HANG.",
+    )
+    command.set_defaults(show=matrix.show, fail=command.error)
+    command.add_argument("--libraries", default="", metavar="A,B", help="default: all installed")
+    command.add_argument("--cases", default="*", metavar="A,B", help="* is a wildcard")
+    command.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
+    command.add_argument("--list", action="store_true", help="list the cases and end")
+
+    command = commands.add_parser(
+        "warmup",
+        help="compile the copy kernels and keep them on disk",
+        description="Compiles the kernels that copies of strided layouts take on this machine, so "
+        "that no later process waits for Numba. Run it on the CPU that the deployment has.",
+    )
+    command.set_defaults(show=warmup.show, fail=command.error)
+    sizes = "bytes an item (default: 1,2,4,8,16)"
+    command.add_argument("--item-sizes", type=integers, default=(1, 2, 4, 8, 16), help=sizes)
+
+    args = parser.parse_args(argv)
+    status: int = args.show(args)
+    return status
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """Split ``3,4``."""
+    return tuple(int(part) for part in text.split(",") if part)

@@ -4,90 +4,44 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from typing import Any, NoReturn
+import os
+from typing import Any
 
-from ..dispatch.registry import known_name, library_named
-from ..dlpack import Device
-from . import coexist
-from .cases import Case, laid_out
+import arraybridge as ab
+
+from ..dispatch.registry import known_name
+from .arrays import Case, InexpressibleError, build, load
 
 
-def show(args: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
-    """Build the array, print the route; the exit status, 1 for a refusal."""
-    from .native import NATIVES, InexpressibleError, native
-
+def show(args: argparse.Namespace) -> int:
+    """Build the array and print the route; the exit status, 1 for a refusal."""
     try:
-        for name in (args.source, args.target):
-            known_name(name)
-        if args.device is not None:
-            args.device = Device.parse(args.device)
-    except ValueError as error:
-        fail(str(error))
-    if args.source not in NATIVES:
-        fail(f"no arrays of {args.source!r} can be made here, only of {', '.join(NATIVES)}")
+        source, target = known_name(args.source), known_name(args.target)
+        device = None if args.device is None else ab.Device.parse(args.device)
+        if source == "jax":  # so that it has the dtype that is asked for
+            os.environ.setdefault("JAX_ENABLE_X64", "1")
+        load(source, target)
+        x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
+    except (ValueError, ImportError, InexpressibleError) as error:
+        args.fail(str(error))
+    how = {
+        "copy": {"true": True, "false": False}.get(args.copy),
+        "alias_readonly": args.alias_readonly,
+    }
     try:
-        base, steps = laid_out(args.layout, args.shape)
-    except ValueError as error:
-        fail(str(error))
-    if args.state:
-        steps = (
-            (*steps, (args.state,))
-            if args.state not in ("structured", "masked")
-            else ((args.state,),)
-        )
-    case = Case("as asked", "explain", args.dtype, base, steps, legal=not args.state)
-    try:
-        for name in coexist.in_import_order([args.source, args.target]):
-            library_named(name)  # several libraries load in one order only
-        x = native(args.source).build(case)
-    except ImportError as error:
-        fail(str(error))
-    except InexpressibleError as error:
-        fail(f"{args.source} has no such array: {error}")
-    return _print(args, x)
-
-
-def _print(args: argparse.Namespace, x: Any) -> int:
-    import arraybridge as ab
-
-    copy = {"none": None, "true": True, "false": False}[args.copy]
-    how = {"device": args.device, "copy": copy, "alias_readonly": args.alias_readonly}
-    info = ab.inspect(x)
-    try:
-        route = ab.explain(x, args.target, **how)
+        route = ab.explain(x, target, device=device, **how)
     except ab.ConversionError as error:
         if error.route is None:
             raise
         route = error.route
-    status = 1 if route.kind == "refuse" else 0
+    info = ab.inspect(x)
     if args.json:
         print(json.dumps({"array": _plain(info), "route": _plain(route)}, indent=1))
-        return status
-    from rich.table import Table
-
-    from .screen import screen
-
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column()
-    what = f"{info.library} {info.dtype.name} {info.shape}, strides {info.strides} elements"
-    notes = [info.layout, *(["read-only"] if info.readonly else []), *info.pending]
-    table.add_row("array", f"{what} ({', '.join(notes)}) on {info.device}")
-    table.add_row("to", f"{route.target} on {route.device}")
-    table.add_row("route", f"[{COLOURS.get(route.kind, 'bold')}]{route.kind}[/]")
-    if route.kernel:
-        table.add_row("by", route.kernel)
-    table.add_row("why", str(route.why))
-    if route.kind != "refuse":
-        table.add_row("bytes copied", f"{route.nbytes:,}")
-    screen().print(table)
-    return status
-
-
-COLOURS = {"view": "bold green", "kernel": "bold yellow", "transfer": "bold cyan"} | {
-    "refuse": "bold red"
-}
+    else:
+        notes = ", ".join([info.layout, *["read-only"] * info.readonly, *info.pending])
+        print(f"array: {info.library} {info.dtype.name} {info.shape} on {info.device}")
+        print(f"strides: {info.strides} elements ({notes})\nroute: {route}")
+    return int(route.kind == "refuse")
 
 
 def _plain(record: Any) -> dict[str, Any]:

@@ -1,154 +1,104 @@
-"""``info``: versions, devices and what each library accepts, asked in a process of its own."""
+"""``info``: versions, devices, and what each library accepts, asked in a process of its own."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
-import subprocess
-import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
 from typing import Any
 
-from ..dispatch.registry import library_names, requirement_of
-from .cases import DTYPES
-from .matrix import environment, present, version_of, versions
+import arraybridge as ab
 
-PATIENCE_S = 120
-_EIGHTS = [name for name in DTYPES if name.startswith("float8_")]
+from ..dispatch.registry import library_named
+from ..libraries import LIBRARIES
+from .arrays import DTYPES
+from .child import apart
 
-
-def gather() -> dict[str, Any]:
-    """Everything that ``info`` shows; nothing is imported into this process."""
-    here = [name for name in library_names() if present(name)]
-    with ThreadPoolExecutor(2) as pool:
-        libraries = dict(zip(here, pool.map(_probe, here), strict=True))
-    for name in library_names():
-        if name not in libraries:
-            libraries[name] = {"state": "not installed", "install": f"pip install {_pip(name)}"}
-    modules = ("numba", "llvmlite", "array_api_compat", "ml_dtypes")
-    extra = {name: version_of(name) for name in modules}  # Numba's own, not that of its CUDA
-    return {
-        "versions": versions(["numpy"]) | {name: v for name, v in extra.items() if v is not None},
-        "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
-        "libraries": {name: libraries[name] for name in library_names()},
-    }
+INSTALL = {entry.name: entry.install for entry in LIBRARIES}
 
 
-def _pip(name: str) -> str:
-    return f"'{requirement_of(name)}'"
+def package(name: str) -> str:
+    """The package that a library is imported from; of Numba's CUDA, not Numba's."""
+    return {"numba": "numba_cuda"}.get(name, name)
 
 
-def _probe(name: str) -> dict[str, Any]:
-    """What a child says of one library; a child that does not come back is an answer as well."""
+def present(name: str) -> bool:
+    """Whether a library is installed; nothing is imported."""
+    return find_spec(package(name)) is not None
+
+
+def version_of(package: str) -> str:
+    """The version of the distribution that a package is in, by its metadata."""
+    owners = packages_distributions().get(package)
+    return version(owners[0]) if owners else "?"
+
+
+def _asked(name: str) -> dict[str, Any]:
+    found = {"state": "not installed", "install": f"pip install '{INSTALL[name]}'"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "arraybridge.cli.probe", name],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            env=environment(),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"state": f"hangs: no answer in {PATIENCE_S} s"}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode == 0 and lines:
-        return json.loads(lines[-1])
-    noise = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    return {"state": f"crashes on import ({how}): {noise[-1] if noise else 'no message'}"[:300]}
+        return found | next(apart(1.0, record, name)) if present(name) else found
+    except ChildProcessError as error:
+        return found | {"state": f"does not work: {error}"}
 
 
-def show(*, as_json: bool = False) -> int:
-    """Print what :func:`gather` finds."""
-    if as_json:
-        print(json.dumps(gather(), indent=1))
+def record(name: str) -> Iterator[dict[str, Any]]:
+    """Yield what a library is and accepts here; this imports it."""
+    accepts = library_named(name).accepts
+    kinds = [ab.Device(kind).type.name.lower() for kind in sorted(accepts.devices)]
+    devices = kinds if len(kinds) < 4 else ["any device"]
+    if find_spec(f"arraybridge.xp.{name}"):  # the namespaces know the devices that are here
+        xp = import_module(f"arraybridge.xp.{name}")
+        devices = list(map(str, xp.__array_namespace_info__().devices()))
+    told = accepts._asdict() | {"devices": kinds}
+    told |= {key: sorted(x) for key, x in told.items() if isinstance(x, frozenset)}
+    found = version_of(package(name))
+    yield {"state": "ready", "version": found, "devices": devices, "accepts": told}
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print what there is; no library is imported into this process, JAX asked with x64 off."""
+    with ThreadPoolExecutor(2) as pool:
+        libraries = dict(zip(INSTALL, pool.map(_asked, INSTALL), strict=True))
+    versions = {"python": platform.python_version(), "arraybridge": ab.__version__}
+    packages = ("numpy", "numba", "llvmlite", "array_api_compat", "ml_dtypes")
+    versions |= {package: version_of(package) for package in packages}
+    here = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+    if args.json:
+        found = {"versions": versions, "platform": here, "libraries": libraries}
+        print(json.dumps(found, indent=1))
         return 0
-    from rich.table import Table
-
-    from .screen import screen
-
-    console = screen()
-    with console.status("importing each library in a process of its own"):
-        found = gather()
-    line = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    console.print(f"[bold]{line}[/]; {found['platform']}", highlight=False)
-    table = Table(
-        "library",
-        "version",
-        "devices",
-        "takes as a view",
-        "read-only",
-        "dtypes",
-        title="What each library accepts",
-        caption="What it does not accept as a view is copied, a dtype that it lacks refused. JAX "
-        "is shown with x64 off, its default. 'tested' is the version that the record was "
-        "measured on, where that is another.",
-        caption_justify="left",
+    print(
+        ", ".join(f"{package} {version}" for package, version in versions.items()), here, sep="\n"
     )
-    for name, record in found["libraries"].items():
-        table.add_row(name, *_row(record))
-    console.print(table)
+    for name, of in libraries.items():
+        if of["state"] == "ready":
+            print(f"\n{name} {of['version']} on {', '.join(of['devices'])}")
+            for told in _told(of["accepts"], of["version"]):
+                print(f"    {told}")
+        else:
+            print(f"\n{name}: {of['state']} ({of['install']})")
     return 0
 
 
-def _row(record: dict[str, Any]) -> tuple[str, ...]:
-    if "accepts" not in record:
-        colour = "dim" if record["state"] == "not installed" else "red"
-        text = record["state"]
-        if "install" in record:
-            text = f"{text}: {record['install']}"
-        return ("-", "-", f"[{colour}]{text}[/]", "-", "-")
-    accepts = record["accepts"]
-    version = record["version"] or "?"
-    if accepts["tested"] != version.partition("+")[0]:
-        version += f"\n[dim]tested {accepts['tested']}[/]"
-    return (
-        version,
-        "\n".join(record["devices"]),
-        _views(accepts),
-        "kept" if accepts["readonly"] else "copied",
-        _dtypes(accepts["dtypes"]),
-    )
-
-
-def _views(accepts: dict[str, Any]) -> str:
+def _told(accepts: dict[str, Any], version: str) -> Iterator[str]:
+    """Yield lines on what a library takes."""
     if accepts["copies"]:
-        return "nothing: its import copies"
-    strides = {
-        "any": "any strides",
-        "non-negative": "strides >= 0",
-        "compact": "compact, axes in any order",
-        "c": "C order",
-    }.get(accepts["strides"], accepts["strides"])
-    least, most = accepts["ndim"]
-    parts = [strides, f"{least} to {most} dimensions"]
-    if not accepts["broadcast"]:
-        parts.append("no zero strides")
-    parts += [f"{name} aligned to its size" for name in accepts["aligned"]]
-    if accepts["alignment"] > 1:
-        parts.append(f"aligned to {accepts['alignment']} bytes")
-    return ", ".join(parts)
-
-
-def _dtypes(names: list[str]) -> str:
-    missing = [name for name in DTYPES if name not in names]
-    extra = sorted(set(names) - set(DTYPES))
-    text = "all" if not missing else f"all but {_brief(missing)}"
-    if len(missing) > len(DTYPES) // 2:
-        text = _brief([name for name in DTYPES if name in names])
-    if not extra:
-        return text
-    return f"{text}; and {_brief(extra) if len(extra) < 8 else f'{len(extra)} more (--json)'}"
-
-
-def _brief(names: list[str]) -> str:
-    """``float8_e4m3fn, float8_e5m2`` as ``float8 (e4m3fn e5m2)``; ``float8`` for all of them."""
-    eights = [name for name in names if name.startswith("float8_")]
-    short = [name for name in names if name not in eights]
-    if len(eights) == len(_EIGHTS):
-        short.append("float8")
-    elif eights:
-        short.append(f"float8 ({' '.join(name.removeprefix('float8_') for name in eights)})")
-    return ", ".join(short)
+        yield "copies whatever it takes"
+    else:
+        least, most = accepts["ndim"]
+        rules = [f"{accepts['strides']} strides", f"{least} to {most} dimensions"]
+        rules += [] if accepts["broadcast"] else ["no zero strides"]
+        rules += [f"aligned to {accepts['alignment']} bytes"] * (accepts["alignment"] > 1)
+        rules += [f"{name} aligned to its size" for name in accepts["aligned"]]
+        yield f"takes as a view: {', '.join(rules)}"
+    yield f"read-only memory: {'kept so' if accepts['readonly'] else 'copied'}"
+    missing = [name for name in DTYPES if name not in accepts["dtypes"]]
+    yield f"dtypes: all but {', '.join(missing)}" if missing else "dtypes: all"
+    if accepts["tested"] != version.partition("+")[0]:
+        yield f"measured on {accepts['tested']}"

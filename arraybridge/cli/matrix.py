@@ -1,345 +1,169 @@
-"""``matrix``: every ordered pair of installed libraries over every case, a process each."""
+"""``matrix``: every ordered pair of libraries over every case, converted and checked."""
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import json
 import os
-import select
-import signal
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from importlib.util import find_spec
+from collections import Counter, namedtuple
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from itertools import permutations
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from . import coexist
-from .cases import Case
-from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG
+import arraybridge as ab
 
-FAILURES = (WRONG, ERROR, CRASH, HANG)
-LIBRARIES = {  # name -> what must be importable
-    "numpy": "numpy",
-    "torch": "torch",
-    "jax": "jax",
-    "tensorflow": "tensorflow",
-    "paddle": "paddle",
-    "pyarrow": "pyarrow",
-    "tvm_ffi": "tvm_ffi",
-    "warp": "warp",
-    "mlx": "mlx",
-    "dpnp": "dpnp",
-    "array_api_strict": "array_api_strict",
-    "cupy": "cupy",
-    "numba": "numba.cuda",
-}
-NEED_CUDA = ("cupy", "numba")
-# What to install, where another distribution has the import name: Numba's CUDA is one of its own.
-DISTRIBUTIONS = {"numba": "numba-cuda"}
-FIRST_EVENT_S, NEXT_EVENT_S = 180.0, 60.0  # imports, and the slowest cell (a first compilation)
+from ..dispatch.registry import known_name, library_named
+from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
+from .child import apart
+from .info import INSTALL, package, present, version_of
+
+#: Name -> case; the first word of a name is its row in a table.
+CASES = {layout: Case(shape=(3, 4, 2), layout=layout) for layout in LAYOUTS}
+CASES |= {"0-d": Case(shape=()), "zero-size": Case(shape=(0, 3))}
+for _layout in ("contiguous", "permuted", "stepped", "negative", "broadcast"):
+    CASES |= {f"{dtype} {_layout}": Case(dtype, layout=_layout) for dtype in DTYPES}
+CASES |= {state: Case("complex64", state=state) for state in STATES}
+LETTERS = {"view": "v", "copy": "c", "transfer": "t", "refused": "r"}
+CELL_S = 60.0  # the slowest compiles a kernel
 MOST_CRASHES = 8  # then the rest of a pair is not tried
 
 
-class Cell(NamedTuple):
-    """The outcome of one case between two libraries.
-
-    Attributes
-    ----------
-    verdict : str
-        view, copy, transfer, refused, n/a (the source has no such array), or one of `FAILURES`.
-    why : str
-        The route's reason, or what went wrong.
-    native : str
-        What the target's own importer does: view, copy, right, error, wrong, crash or hang, and
-        details.
-    ns, native_ns : int or None
-        Median time of `convert`, and of the native door where that is right; one case a pair has
-        it.
-    """
-
-    source: str
-    target: str
-    case: str
-    group: str
-    verdict: str
-    why: str = ""
-    native: str = ""
-    ns: int | None = None
-    native_ns: int | None = None
+#: A verdict in capital letters is a failure; ``n/a`` is what the source cannot express.
+Cell = namedtuple("Cell", ["source", "target", "case", "verdict", "why"])
 
 
-def installed() -> list[str]:
-    """The libraries that can be imported here, those of a GPU only where there is one."""
-    gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
-    return [name for name in LIBRARIES if (gpu or name not in NEED_CUDA) and present(name)]
+def check(source: str, target: str, *names: str) -> Iterator[tuple[str, str]]:
+    """Yield once when the libraries are loaded, then for each case the verdict and why."""
+    os.environ.setdefault("JAX_ENABLE_X64", "1")
+    load(source, target)
+    yield "loaded", ""
+    for case in map(CASES.__getitem__, names):
+        try:
+            yield _checked(build(source, case), target, case)
+        except InexpressibleError as error:
+            yield "n/a", str(error)
+        except Exception as error:
+            yield "ERROR", f"{type(error).__name__}: {error}"
 
 
-def present(name: str) -> bool:
-    """Whether a library is installed; nothing of it is imported but parents of its module."""
-    module, distribution = LIBRARIES.get(name, name), DISTRIBUTIONS.get(name)
-    return importable(module) and (
-        distribution is None or version_of(module, distribution) is not None
-    )
-
-
-def importable(module: str) -> bool:
-    """Whether a module is there to be imported; only its parents are."""
+def _checked(x: Any, target: str, case: Case, **how: Any) -> tuple[str, str]:
+    route, before = None, ab.inspect(x)
+    legal = case.state not in ("requires_grad", "structured", "masked")
     try:
-        return find_spec(module) is not None
-    except ImportError:
-        return False
+        route = ab.explain(x, target, **how)
+        result = ab.convert(x, target, **how)
+    except ab.ConversionError as error:
+        home = ab.Device(min(library_named(target).accepts.devices))
+        if legal and not how and home.type != before.device.type:  # it must be asked for
+            return _checked(x, target, case, device=home)
+        if route and route.kind != "refuse":
+            return "WRONG", f"explain says {route.kind}, convert refuses: {error}"
+        return "refused", str(error)
+    after, fresh = ab.inspect(result), ab.inspect(ab.convert(x, target, copy=True, **how))
+    shared = before.pointer == after.pointer and after.size > 0
+    changed = case.state in ("conj", "neg")  # whose memory has other values
+    values = _elements(x) if changed else laid_out(case)[1].tobytes()
+    as_said = not after.size or shared == (route.kind == "view")
+    promises = {
+        f"explain says {route.kind}, convert does not": as_said,
+        "there is nothing right to do but to refuse": legal,
+        f"the dtype is {after.dtype.name}": after.dtype.name == case.dtype,
+        "the values differ": _elements(result) == values,
+        "read-only memory became writable": not shared or after.readonly >= before.readonly,
+        "copy=True shares memory": not shared or fresh.pointer != before.pointer,
+    }
+    broken = [promise for promise, kept in promises.items() if not kept]
+    kind = "copy" if route.kind == "kernel" else route.kind
+    return ("WRONG", "; ".join(broken)) if broken else (kind, route.why)
 
 
-def run(
-    libraries: Iterable[str],
-    cases: list[Case],
-    *,
-    jobs: int = 2,
-    native: bool = True,
-    targets: Iterable[str] | None = None,
-    progress: Callable[[str, str], None] = lambda source, target: None,
-) -> list[Cell]:
-    """Every ordered pair of ``libraries`` over ``cases``.
+def _elements(x: Any) -> bytes:
+    """The bytes of the elements that an array has, in C order."""
+    x = ab.contiguous(x if ab.inspect(x).device.host else ab.convert(x, "numpy", device="cpu"))
+    info = ab.inspect(x)
+    return ctypes.string_at(info.pointer, info.nbytes) if info.nbytes else b""
 
-    Parameters
-    ----------
-    libraries : iterable of str
-    cases : list of Case
-    jobs : int
-        Pairs at a time.
-    native : bool
-        Whether the target's own importer is asked as well.
-    targets : iterable of str, optional
-        Only the pairs to these.
-    progress : callable
-        Called with each pair that is done.
-    """
-    order = {name: i for i, name in enumerate(libraries)}
-    wanted = set(order if targets is None else targets)
-    pairs = [pair for pair in permutations(order, 2) if pair[1] in wanted]
-    # Those that load for seconds start first, so that no core waits at the end.
-    pairs.sort(key=lambda pair: -sum(name in ("tensorflow", "paddle", "torch") for name in pair))
-    found: list[Cell] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_pair, *pair, cases, native): pair for pair in pairs}
+
+def pair(source: str, target: str, names: Iterable[str]) -> Iterator[Cell]:
+    """Yield a cell for each case; after a crash or a hang another process goes on."""
+    left, crashes = [*names], 0
+    while left:
+        loaded = False
         try:
-            for done in as_completed(waiting):
-                found += done.result()
-                progress(*waiting[done])
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    index = {case.name: i for i, case in enumerate(cases)}
-    return sorted(found, key=lambda c: (order[c.source], order[c.target], index[c.case]))
+            for answer in apart(CELL_S, check, source, target, *left):
+                if loaded:
+                    yield Cell(source, target, left.pop(0), *answer)
+                loaded = True
+        except ChildProcessError as error:
+            verdict, crashes = str(error).partition(":")[0].upper(), crashes + 1
+            lost = 1 if loaded and crashes < MOST_CRASHES else len(left)
+            yield from (Cell(source, target, name, verdict, str(error)) for name in left[:lost])
+            del left[:lost]
 
 
-def _pair(source: str, target: str, cases: list[Case], native: bool) -> list[Cell]:
-    usual = [case for case in cases if case.group != "x64 off"]
-    cells = _Child(source, target, usual, native).run() if usual else []
-    narrow = [case for case in cases if case.group == "x64 off"]
-    if narrow and target == "jax":
-        cells += _Child(source, target, narrow, native, x64=False).run()
-    return cells
+def chosen(patterns: Iterable[str]) -> list[str]:
+    """The cases whose name, or first word, matches a pattern with ``*`` and ``?``."""
+    hits = {p: [n for n in CASES if fnmatchcase(n, p) or n.split()[0] == p] for p in patterns}
+    for pattern, names in hits.items():
+        if not names:
+            raise ValueError(f"no case matches {pattern!r}: see --list")
+    return [name for name in CASES if any(name in names for names in hits.values())]
 
 
-class _Child:
-    """The processes of one pair: a new one after each crash or hang, for what is left."""
-
-    def __init__(self, source, target, cases, native, x64=True):
-        self.source, self.target, self.x64 = source, target, x64
-        self.cases = {case.name: case for case in cases}
-        self.found: dict[str, dict[str, Any]] = {name: {} for name in self.cases}
-        self.native = native
-        self.crashes = 0
-
-    def run(self) -> list[Cell]:
-        steps = [[name, "cell"] for name in self.cases]
-        if "contiguous" in self.cases:
-            steps.append(["contiguous", "latency"])
-        if self.native:  # last, as it is the native doors that end processes
-            steps += [[name, "native"] for name in self.cases]
-            if "contiguous" in self.cases:
-                steps.append(["contiguous", "native_latency"])
-        self._all(steps)
-        return [self._cell(case) for case in self.cases.values()]
-
-    def _all(self, steps):
-        while steps:
-            ended, at = self._process(steps)
-            if ended is None:
-                return
-            self.crashes += 1
-            if at is None or self.crashes > MOST_CRASHES:
-                for name, what in steps:
-                    self._record(name, what, ended)
-                return
-            name, what = at
-            self._record(name, what, ended)
-            steps = steps[steps.index(at) + 1 :]
-            if at[1] == "native":  # its siblings of another dtype would end the same way
-                layout = self.cases[at[0]].layout
-                alike = [step for step in steps if self.cases[step[0]].layout == layout]
-                for name, what in alike:
-                    self._record(name, what, f"{ended}, as in {at[0]}")
-                steps = [step for step in steps if step not in alike]
-            else:
-                steps = [step for step in steps if step[0] != at[0]]
-
-    def _record(self, name, what, ended):
-        hang = ended.startswith("hang")
-        if what == "cell":
-            outcome: Any = {"verdict": HANG if hang else CRASH, "why": ended}
-            if ended.startswith("failed"):
-                outcome = {"verdict": ERROR, "why": ended}
-        else:
-            outcome = ended if what == "native" else {}
-        self.found[name][what] = outcome
-
-    def _process(self, steps) -> tuple[str | None, list | None]:
-        """(how it ended, or None if all went well; the step at which)."""
-        read, write = os.pipe()
-        job = {
-            "source": self.source,
-            "target": self.target,
-            "x64": self.x64,
-            "steps": steps,
-            "events": write,
-        }
-        with tempfile.TemporaryFile() as noise:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "arraybridge.cli.cell"],
-                stdin=subprocess.PIPE,
-                stdout=noise,
-                stderr=noise,
-                pass_fds=[write],
-                env=environment(),
-            )
-            os.close(write)
-            try:
-                assert child.stdin is not None
-                child.stdin.write(json.dumps(job).encode())
-                child.stdin.close()
-                return self._listen(child, read, noise)
-            finally:
-                os.close(read)
-                if child.poll() is None:
-                    child.kill()
-                child.wait()
-
-    def _listen(self, child, read, noise):
-        at, rest, patience = None, b"", FIRST_EVENT_S
-        while True:
-            ready, _, _ = select.select([read], [], [], patience)
-            if not ready:
-                return f"hang: nothing for {patience:.0f} s", at
-            chunk = os.read(read, 1 << 16)
-            if not chunk:
-                return self._death(child, noise), at
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                event = json.loads(line)
-                if "end" in event:
-                    return None, None
-                if "failed" in event:
-                    return f"failed to load: {event['failed']}", None
-                if "start" in event:
-                    at = event["start"]
-                elif "step" in event:
-                    name, what = event["step"]
-                    self.found[name][what] = event[what]
-            patience = NEXT_EVENT_S
-
-    def _death(self, child, noise) -> str:
-        code = child.wait()
-        noise.seek(0)
-        last = [line.strip() for line in noise.read().decode(errors="replace").splitlines() if line]
-        if code >= 0:
-            return f"crash: exit code {code}: {last[-1] if last else ''}"[:300]
-        try:
-            return f"crash: {signal.Signals(-code).name}"
-        except ValueError:
-            return f"crash: signal {-code}"
-
-    def _cell(self, case) -> Cell:
-        found = self.found[case.name]
-        cell = dict(found.get("cell", {"verdict": ERROR, "why": "no answer"}))
-        native = found.get("native", "")
-        if cell["verdict"] == NA:
-            native = ""
-        return Cell(
-            self.source,
-            self.target,
-            case.name,
-            case.group,
-            cell["verdict"],
-            cell.get("why", ""),
-            native,
-            **found.get("latency", {}),
-            **found.get("native_latency", {}),
-        )
-
-
-def environment() -> dict[str, str]:
-    """The environment of the children: what the libraries want, and this package on the path."""
-    environ = dict(os.environ)
-    coexist.prepare(environ)
-    root = str(Path(__file__).resolve().parents[2])
-    environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environ.get("PYTHONPATH"))))
-    environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
-    return environ
-
-
-def lost_views(cells: Iterable[Cell]) -> list[Cell]:
-    """Copies where the library's own importer gives a right view that breaks no contract.
-
-    One kind is none: Paddle takes negative strides on import, and where the outer axis has one, its
-    own ``numpy()`` and slices then fail, having computed a negative size of the memory.
-    """
-    return [
-        cell
-        for cell in cells
-        if cell.native == LOST and not (cell.target == "paddle" and "negative strides" in cell.why)
-    ]
-
-
-def failures(cells: Iterable[Cell]) -> list[Cell]:
-    """Every cell that makes the exit status 1."""
-    return [cell for cell in cells if cell.verdict in FAILURES or cell in lost_views((cell,))]
-
-
-def versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Versions of Python, arraybridge and libraries, by their metadata: nothing is imported."""
-    from .. import __version__
-
-    found = {"python": sys.version.split()[0], "arraybridge": __version__}
-    for name in libraries:
-        version = version_of(LIBRARIES.get(name, name), DISTRIBUTIONS.get(name))
-        if version is not None:
-            found[name] = version
+def libraries_of(names: Iterable[str]) -> list[str]:
+    """The libraries of these names; of none, all that are installed, those of a GPU with one."""
+    here = [name for name in INSTALL if present(name)]
+    gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
+    usual = [name for name in here if gpu or name not in ("cupy", "numba")]
+    found = list(dict.fromkeys(map(known_name, names))) or usual
+    for name in INSTALL.keys() & set(found) - set(here):
+        raise ValueError(f"{name} is not installed: pip install '{INSTALL[name]}'")
+    if len(found) < 2:
+        raise ValueError(f"a pair needs two libraries, found {', '.join(found) or 'none'}")
     return found
 
 
-def version_of(module: str, distribution: str | None = None) -> str | None:
-    """The version of a distribution, by default of the one that a module is in; None without."""
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version
-
-    names = [distribution] if distribution else packages_distributions().get(module.split(".")[0])
+def show(args: argparse.Namespace) -> int:
+    """Run the matrix and print its tables; the exit status, 1 where a cell is a failure."""
     try:
-        return version(names[0]) if names else None
-    except PackageNotFoundError:
-        return None
+        names = chosen(args.cases.split(","))
+        if args.list:
+            print(*names, sep="\n")
+            return 0
+        libraries = libraries_of(filter(None, args.libraries.split(",")))
+        pool = ThreadPoolExecutor(args.jobs)
+        if args.json:
+            args.json.touch()  # tried before the work begins
+    except (ValueError, OSError) as error:
+        args.fail(str(error))
+    cells: list[Cell] = []
+    with pool:
+        pairs = list(permutations(libraries, 2))
+        for found in pool.map(lambda two: [*pair(two[0], two[1], names)], pairs):
+            cells += found
+            print(f"{len(cells)} of {len(pairs) * len(names)} cells", file=sys.stderr)
+    if args.json:
+        versions = {name: version_of(package(name)) for name in libraries}
+        body = {"versions": versions, "cells": [cell._asdict() for cell in cells]}
+        args.json.write_text(json.dumps(body, indent=1))
+    for row in (0, 2):  # by source, and by the first word of a case
+        print(f"\n{Cell._fields[row]:18}", *(f"{to:18}" for to in libraries))
+        for head in dict.fromkeys(cell[row].split()[0] for cell in cells):
+            of = [cell for cell in cells if cell[row].split()[0] == head]
+            print(f"{head:18}", *(f"{_counted(of, to):18}" for to in libraries))
+    print("\nv view, c copy, t transfer (asked for by device=), r refused")
+    bad = [cell for cell in cells if cell.verdict.isupper()]
+    for cell in bad:
+        print(f"{cell.verdict}: {cell.source} -> {cell.target}, {cell.case}: {cell.why}")
+    print(f"{len(cells)} cells, {len(bad)} failures")
+    return 1 if bad else 0
 
 
-def as_json(cells: list[Cell], libraries: list[str], seconds: float) -> str:
-    """The whole outcome for machines."""
-    body = {
-        "versions": versions(libraries),
-        "seconds": round(seconds, 1),
-        "when": time.strftime("%Y-%m-%d"),
-        "cells": [cell._asdict() for cell in cells],
-    }
-    return json.dumps(body, indent=1)
+def _counted(cells: list[Cell], target: str) -> str:
+    found = Counter(cell.verdict for cell in cells if cell.target == target)
+    told = (f"{n}{LETTERS.get(word, word)}" for word, n in found.items() if word != "n/a")
+    return " ".join(told) or "-"

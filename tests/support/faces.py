@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.cli import coexist
 from arraybridge.dispatch.registry import library_names
 from arraybridge.xp.native import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
+
+from . import coexist
 
 HEAVY = {"dpnp"}
 COMPUTING = tuple(

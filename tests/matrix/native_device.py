@@ -1,4 +1,4 @@
-"""The libraries of :mod:`arraybridge.cli.native` whose arrays lie on another device."""
+"""The libraries of :mod:`tests.matrix.native` whose arrays lie on another device."""
 
 from __future__ import annotations
 

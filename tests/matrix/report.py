@@ -1,4 +1,4 @@
-"""The tables of ``matrix``, for a terminal and as Markdown: the same rows, written twice."""
+"""The tables of the matrix, for a terminal and as Markdown: the same rows, written twice."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from .cases import Case
 from .cell import COPY, NA, REFUSED, TRANSFER, VIEW
-from .matrix import Cell, failures, lost_views, versions
-from .screen import screen
+from .run import Cell, failures, lost_views, versions
 
+WIDE = 130  # columns that a file or a pipe takes; rich would think of 80
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
 COLOURS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
 SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
@@ -30,6 +31,12 @@ NATIVE = {  # first words of what a native door did -> column
     "crash": "crash",
     "hang": "crash",
 }
+
+
+def screen(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or `WIDE` where there is none."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDE)
 
 
 @contextmanager

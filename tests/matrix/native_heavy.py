@@ -1,4 +1,4 @@
-"""The libraries of :mod:`arraybridge.cli.native` that take a gigabyte, or seconds to load."""
+"""The libraries of :mod:`tests.matrix.native` that take a gigabyte, or seconds to load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import ctypes
 
 import numpy as np
 
-from ..dlpack import peek
+from arraybridge.dlpack import peek
+
 from .native import InexpressibleError, Native, Views, numpy_dtype, raw
 
 

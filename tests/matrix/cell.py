@@ -1,6 +1,6 @@
 """One pair of libraries, in a process of its own: every case converted and checked.
 
-Run as ``python -m arraybridge.cli.cell`` by :mod:`arraybridge.cli.matrix`, with a job as JSON on
+Run as ``python -m tests.matrix.cell`` by :mod:`tests.matrix.run`, with a job as JSON on
 the standard input and the events, one JSON object a line, to the file descriptor that it names.
 Each cell is announced before it is tried, so that the parent knows which one ended the process.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from . import coexist
+from ..support import coexist
 
 VIEW, COPY, TRANSFER, REFUSED = "view", "copy", "transfer", "refused"
 LOST = "view, where arraybridge copies"
@@ -133,7 +133,8 @@ class Pair:
 
     def _first_and_later(self, kind, x, how) -> None:
         """The first call of a process and later ones give what ``explain`` says, and the same."""
-        from ..dispatch.registry import forget
+        from arraybridge.dispatch.registry import forget
+
         from .cases import chosen
 
         forget()  # all that was remembered of types and doors is forgotten

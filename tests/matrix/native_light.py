@@ -1,4 +1,4 @@
-"""The libraries of :mod:`arraybridge.cli.native` that install in a minute."""
+"""The libraries of :mod:`tests.matrix.native` that install in a minute."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The cases of the matrix: arrays as data, each a dtype, a shape and steps that lay it out.
 
-A case says nothing about a library; :mod:`arraybridge.cli.native` builds it in one, by that
+A case says nothing about a library; :mod:`tests.matrix.native` builds it in one, by that
 library's own constructors and views.
 """
 
@@ -10,15 +10,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-STANDARD = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
-    "complex128"
-).split()
-EXTENDED = (
-    "bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz "
-    "float8_e3m4 float8_e4m3 float8_e8m0fnu"
-).split()
-DTYPES = (*STANDARD, *EXTENDED)
+from arraybridge.cli.arrays import DTYPES
+
 WIDE = ("int64", "uint64", "float64", "complex128")  # what JAX narrows while x64 is off
 
 LAYOUTS = (
@@ -34,9 +27,6 @@ LAYOUTS = (
     "broadcast-outer",
     "unaligned",
 )
-
-
-STATES = ("readonly", "requires_grad", "conj", "neg", "byteorder", "structured", "masked")
 
 
 class Case(NamedTuple):

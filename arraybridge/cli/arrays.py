@@ -1,0 +1,119 @@
+"""Arrays described in words: one of a library, by its dtype, shape, layout and state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import arraybridge as ab
+
+from ..dispatch.registry import library_named
+
+DTYPES = tuple(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e4m3b11fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu".split()
+)
+Shape = tuple[int, ...]
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+def _part(x: Values, *step: int | None) -> Values:
+    return x[(slice(*step),) * x.ndim]
+
+
+#: Layout -> the least rank, and the array of a shape in blocks that ``new(shape)`` gives.
+LAYOUTS: dict[str, tuple[int, Callable[..., Values]]] = {
+    "contiguous": (0, lambda new, shape: new(*shape)),
+    "permuted": (2, lambda new, shape: np.moveaxis(new(*shape[1:], shape[0]), -1, 0)),
+    "fortran": (2, lambda new, shape: new(*shape[::-1]).T),
+    "stepped": (1, lambda new, shape: _part(new(*(2 * n for n in shape)), None, None, 2)),
+    "inner-slice": (1, lambda new, shape: _part(new(*(n + 3 for n in shape)), 1, -2)),
+    "negative": (1, lambda new, shape: np.flip(new(*shape))),
+    "negative-outer": (1, lambda new, shape: np.flip(new(*shape), 0)),
+    "negative-inner": (1, lambda new, shape: np.flip(new(*shape), -1)),
+    "broadcast": (1, lambda new, shape: np.broadcast_to(new(*shape[:-1], 1), shape)),
+    "broadcast-outer": (1, lambda new, shape: np.broadcast_to(new(1, *shape[1:]), shape)),
+    "unaligned": (0, lambda new, shape: new(*shape)),  # of a block that begins a byte further on
+}
+#: State -> library -> what brings its array into the state; all may be read-only.
+STATES: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "readonly": {},
+    "requires_grad": {
+        "torch": lambda x: x.requires_grad_(),
+        "paddle": lambda x: x.__setattr__("stop_gradient", False) or x,
+    },
+    "conj": {"torch": lambda x: x.conj()},
+    "neg": {"torch": lambda x: x._neg_view()},
+    "byteorder": {"numpy": lambda x: x.astype(x.dtype.newbyteorder(">"))},
+    "structured": {"numpy": lambda x: np.zeros(x.shape, "f4, i4")},
+    "masked": {"numpy": lambda x: np.ma.masked_array(x, mask=True)},
+}
+
+
+class Case(NamedTuple):
+    """An array to build: of `DTYPES`, `LAYOUTS` and `STATES`."""
+
+    dtype: str = "float32"
+    shape: Shape = (3, 4)
+    layout: str = "contiguous"
+    state: str | None = None
+
+
+class InexpressibleError(Exception):
+    """The library has no such array; the message says what it lacks."""
+
+
+def load(*libraries: str) -> None:
+    """Import libraries in an order in which they load."""
+    order = ("dpnp", "paddle", "tensorflow")  # they share names of libtbb, and of protobuf
+    for name in sorted(libraries, key=lambda name: (*order, name).index(name)):
+        library_named(name)
+
+
+def build(library: str, case: Case) -> Any:
+    """Build the array of a case in a library, which raises where it has no such array."""
+    by = STATES.get(case.state or "")
+    if by and library not in by:
+        raise InexpressibleError(f"{library} has no such array: only {' and '.join(by)} can be so")
+    memory, view = laid_out(case)
+    accepts = library_named(library).accepts
+    home = ab.Device(min(accepts.devices))  # the CPU is the least
+    held = memory if home.host else ab.convert(memory, library, device=home)
+    place = ab.inspect(held)
+    described = ab.from_pointer(
+        place.pointer, case.shape, case.dtype, device=place.device, owner=held,
+        strides=[step // view.itemsize for step in view.strides],
+        byte_offset=view.ctypes.data - memory.ctypes.data, readonly=case.state == "readonly",
+    )  # fmt: skip
+    # A library whose own import copies has its arrays contiguous.
+    copied = case.layout == "contiguous" and (accepts.copies or case.dtype in accepts.copied)
+    try:
+        x = ab.convert(described, library, copy=None if copied else False)
+    except ab.ConversionError as error:
+        why = str(error).removeprefix("copy=False, but ").partition(": ")[0]
+        raise InexpressibleError(f"{library} has no such array: {why}") from error
+    return by[library](x) if by else x
+
+
+def laid_out(case: Case) -> tuple[Values, Values]:
+    """Memory on the host, as bytes, and the array of opaque elements that lies in it."""
+    rank, view = LAYOUTS[case.layout]
+    if len(case.shape) < rank:
+        raise ValueError(f"{case.shape} cannot be {case.layout}: give it more dimensions")
+    size, begin = ab.DataType(case.dtype).itemsize, int(case.layout == "unaligned")
+    first, last = (0, 1) if case.dtype == "bool" else (4, 59)  # no NaN, nor subnormal, of any dtype
+    blocks = []
+
+    def new(*shape: int) -> Values:
+        end = begin + prod(shape) * size
+        memory = np.empty(end + 64, np.uint8)
+        blocks.append(memory[-memory.ctypes.data % 64 :][:end])
+        blocks[0][:] = np.resize(np.arange(first, last + 1), end)
+        return blocks[0][begin:].view(f"V{size}").reshape(shape)
+
+    array = view(new, case.shape)
+    return blocks[0], array
