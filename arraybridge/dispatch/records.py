@@ -275,6 +275,11 @@ def of_native(why: str) -> str:
     return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, as a part of another sentence."""
+    return str(error).strip().splitlines()[0].rstrip(".")
+
+
 def closest(name: object, known: Iterable[str]) -> str | None:
     """The known name that is closest, if any is close."""
     from difflib import get_close_matches  # for an error's message alone

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import array_api_strict as xp
 import numpy
 
 from ...array.bounds import is_numeric
-from ...xp.corrections import Correction, spaces
+from ...xp.corrections import Correction, probes, spaces
 from ...xp.corrections.differences import differences
 from ...xp.corrections.special_cases import (
     Means,
     complex_function,
     deviation,
     floor_divide,
+    joined,
     sign,
     turned,
 )
 from ...xp.sources import no_numbers
 
 _Array = type(xp.zeros(()))
+_join = joined(numpy)
 
 
 def _joined(re: Any, im: Any) -> Any:
-    """A complex array from its parts."""
-    result = numpy.empty(re.shape, numpy.result_type(re._array.dtype, numpy.complex64))
-    result.real = re._array
-    result.imag = im._array
-    return _Array._new(result, device=re.device)
+    return _Array._new(_join(re._array, im._array), device=re.device)
 
 
 MEANS = Means(
@@ -42,16 +38,6 @@ MEANS = Means(
     tally=lambda x: numpy.count_nonzero(x._array),
     quiet=lambda: numpy.errstate(invalid="ignore"),
 )
-
-
-def _infinity_by_one(xp: Any) -> bool:
-    with MEANS.quiet():
-        return not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))
-
-
-def _expm1_of_minus_infinity(xp: Any) -> bool:
-    with MEANS.quiet():
-        return bool(xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1)
 
 
 def _sign_of_zero(xp: Any) -> bool:
@@ -91,19 +77,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     return xp.logical_not(found) if invert else found
 
 
-def _inf_of_none_left(name: str) -> Callable[[Any], bool]:
-    def needed(xp: Any) -> bool:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
-
-    return needed
-
-
-def _tanh_of_infinity(xp: Any) -> bool:
-    return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
-
-
 def _integer_name(dtype: Any) -> str | None:
     return str(dtype._np_dtype) if xp.isdtype(dtype, "integral") else None
 
@@ -123,7 +96,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         floor_divide(MEANS),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
         "https://github.com/numpy/numpy/issues/23860, which it stands on",
-        _infinity_by_one,
+        probes.infinity_by_one,
         operators=True,
     ),
     Correction(
@@ -131,21 +104,21 @@ CORRECTIONS: tuple[Correction, ...] = (
         complex_function(MEANS, "expm1"),
         "expm1: special cases of complex numbers",
         "https://github.com/numpy/numpy/issues/21746, which it stands on",
-        _expm1_of_minus_infinity,
+        probes.expm1_of_minus_infinity,
     ),
     Correction(
         "tanh",
         complex_function(MEANS, "tanh"),
         "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
         "https://github.com/data-apis/array-api/issues/1006",
-        _tanh_of_infinity,
+        probes.tanh_of_infinity,
     ),
     Correction(
         "tan",
         turned(MEANS, "tan", complex_function(MEANS, "tanh")),
         "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
         "https://github.com/data-apis/array-api/issues/1006",
-        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+        probes.tan_of_infinity,
     ),
     *(
         Correction(
@@ -153,7 +126,7 @@ CORRECTIONS: tuple[Correction, ...] = (
             deviation(getattr(xp, name)),
             f"{name}: NaN of fewer elements than the correction",
             "https://github.com/numpy/numpy/issues/26522, which it stands on",
-            _inf_of_none_left(name),
+            probes.infinite_deviation(name),
         )
         for name in ("std", "var")
     ),

@@ -5,27 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import dpnp as xp
-import numpy
 
-from ...xp.corrections import Correction, spaces
-from ...xp.corrections.special_cases import Means, complex_function, turned
-
-
-def _joined(re: Any, im: Any) -> Any:
-    """A complex array from its parts, in the same queue."""
-    result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
-    result.real = re
-    result.imag = im
-    return result
-
+from ...xp.corrections import Correction, probes, spaces
+from ...xp.corrections.special_cases import complex_function, numpy_like, turned
 
 # Not eager: a look at values would wait for the device.
-MEANS = Means(
-    xp,
-    floating=lambda dtype: dtype.kind == "f",
-    complex_floating=lambda dtype: dtype.kind == "c",
-    complex=_joined,
-)
+MEANS = numpy_like(xp)
 
 
 def _as_complex(x: Any) -> Any:
@@ -45,13 +30,8 @@ def _real_eigenvalues(xp: Any) -> bool:
     return xp.linalg.eigvals(xp.eye(2)).dtype.kind != "c"
 
 
-def _integer_name(dtype: Any) -> str | None:
-    dtype = numpy.dtype(dtype)
-    return dtype.name if dtype.kind in "iu" else None
-
-
 CORRECTIONS: tuple[Correction, ...] = (
-    spaces.correction(xp, _integer_name, xp.asarray),
+    spaces.correction(xp, spaces.integer_name, xp.asarray),
     Correction(
         "acosh",
         complex_function(MEANS, "acosh"),
@@ -71,14 +51,14 @@ CORRECTIONS: tuple[Correction, ...] = (
         turned(MEANS, "tan", complex_function(MEANS, "tanh")),
         "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
         "https://github.com/data-apis/array-api/issues/1006",
-        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+        probes.tan_of_infinity,
     ),
     Correction(
         "tanh",
         complex_function(MEANS, "tanh"),
         "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
         "https://github.com/data-apis/array-api/issues/1006",
-        lambda xp: bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0)))))),
+        probes.tanh_of_infinity,
     ),
     Correction(
         "linalg.eig",

@@ -16,10 +16,11 @@ from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
 from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
-from ...dlpack import Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from ...dispatch.records import Accepts, ConversionError, TensorInfo, first_line
+from ...dlpack import Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+from ...protocols.producer import Producer
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -64,7 +65,7 @@ class Dpnp(Library):
             tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
         except DLPackCreationError as error:  # no BufferError: a part of a device, another context
             raise ConversionError(
-                f"{_of(error)}: pass device='cpu', or copy it to a whole device first, "
+                f"{first_line(error)}: pass device='cpu', or copy it to a whole device first, "
                 "x.to_device('0')"
             ) from error
         # The capsule of an element, x[2, 3], says read-only although the array is not (0.20.0).
@@ -76,7 +77,7 @@ class Dpnp(Library):
         if 0 in shape:
             result = dpnp.empty(shape, dtype=numpy_dtype(dtype), device=str(tensor.device.id))
         elif min(strides, default=0) >= 0:
-            result = dpnp.from_dlpack(_Producer(tensor))
+            result = dpnp.from_dlpack(Producer(tensor))
         else:
             low, high = span(shape, strides, 1)
             flat = ManagedTensor.adopt(
@@ -86,7 +87,7 @@ class Dpnp(Library):
                 owner=tensor.owner,
                 device=tensor.device,
             )
-            block = dpnp.from_dlpack(_Producer(flat)).get_array()
+            block = dpnp.from_dlpack(Producer(flat)).get_array()
             result = dpnp.ndarray._create_from_usm_ndarray(
                 usm_ndarray(shape, dtype=block.dtype, buffer=block, strides=strides, offset=-low)
             )
@@ -114,7 +115,7 @@ class Dpnp(Library):
         except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
             # There is no such device, or it has no such dtype (float64 on many a GPU).
             raise ConversionError(
-                f"dpnp could not put {x.dtype} on {device}: {_of(error)}"
+                f"dpnp could not put {x.dtype} on {device}: {first_line(error)}"
             ) from error
 
     def native_namespace(self) -> Any:
@@ -126,25 +127,6 @@ class Dpnp(Library):
         from .array import DpnpArray
 
         return DpnpArray
-
-
-class _Producer:
-    """A tensor as dpnp's importer wants it."""
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: ManagedTensor) -> None:
-        self.tensor = tensor
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return int(_ONEAPI), self.tensor.device.id
-
-    def __dlpack__(self, **_: Any) -> object:
-        return to_capsule(self.tensor)
-
-
-def _of(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")
 
 
 LIBRARY = Dpnp()

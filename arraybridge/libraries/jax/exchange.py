@@ -19,6 +19,7 @@ import numpy as np
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
@@ -126,10 +127,10 @@ class Jax(Library):
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
         place = tensor.device
         if place.type != DeviceType.CPU:
-            return jax.dlpack.from_dlpack(_Producer(tensor, move))
+            return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move))
         cpu = _cpus()[place.id]
         if _import is None:
-            return jax.dlpack.from_dlpack(_Producer(tensor, move), device=cpu)
+            return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
         return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
 
     def to_host(self, x: jax.Array) -> np.ndarray:
@@ -189,23 +190,6 @@ def _check_one_device(x: jax.Array) -> None:
             f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
             "there first, jax.device_put(x, jax.devices()[0])"
         )
-
-
-class _Producer:
-    """A tensor as JAX's importer wants it: ``__dlpack__(stream=)`` giving a legacy capsule."""
-
-    __slots__ = ("move", "tensor")
-
-    def __init__(self, tensor: ManagedTensor, move: bool) -> None:
-        self.tensor = tensor
-        self.move = move
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        device = self.tensor.device
-        return int(device.type), device.id
-
-    def __dlpack__(self, *, stream: Any = None, **_: Any) -> object:
-        return to_capsule(self.tensor, versioned=False, move=self.move)
 
 
 def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:

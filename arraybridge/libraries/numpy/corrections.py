@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -11,54 +10,25 @@ import numpy
 from array_api_compat import numpy as xp
 
 from ...array.bounds import is_numeric
-from ...xp.corrections import Correction, spaces
+from ...xp.corrections import Correction, probes, spaces
 from ...xp.corrections.differences import differences
 from ...xp.corrections.limits import floats_in_finfo
-from ...xp.corrections.special_cases import Means, complex_function, deviation, floor_divide, turned
+from ...xp.corrections.special_cases import (
+    complex_function,
+    deviation,
+    floor_divide,
+    numpy_like,
+    turned,
+)
 from ...xp.sources import no_numbers, readable
 from .extended import isdtype, limits
 
-
-def joined(re: Any, im: Any) -> Any:
-    """A complex array from its parts."""
-    result = numpy.empty(re.shape, numpy.result_type(re.dtype, numpy.complex64))
-    result.real = re
-    result.imag = im
-    return result
-
-
-MEANS = Means(
+MEANS = numpy_like(
     xp,
-    floating=lambda dtype: dtype.kind == "f",
-    complex_floating=lambda dtype: dtype.kind == "c",
-    complex=joined,
     eager=True,
     tally=numpy.count_nonzero,
     quiet=lambda: numpy.errstate(invalid="ignore"),
 )
-
-
-def _infinity_by_one(xp: Any) -> bool:
-    with MEANS.quiet():
-        return not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))
-
-
-def _expm1_of_minus_infinity(xp: Any) -> bool:
-    with MEANS.quiet():
-        return xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1
-
-
-def _inf_of_none_left(name: str) -> Callable[[Any], bool]:
-    def needed(xp: Any) -> bool:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return not numpy.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
-
-    return needed
-
-
-def _tanh_of_infinity(xp: Any) -> bool:
-    return bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0))))))
 
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
@@ -99,18 +69,13 @@ def _takes(obj: Any) -> Callable[[Any], bool]:
     return needed
 
 
-def _integer_name(dtype: Any) -> str | None:
-    dtype = numpy.dtype(dtype)
-    return dtype.name if dtype.kind in "iu" else None
-
-
 def _of_ml_dtypes(name: str) -> Any:
     return numpy.dtype(getattr(import_module("ml_dtypes"), name))
 
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
-    spaces.correction(xp, _integer_name, xp.asarray),
+    spaces.correction(xp, spaces.integer_name, xp.asarray),
     Correction(
         "asarray",
         asarray,
@@ -123,7 +88,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         floor_divide(MEANS),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
         "https://github.com/numpy/numpy/issues/23860",
-        _infinity_by_one,
+        probes.infinity_by_one,
         operators=True,
     ),
     Correction(
@@ -131,21 +96,21 @@ CORRECTIONS: tuple[Correction, ...] = (
         complex_function(MEANS, "expm1"),
         "expm1: special cases of complex numbers",
         "https://github.com/numpy/numpy/issues/21746",
-        _expm1_of_minus_infinity,
+        probes.expm1_of_minus_infinity,
     ),
     Correction(
         "tanh",
         complex_function(MEANS, "tanh"),
         "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
         "https://github.com/data-apis/array-api/issues/1006",
-        _tanh_of_infinity,
+        probes.tanh_of_infinity,
     ),
     Correction(
         "tan",
         turned(MEANS, "tan", complex_function(MEANS, "tanh")),
         "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
         "https://github.com/data-apis/array-api/issues/1006",
-        lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+        probes.tan_of_infinity,
     ),
     *(
         Correction(
@@ -153,7 +118,7 @@ CORRECTIONS: tuple[Correction, ...] = (
             deviation(getattr(xp, name)),
             f"{name}: NaN of fewer elements than the correction",
             "https://github.com/numpy/numpy/issues/26522",
-            _inf_of_none_left(name),
+            probes.infinite_deviation(name),
         )
         for name in ("std", "var")
     ),

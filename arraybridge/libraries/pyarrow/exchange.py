@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
-from ...dlpack import CPU, DataType, ManagedTensor, c_strides, to_capsule
+from ...dlpack import CPU, DataType, ManagedTensor, c_strides
 from ...layout import in_elements
+from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
 
@@ -87,7 +88,7 @@ class PyArrow(Library):
         )
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Tensor:
-        return pa.Tensor.from_dlpack(_Producer(tensor, move))
+        return pa.Tensor.from_dlpack(Producer(tensor, move=move))
 
     def resolve(self, x: Any) -> pa.Tensor | ManagedTensor:
         if isinstance(x, pa.Tensor):
@@ -198,22 +199,6 @@ def _remedy(kind: pa.DataType) -> str:
     if isinstance(kind, pa.BaseExtensionType):
         return "pass what it is stored as, x.storage"
     return "convert it to numbers first"
-
-
-class _Producer:
-    """A tensor as ``pyarrow.Tensor.from_dlpack`` wants it: versioned."""
-
-    __slots__ = ("move", "tensor")
-
-    def __init__(self, tensor: ManagedTensor, move: bool) -> None:
-        self.tensor = tensor
-        self.move = move
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    def __dlpack__(self, **_: Any) -> object:
-        return to_capsule(self.tensor, move=self.move)
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor | None:

@@ -17,7 +17,7 @@ from torch.autograd.graph import increment_version
 from ...dispatch.kernel import SMALL, own_copies_serve
 from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
-from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import (
     CPU,
     DataType,
@@ -105,7 +105,7 @@ class Torch(Library):
                 data = x.data_ptr()
             except RuntimeError as error:
                 refused = (
-                    f"this {type(x).__name__} has no plain memory ({_first_line(error)}): "
+                    f"this {type(x).__name__} has no plain memory ({first_line(error)}): "
                     "convert outside vmap, grad and compile"
                 )
             else:
@@ -320,10 +320,6 @@ def _lacks_memory(
             f"x after x.untyped_storage().resize_({needed})"
         )
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
 
 
 def _from_numpy(

@@ -34,6 +34,12 @@ def between(start: float, stop: float, num: int, name: str, endpoint: bool) -> n
     return numpy.asarray(values, dtype=name)
 
 
+def integer_name(dtype: Any) -> str | None:
+    """The name of one of NumPy's integer data types; None for another one."""
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.kind in "iu" else None
+
+
 def correction(xp: Any, name_of: Callable[[Any], str | None], make: Function) -> Correction:
     """The entry of a library whose own wraps, rounds otherwise, or lacks data types.
 

@@ -55,6 +55,29 @@ class Means(NamedTuple):
     quiet: Callable[[], Any] = nullcontext
 
 
+def joined(xp: Any) -> Callable[[Any, Any], Any]:
+    """Make the function that joins real and imaginary parts, where ``.real`` can be assigned."""
+
+    def join(re: Any, im: Any) -> Any:
+        result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
+        result.real = re
+        result.imag = im
+        return result
+
+    return join
+
+
+def numpy_like(xp: Any, **others: Any) -> Means:
+    """The means of a library whose arrays and dtypes have the attributes of NumPy's."""
+    return Means(
+        xp,
+        floating=lambda dtype: dtype.kind == "f",
+        complex_floating=lambda dtype: dtype.kind == "c",
+        complex=joined(xp),
+        **others,
+    )
+
+
 def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
     """``floor_divide`` with infinities, and with ``zeros`` zero dividends, as ``divide`` has them.
 

@@ -1,0 +1,31 @@
+"""``Producer``: a tensor for importers that take an object, not a capsule."""
+
+from __future__ import annotations
+
+from ..dlpack import ManagedTensor, to_capsule
+
+
+class Producer:
+    """An object whose ``__dlpack__`` gives one kind of capsule, whatever is asked for.
+
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    versioned, move : bool
+        As :func:`arraybridge.dlpack.to_capsule` takes them.
+    """
+
+    __slots__ = ("move", "tensor", "versioned")
+
+    def __init__(
+        self, tensor: ManagedTensor, *, versioned: bool = True, move: bool = False
+    ) -> None:
+        self.tensor = tensor
+        self.versioned = versioned
+        self.move = move
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **_: object) -> object:
+        return to_capsule(self.tensor, versioned=self.versioned, move=self.move)
