@@ -3,43 +3,69 @@
 Native threads, since one that needs the GIL starts late: a pool of Python's threads gains nothing
 below 16 MB (``docs/machine_code.md`` has the figures).
 
+``drain(job)``
+    Call the job's kernel with the address of each record that nobody has taken yet.
 ``serve(pool)``
-    What a thread of the pool does until the process ends: it waits for a place in a job, then takes
-    slices until none is left.
-``run(pool, kernel, records, stride, count, helpers)``
-    Call ``kernel``, a ``void(int64)``, with the address of each of ``count`` records. At most
-    ``helpers`` threads join the caller, who takes slices from the first moment, waits for no thread
-    that has not begun, and closes the job when no slice is left. Where the pool is another caller's
-    meanwhile, the caller does all slices alone.
+    What a thread of the pool does until the process ends: wait for a place in a job, then drain it.
+``run(pool, job, helpers)``
+    Drain a job with at most ``helpers`` threads of the pool, and return when all is done. The
+    caller begins at once, and waits for no thread that has not begun. Where another caller has the
+    pool, this one does its job alone.
 ``move(run)``
-    Copy whole lines of 64 bytes past the cache; a kernel whose record is ``%run``.
+    Copy whole lines of 64 bytes past the cache; a kernel whose record is a ``%run``.
 """
 
 from __future__ import annotations
 
-from ctypes import Structure, c_char, c_int64
+from ctypes import Structure, c_char, c_int64, c_void_p
 
-__all__ = ["FUNCTIONS", "Pool", "source"]
+__all__ = ["FUNCTIONS", "Job", "Pool", "source"]
 
-FUNCTIONS = ("serve", "run", "move")
+FUNCTIONS = ("drain", "serve", "run", "move")
+
+
+class Job(Structure):
+    """A kernel, and the records to call it with.
+
+    Attributes
+    ----------
+    kernel : int
+        Address of a ``void(int64)``.
+    records : int
+        Address of the first record.
+    stride : int
+        Bytes from one record to the next.
+    count : int
+        How many there are.
+    next : int
+        The next one; on a cache line of its own, as every thread counts in it.
+    """
+
+    _fields_ = (
+        ("kernel", c_void_p),
+        ("records", c_int64),
+        ("stride", c_int64),
+        ("count", c_int64),
+        ("_line", c_char * 64),
+        ("next", c_int64),
+        ("_end", c_char * 64),
+    )
 
 
 class Pool(Structure):
-    """What the threads share.
+    """What the threads share; all zeros but for the mutex and the conditions.
 
     Attributes
     ----------
     mutex, work, done : bytes
         A mutex and two conditions: there is a place in a job; the last helper has left. More bytes
         than any system's.
-    kernel, records, stride, count : int
-        The job, as `run` is told it.
+    job : int
+        Address of the job.
     places : int
-        How many threads may still join.
+        How many threads may still join it.
     active : int
         How many have joined and not left.
-    next : int
-        The next slice. Alone on its cache line, as every thread counts in it.
     busy : int
         1 while a caller has the pool.
     """
@@ -48,15 +74,9 @@ class Pool(Structure):
         ("mutex", c_char * 128),
         ("work", c_char * 128),
         ("done", c_char * 128),
-        ("kernel", c_int64),
-        ("records", c_int64),
-        ("stride", c_int64),
-        ("count", c_int64),
+        ("job", c_void_p),
         ("places", c_int64),
         ("active", c_int64),
-        ("_before_next", c_char * 64),
-        ("next", c_int64),
-        ("_behind_next", c_char * 64),
         ("busy", c_int64),
     )
 
@@ -68,16 +88,15 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 
-define internal void @drain(ptr %pool) {
-FIELDS
-  %kernel_word = load i64, ptr %pool.kernel
-  %kernel = inttoptr i64 %kernel_word to ptr
-  %records = load i64, ptr %pool.records
-  %stride = load i64, ptr %pool.stride
-  %count = load i64, ptr %pool.count
+define void @drain(ptr %job) {
+JOB
+  %kernel = load ptr, ptr %job.kernel
+  %records = load i64, ptr %job.records
+  %stride = load i64, ptr %job.stride
+  %count = load i64, ptr %job.count
   br label %take
 take:
-  %i = atomicrmw add ptr %pool.next, i64 1 seq_cst
+  %i = atomicrmw add ptr %job.next, i64 1 seq_cst
   %more = icmp slt i64 %i, %count
   br i1 %more, label %work, label %done
 work:
@@ -90,7 +109,7 @@ done:
 }
 
 define ptr @serve(ptr %pool) {
-FIELDS
+POOL
   %locked = call i32 @pthread_mutex_lock(ptr %pool.mutex)
   br label %look
 look:
@@ -106,8 +125,9 @@ join:
   %before = load i64, ptr %pool.active
   %with = add i64 %before, 1
   store i64 %with, ptr %pool.active
+  %job = load ptr, ptr %pool.job
   %free = call i32 @pthread_mutex_unlock(ptr %pool.mutex)
-  call void @drain(ptr %pool)
+  call void @drain(ptr %job)
   %again = call i32 @pthread_mutex_lock(ptr %pool.mutex)
   %active = load i64, ptr %pool.active
   %without = sub i64 %active, 1
@@ -119,35 +139,21 @@ tell:
   br label %look
 }
 
-define void @run(ptr %pool, i64 %kernel, i64 %records, i64 %stride, i64 %count, i64 %helpers) {
-FIELDS
+define void @run(ptr %pool, ptr %job, i64 %helpers) {
+POOL
   %swap = cmpxchg ptr %pool.busy, i64 0, i64 1 seq_cst seq_cst
   %ours = extractvalue { i64, i1 } %swap, 1
   br i1 %ours, label %post, label %alone
 alone:
-  %function = inttoptr i64 %kernel to ptr
-  br label %each
-each:
-  %i = phi i64 [ 0, %alone ], [ %j, %one ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %out
-one:
-  %offset = mul i64 %i, %stride
-  %record = add i64 %records, %offset
-  call void %function(i64 %record)
-  %j = add i64 %i, 1
-  br label %each
+  call void @drain(ptr %job)
+  ret void
 post:
   %locked = call i32 @pthread_mutex_lock(ptr %pool.mutex)
-  store i64 %kernel, ptr %pool.kernel
-  store i64 %records, ptr %pool.records
-  store i64 %stride, ptr %pool.stride
-  store i64 %count, ptr %pool.count
+  store ptr %job, ptr %pool.job
   store i64 %helpers, ptr %pool.places
-  store i64 0, ptr %pool.next
   %free = call i32 @pthread_mutex_unlock(ptr %pool.mutex)
   %told = call i32 @pthread_cond_broadcast(ptr %pool.work)
-  call void @drain(ptr %pool)
+  call void @drain(ptr %job)
   %again = call i32 @pthread_mutex_lock(ptr %pool.mutex)
   store i64 0, ptr %pool.places
   br label %look
@@ -161,16 +167,13 @@ wait:
 leave:
   %left = call i32 @pthread_mutex_unlock(ptr %pool.mutex)
   store atomic i64 0, ptr %pool.busy seq_cst, align 8
-  br label %out
-out:
   ret void
 }
 
-%run = type { ptr, ptr, i64 }  ; destination, in whole lines; source; bytes, in whole lines
+%run = type { ptr, ptr, i64 }  ; destination, at a whole line; source; bytes, in whole lines
 
-define void @move(i64 %record) {
+define void @move(ptr %run) {
 entry:
-  %run = inttoptr i64 %record to ptr
   %src_at = getelementptr %run, ptr %run, i32 0, i32 1
   %nbytes_at = getelementptr %run, ptr %run, i32 0, i32 2
   %dst = load ptr, ptr %run
@@ -197,9 +200,13 @@ done:
 
 
 def source() -> str:
-    """The whole as LLVM IR, with the addresses of a `Pool`'s fields at the head of a function."""
-    fields = "\n".join(
-        f"  %pool.{name} = getelementptr i8, ptr %pool, i64 {getattr(Pool, name).offset}"
-        for name, *_ in Pool._fields_
-    )
-    return _IR.replace("FIELDS", f"entry:\n{fields}")
+    """The whole as LLVM IR, with the addresses of a struct's fields at the head of a function."""
+    text = _IR
+    for struct in (Job, Pool):
+        it = f"%{struct.__name__.lower()}"
+        fields = "".join(
+            f"\n  {it}.{name} = getelementptr i8, ptr {it}, i64 {getattr(struct, name).offset}"
+            for name, *_ in struct._fields_
+        )
+        text = text.replace(struct.__name__.upper(), f"entry:{fields}")
+    return text

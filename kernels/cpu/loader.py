@@ -36,16 +36,20 @@ class Functions(NamedTuple):
 
     Attributes
     ----------
+    drain, run : ctypes functions
+        The calls are made without the GIL.
     serve, move : int
         Addresses.
-    run : ctypes function
-        The call is made without the GIL.
     """
 
+    drain: Callable[[object], None]
     serve: int
-    run: Callable[[int, int, int, int, int, int], None]
+    run: Callable[[int, object, int], None]
     move: int
 
+
+_DRAIN = ctypes.CFUNCTYPE(None, ctypes.POINTER(native.Job))
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(native.Job), ctypes.c_int64)
 
 _Key = tuple[str, *tuple[str | int, ...]]
 _kernels: dict[_Key, cache.Kernel] = {}
@@ -84,9 +88,8 @@ def _compiled() -> Functions | None:
             found = None
             if unavailable() is None:
                 try:
-                    serve, run, move = linker.compiled(native.source(), *native.FUNCTIONS)
-                    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)
-                    found = Functions(serve, prototype(run), move)
+                    drain, serve, run, move = linker.compiled(native.source(), *native.FUNCTIONS)
+                    found = Functions(_DRAIN(drain), serve, _RUN(run), move)
                 except Exception:  # no llvmlite, or no memory for it: copies do without
                     found = None
             _functions.append(found)

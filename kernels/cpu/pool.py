@@ -1,18 +1,18 @@
-"""Threads of our own for kernels that were cut into slices.
+"""A pool of native threads for kernels that were cut into slices.
 
-The threads are made with ``pthread_create`` and run native code only: they never take the GIL, so
-they start at once whatever Python does, and the end of the interpreter neither waits for them
-nor trips over them. They sleep on a condition between two jobs. The caller takes slices as well,
-from the first moment; a slice belongs to whoever comes first, so that a thread that wakes late
-costs nothing.
+The threads are made with ``pthread_create`` and run native code only (``machine_code.threads``):
+they never take the GIL, so they start at once whatever Python does, and the end of the interpreter
+neither waits for them nor trips over them. Between two jobs they sleep. The caller takes slices as
+well, from the first moment; a slice goes to whoever comes first, so a thread that wakes late costs
+nothing.
 
-A pool serves one caller at a time. A second one, at the same time, does its slices alone: nothing
-waits for a thread that another job holds, and the machine is not asked for more threads than it
-has. A forked child has none of the parent's threads; it makes its own when it first needs them.
+A pool serves one caller at a time. A second one does its slices alone: nothing waits for a thread
+that another job holds, and the machine is not asked for more threads than it has. A forked child
+has none of the parent's threads, and makes its own when it first needs them.
 
-Numba's own threads would not do: on the OpenMP layer a forked child that calls a kernel
-again is killed, on the workqueue layer concurrent callers abort the process (numba/numba#8563,
-#10565).
+Python's own threads start late, as each must wait for the GIL (``docs/machine_code.md``). Numba's
+do not survive a fork: on the OpenMP layer a child that calls a kernel again is killed, on the
+workqueue layer concurrent callers abort the process (numba/numba#8563, #10565).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 from arraybridge.kernels.cpu import loader
-from arraybridge.machine_code.threads import Pool
+from arraybridge.machine_code.threads import Job, Pool
 
 __all__ = ["get_num_threads", "num_threads", "run", "set_num_threads"]
 
@@ -121,7 +121,7 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
     stride : int
         Bytes from one record to the next.
     count : int
-        How many there are. Several a thread are well: whoever is free takes the next.
+        How many there are, several a thread: whoever is free takes the next.
 
     Notes
     -----
@@ -136,7 +136,7 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
         return
     if pool.size < threads - 1 and not pool.full:
         pool.grow(threads - 1)
-    pool.run(pool.address, kernel, records, stride, count, threads - 1)
+    pool.run(pool.address, Job(kernel, records, stride, count), threads - 1)
 
 
 def _default() -> int:
@@ -211,7 +211,7 @@ def num_threads(n: int) -> Iterator[None]:
     Parameters
     ----------
     n : int
-        As for `set_num_threads`.
+        At least 1, as for `set_num_threads`.
     """
     token = _number_here.set(_checked(n))
     try:
