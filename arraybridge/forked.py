@@ -1,9 +1,10 @@
-"""What other threads were at when the process was forked: importing, or inside a compiler.
+"""What other threads were doing when the process was forked: importing, or compiling.
 
-In the child the locks of other threads are held by nobody who will release them. So a fork waits
-for what arraybridge is importing, others' modules too, for a while. Modules of arraybridge that are
+In the child nobody releases the locks of the parent's other threads. So a fork waits a while for
+the imports that arraybridge has begun, of other packages too. Modules of arraybridge that are then
 still being imported are forgotten in the child, and imported anew; a compiler that a thread was
-inside is left alone. (What other code imports is its own: nobody here can know what that holds.)
+inside is not used. (Imports that other code has begun are not waited for: nothing is known of the
+locks that they hold.)
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ __all__ = ["compiler_lost", "lost_imports", "threads"]
 #: Seconds that a fork waits for imports: one of them may itself wait for the thread that forks.
 PATIENCE = 5.0
 
-# Locks that modules acquire before a fork and release after it, which imports need as well (to get
-# a logger). The hooks of those that were here first are called after ours.
+# Modules that acquire a lock before a fork and release it after, which imports need as well (to get
+# a logger). The hooks of modules imported before this one are called after ours.
 _HELD = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 _HELD = {name: lock for name, lock in _HELD.items() if name not in sys.modules}
 
@@ -33,14 +34,14 @@ _inside = _lost = False  # whether another thread is inside the compiler; whethe
 
 
 def compiler_lost() -> bool:
-    """Whether a thread that is not in this process was inside Numba or llvmlite when it forked."""
+    """Tell whether a thread of the parent was inside Numba or llvmlite at the fork."""
     return _lost
 
 
 def _before_fork() -> None:
-    """Look at the other threads' stacks, and let an import that arraybridge began come to its end.
+    """Look at the other threads' stacks, and wait for an import that arraybridge has begun.
 
-    It holds the locks of modules of others as well, which nobody could forget in the child.
+    It holds the locks of other packages' modules too, which the child could not import anew.
     """
     global _inside
     _inside, importing = _at_work()
@@ -52,12 +53,14 @@ def _before_fork() -> None:
     while importing and monotonic() < end:
         sleep(0.001)
         _inside, importing = _at_work()
-    for lock in _held():  # of modules that came meanwhile too: their other hooks are called
+    for (
+        lock
+    ) in _held():  # modules imported meanwhile too: their hooks after the fork will be called
         lock.acquire()
 
 
 def _held() -> list[Any]:
-    """The locks of the table that the hooks of their modules hold by now."""
+    """Return the locks of `_HELD` whose modules have been imported, and so hold them now."""
     found = []
     for name, lock in _HELD.items():
         module = sys.modules.get(name)
@@ -68,10 +71,10 @@ def _held() -> list[Any]:
 
 
 def _at_work() -> tuple[bool, bool]:
-    """Whether another thread is inside the compiler; and in an import that arraybridge began."""
-    compiling = importing = False  # by their stacks: Numba has more locks than can be named
+    """Tell whether another thread is compiling, and whether one imports for arraybridge."""
+    compiling = importing = False  # told from the stacks, as Numba has too many locks to ask
     frames = sys._current_frames()
-    frames.pop(get_ident(), None)  # a frame that refers to itself keeps what all of them hold
+    frames.pop(get_ident(), None)  # else this frame, in a cycle, would keep all of them
     for frame in frames.values():
         here: FrameType | None = frame
         called = ""
@@ -84,12 +87,12 @@ def _at_work() -> tuple[bool, bool]:
 
 
 def threads() -> set[int]:
-    """Identifiers of the threads of this process that run Python."""
-    return set(sys._current_frames())  # not its keys: they would keep the frames, and this one
+    """Return the identifiers of the threads of this process that run Python."""
+    return set(sys._current_frames())  # a copy: the dictionary keeps the frames, this one too
 
 
 def lost_imports() -> list[str]:
-    """The modules whose import locks are held by threads that are not in this process."""
+    """Name the modules whose import locks belong to threads of another process."""
     here = threads()
     lost = []
     for name, reference in tuple(_LOCKS.items()):

@@ -104,13 +104,12 @@ def table(ways_of: Callable[[int], dict[str, Callable[[], None]]]) -> list[str]:
                     way()
                 took = turns(ways, max(30, 600 // megabytes))
                 found = {name: statistics.median(times) for name, times in took.items()}
-                ours = next(iter(found.values()))
+                names, ours = list(found), next(iter(found.values()))
                 if not lines:
-                    names = list(found)
                     lines.append(f"| | MB | {' | '.join(names)} | {' | '.join(names[1:])} |")
                     lines.append(f"| --- | ---: |{' ---: |' * (2 * len(names) - 1)}")
                 cells = [f"{value:,.0f}" for value in found.values()]
-                cells += [f"{value / ours:.2f}" for value in list(found.values())[1:]]
+                cells += [f"{found[name] / ours:.2f}" for name in names[1:]]
                 name = "a Python thread busy" if spinning else "idle"
                 lines.append(f"| {name} | {megabytes} | {' | '.join(cells)} |")
     return lines
@@ -164,8 +163,7 @@ def flat_ways(nbytes: int) -> dict[str, Callable[[], None]]:
     return {"pool, past the cache": ours, "executor, memmove": in_slices, "one memmove": one}
 
 
-#: A cfunc that Numba's own cache holds: with a kernel of ours, which it never finds again, and with
-#: one that does nothing, which it does.
+#: Modules with a cfunc in Numba's own cache.
 NUMBA = {
     "ours": """
 from numba import cfunc, types

@@ -1,4 +1,4 @@
-"""The deleters and capsule destructors of this process, in native code (`machine_code.release`)."""
+"""The native deleters and capsule destructors of this process (``machine_code.release``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import pyapi
 
 __all__ = ["UNDER_LOCK", "Functions", "functions"]
 
-#: Modules in C of libraries that call a producer's deleter under a lock of theirs.
+#: The extension module of a library that calls a producer's deleter under a lock.
 UNDER_LOCK = "paddle.base.libpaddle"  # DeleterBridge's mutex, which is not recursive
 
 
@@ -31,7 +31,7 @@ class Functions(NamedTuple):
 
 
 class _State:
-    """The functions of this process and what they work on."""
+    """The functions of this process and their table."""
 
     __slots__ = ("functions", "table", "words")
 
@@ -66,7 +66,7 @@ _marked = False  # whether the code that calls under a lock has been looked for
 
 
 def functions() -> Functions:
-    """The functions, made on the first call; what other threads have left is released now."""
+    """Return the functions, loaded on the first call; release what other threads have left."""
     made = _functions or _first()
     if _words[0]:
         made.drain(1)
@@ -77,7 +77,7 @@ def functions() -> Functions:
 
 def _first() -> Functions:
     global _functions, _words
-    # One thread's state wins; another's is complete as well, but no struct refers to it.
+    # Of several threads, the state of the first is used; no struct refers to the others.
     state = _states.setdefault(None, _State())
     _words = state.words
     _functions = state.functions
@@ -87,7 +87,7 @@ def _first() -> Functions:
 def _mark() -> None:
     """Tell the deleters where the code lies that calls them under a lock."""
     global _marked
-    low, high = 0, 2**64 - 1  # where nobody tells, every caller may be it
+    low, high = 0, 2**64 - 1  # where the code is not found, any caller may be it
     file = getattr(sys.modules[UNDER_LOCK], "__file__", None)
     if file is not None:
         low, high = _code_of(os.path.realpath(file)) or (low, high)
@@ -97,7 +97,7 @@ def _mark() -> None:
 
 
 def _code_of(file: str) -> tuple[int, int] | None:
-    """(first, past the last) address of the code of a loaded library; None where nobody tells."""
+    """Return (first, past the last) address of a loaded library's code; None where unknown."""
     ends: list[int] = []
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -111,7 +111,7 @@ def _code_of(file: str) -> tuple[int, int] | None:
 
 
 def _after_fork_in_child() -> None:
-    """A thread that is not in this child may have been about to have the list emptied."""
+    """Release what a thread of the parent was about to release."""
     if _functions is not None:
         _states[None].table.called = 0
         functions()

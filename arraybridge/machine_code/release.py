@@ -1,8 +1,8 @@
-"""What runs when a consumer lets go: the deleters of the DLPack core, in LLVM IR.
+"""Deleters and capsule destructors of the DLPack core, in LLVM IR.
 
 A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
-of the consumer's, or after the interpreter has begun to end. So the struct is put on a list, by one
-atomic exchange, and who empties the list is decided then:
+of the consumer's, or after the interpreter has begun to end. So the struct is put on a list by one
+atomic exchange; who empties the list is decided then:
 
 - this thread, at once, if it is one of Python's: it has the GIL, or can have it;
 - the main thread, between two bytecodes (``Py_AddPendingCall``), or the next export, whoever comes
@@ -16,8 +16,8 @@ atomic exchange, and who empties the list is decided then:
 ``destroy_versioned(capsule)``, ``destroy_legacy(capsule)``
     Destructors of our capsules: call the tensor's deleter if nobody consumed it.
 ``claim_versioned(capsule)``, ``claim_legacy(capsule)``
-    Consume a capsule: its pointer, or NULL where it is no such capsule (any more). Checked and
-    renamed in one call under the GIL, so that of several threads one gets it.
+    Consume a capsule: return its pointer, or NULL where it has another name. The name is checked
+    and changed in one call under the GIL, so that only one of several threads gets the pointer.
 ``drain(at_once)``
     Empty the list, under the GIL; NULL where Python calls it back.
 
@@ -240,7 +240,7 @@ refuse:
 
 
 def source() -> str:
-    """The whole as LLVM IR, with what stands in the `Table` loaded where a line names it."""
+    """Return the LLVM IR, with the words of the `Table` loaded where a line names them."""
     kinds = (("legacy", "dltensor"), ("versioned", "dltensor_versioned"))
     text = _HEAD + "".join(_PAIR.format(kind=kind, name=name) for kind, name in kinds)
     lines = []
@@ -257,7 +257,7 @@ def source() -> str:
 
 
 def loaded(table: int) -> dict[str, int]:
-    """Addresses of the functions, for a `Table` at an address."""
+    """Load the functions for the `Table` at an address; return their addresses."""
     return _mapped(table) or _compiled(table)
 
 
@@ -270,7 +270,7 @@ _BEFORE = {
 
 
 def _mapped(table: int) -> dict[str, int] | None:
-    """The stored code; None where it is for other machines."""
+    """Map the stored code; None where there is none for this machine."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":
         return None
@@ -285,7 +285,7 @@ def _mapped(table: int) -> dict[str, int] | None:
 
 
 def _compiled(table: int) -> dict[str, int]:
-    """The same from the IR, by llvmlite."""
+    """Compile the IR by llvmlite."""
     text = source().replace(", ptr %table)", ")")
     text = text.replace("%table", f"inttoptr (i64 {table} to ptr)")
     return dict(zip(ENTRIES, linker.compiled(text, *ENTRIES), strict=True))

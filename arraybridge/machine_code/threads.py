@@ -1,7 +1,7 @@
 """The thread pool of the CPU kernels and their flat copy, in LLVM IR.
 
-Native threads, since one that needs the GIL starts late: a pool of Python's threads gains nothing
-below 16 MB (``docs/machine_code.md`` has the figures).
+The threads are native, since a thread that needs the GIL starts late where another one computes
+(``docs/machine_code.md`` has the figures).
 
 ``drain(job)``
     Call the job's kernel with the address of each record that nobody has taken yet.
@@ -200,7 +200,7 @@ done:
 
 
 def source() -> str:
-    """The whole as LLVM IR, with the addresses of a struct's fields at the head of a function."""
+    """Return the LLVM IR, with the addresses of a struct's fields at the head of a function."""
     text = _IR
     for struct in (Job, Pool):
         it = f"%{struct.__name__.lower()}"

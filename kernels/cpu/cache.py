@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, loaded again without Numba.
+"""The disk cache of compiled kernels, which are loaded again without Numba.
 
 Numba compiles a kernel once; the object code is kept in a file and linked by llvmlite alone, in
 milliseconds. The object code is plain: it calls nothing but the C library's ``memcpy`` and its
@@ -91,7 +91,7 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
 
 
 def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
-    """The ``numba.cfunc``; NUMBA_DISABLE_JIT, meant for people's own code, does not hold for it."""
+    """Compile the ``numba.cfunc``, whatever NUMBA_DISABLE_JIT says of the user's own code."""
     from numba import config
 
     disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
@@ -102,7 +102,7 @@ def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
 
 
 def is_cached(module: str, *arguments: str | int) -> bool:
-    """Whether the disk has a kernel, whole and for this machine; nothing is compiled."""
+    """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
     path = _path(module, arguments)
     return path is not None and _read(path) is not None
 
@@ -117,9 +117,9 @@ def folder() -> str | None:
         cache folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification asks; on
         macOS ``~/Library/Caches``; else ``~/.cache``). None where there is no home folder.
     """
-    told = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
-    if told:
-        return told
+    chosen = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
+    if chosen:
+        return chosen
     parent = os.environ.get("NUMBA_CACHE_DIR")
     if not parent:
         parent = os.environ.get("XDG_CACHE_HOME", "")
@@ -132,34 +132,34 @@ def folder() -> str | None:
 
 
 _kept: list[object] = []
-_told: str | None = None  # what the code depends on, but for the environment
+_dependencies: str | None = None
 
 
 def _path(module: str, arguments: tuple[str | int, ...]) -> str | None:
-    """The file of a kernel; None where none can be named."""
+    """Name the file of a kernel; None where that cannot be done."""
     from hashlib import blake2b
 
     where = folder()
     if where is None:
         return None
     try:
-        told = _depends_on()
+        dependencies = _read_dependencies()
     except (ImportError, OSError, ValueError, AttributeError):
-        return None  # no sources (a zip), no version: nothing that would tell old code from new
+        return None  # no sources (a zip), no version: old code would look like new
     settings = sorted(
         f"{name}={value}"
         for name, value in os.environ.items()
         if name.startswith("NUMBA_") and "CACHE" not in name
     )
-    text = repr((told, module, arguments, settings)).encode()
+    text = repr((dependencies, module, arguments, settings)).encode()
     name = "-".join(map(str, (module, *arguments)))
     return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
 
 
-def _depends_on() -> str:
-    """Everything that object code depends on; read once."""
-    global _told
-    if _told is None:
+def _read_dependencies() -> str:
+    """Return everything that object code depends on, save the environment; read once."""
+    global _dependencies
+    if _dependencies is None:
         from hashlib import blake2b
         from importlib.util import find_spec
 
@@ -170,15 +170,15 @@ def _depends_on() -> str:
             if file.endswith(".py"):
                 with open(file, "rb") as source:
                     digest.update(source.read())
-        # Numba is not imported: the file that it has its version from.
+        # Read from Numba's own file: importing Numba would take longer than linking the kernel.
         spec = find_spec("numba")
         version = None
         if spec is not None and spec.origin is not None:
             with open(os.path.join(os.path.dirname(spec.origin), "_version.py"), "rb") as source:
                 version = source.read()
         python = sys.version_info[:2]  # Numba starts from bytecode
-        _told = repr((digest.hexdigest(), version, python, linker.host()))
-    return _told
+        _dependencies = repr((digest.hexdigest(), version, python, linker.host()))
+    return _dependencies
 
 
 def _kernel(address: int, *, cached: bool) -> Kernel:
@@ -188,12 +188,12 @@ def _kernel(address: int, *, cached: bool) -> Kernel:
 def _checksum(path: str, code: bytes) -> bytes:
     from hashlib import blake2b
 
-    # With the name, which is the key: a file that was copied to another name is no match.
+    # The name is the key: a file that was copied to another name does not match.
     return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
 
 
 def _read(path: str) -> bytes | None:
-    """The object code in a file; None where it is missing, not whole, or not to be trusted."""
+    """Read the object code in a file; None where it is missing, damaged or not to be trusted."""
     try:
         data = trust.read(path)
     except OSError:
@@ -206,21 +206,21 @@ def _read(path: str) -> bytes | None:
 
 
 def _write(path: str, code: bytes) -> None:
-    """Put a file in place, whole; or do nothing."""
-    passing = f"{path}.{os.getpid()}.{threading.get_ident()}"
+    """Put a whole file in place, or do nothing."""
+    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
         with trust.folder(os.path.dirname(path), make=True):
-            descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(_MAGIC + _checksum(path, code) + code)
-            os.replace(passing, path)
+            os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(passing)
+            os.unlink(temporary)
 
 
 def problem() -> str | None:
-    """Why no kernel is kept or found in `folder`; None where they are, as far as is known."""
+    """Say why no kernel is kept or found in `folder`; None where nothing is known to be wrong."""
     where = folder()
     if where is None:
         return "there is no home folder: set ARRAYBRIDGE_CACHE_DIR"

@@ -1,4 +1,4 @@
-"""One run of bytes to another place: ``memmove``, and on several threads where it is large."""
+"""Copy one run of bytes: by ``memmove``, or on several threads where it is large."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from arraybridge.kernels.cpu.record import LINE
 
 __all__ = ["PARTED", "copy"]
 
-#: Bytes from which on several threads move the run: half of the last cache, as for what is
-#: streamed. One thread reaches two thirds of what two do; below, the result stays in the cache
-#: when ``memmove`` has written it, and is soon wanted.
+#: Bytes from which on several threads copy: half of the last cache, as for what is streamed. A
+#: smaller result stays in the cache, where it is soon wanted.
 PARTED = CACHE // 2
 
 #: Slices a thread.
 SLICES = 4
 
-# Keeps the GIL, which for a few bytes is not worth waiting for again.
+# Keeps the GIL: to wait for it again would take longer than to copy a few bytes.
 _memmove_few = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(
     cast(memmove, c_void_p).value or 0
 )
 
 
 def copy(dst: int, src: int, nbytes: int) -> None:
-    """Copy ``nbytes`` bytes from ``src`` to ``dst``, addresses; the two may overlap.
+    """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap.
 
-    Slices go past the cache, so that memory is not read before it is overwritten; the C library
-    does so too, but only for runs that are much longer than one slice.
+    Slices go past the cache, so that memory is not read before it is overwritten; ``memmove`` does
+    so only for runs that are much longer than one slice.
     """
     threads = pool.get_num_threads() if nbytes >= PARTED else 1
     functions = None

@@ -1,4 +1,4 @@
-"""What the host's CPU has: bytes of its widest vector, bytes of its last cache."""
+"""Sizes of the host's CPU: its widest vector and its last cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _vector() -> int:
 
 
 def _cache() -> int:
-    """Bytes of the last cache, where Linux says; elsewhere 16 MiB are taken for granted."""
+    """Read the size of the last cache on Linux; elsewhere assume 16 MiB."""
     units = {"K": 1 << 10, "M": 1 << 20}
     for level in (3, 2):
         with contextlib.suppress(OSError, ValueError, KeyError):

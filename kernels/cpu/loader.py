@@ -1,8 +1,8 @@
-"""Each kernel once a process: loaded under a lock, never waited for in a forked child.
+"""Load each kernel once a process, under a lock that a forked child never waits for.
 
 A fork while another thread compiles leaves that thread's locks (Numba's, LLVM's, those of
 half-imported modules) locked for ever in the child. Waiting before the fork for the thread to
-finish is no way out: the forking thread then holds the locks of earlier hooks, logging's among
+finish would not help: the forking thread then holds the locks of earlier hooks, logging's among
 them, and compiling may need those. Such a child does without the kernels that it has not loaded.
 """
 
@@ -53,9 +53,9 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(native.Job), ctype
 
 _Key = tuple[str, *tuple[str | int, ...]]
 _kernels: dict[_Key, cache.Kernel] = {}
-_functions: list[Functions | None] = []  # none yet, or the one answer
+_functions: list[Functions | None] = []  # empty until asked for; then the one answer
 _loading = threading.RLock()
-_loader: int | None = None  # the thread that is at it
+_loader: int | None = None  # the thread inside the compiler
 _unavailable: str | None = None
 if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
     _unavailable = "ARRAYBRIDGE_NO_KERNELS is set"
@@ -78,7 +78,7 @@ def load(module: str, *arguments: str | int) -> cache.Kernel | None:
 
 
 def functions() -> Functions | None:
-    """Return the pool's own functions, compiled on the first call; None without llvmlite."""
+    """Return the thread pool's functions, compiled on the first call; None without llvmlite."""
     return _functions[0] if _functions else _compiled()
 
 
@@ -97,7 +97,7 @@ def _compiled() -> Functions | None:
 
 
 def is_loaded(module: str, *arguments: str | int) -> bool:
-    """Whether this process has a kernel ready to run."""
+    """Tell whether this process has a kernel ready to run."""
     return (module, *arguments) in _kernels
 
 
@@ -110,7 +110,7 @@ def unavailable() -> str | None:
 
 
 def _cramped() -> str | None:
-    """Say what limit on memory is too near; None where there is none.
+    """Say which limit on memory is too near; None where there is none.
 
     LLVM aborts where it finds no memory, and OpenBLAS, which Numba brings by way of SciPy, sends
     an interrupt or hangs: neither can be caught.
@@ -171,7 +171,7 @@ def _after_fork_in_child() -> None:
 
 
 def _lost() -> bool:
-    """Whether a lock that compiling needs is held by a thread that is not in this process."""
+    """Tell whether a lock that compiling needs belongs to a thread of another process."""
     if compiler_lost() or lost_imports():  # Numba imports much of NumPy and SciPy as it compiles
         return True
     here = threads()
@@ -179,7 +179,7 @@ def _lost() -> bool:
 
 
 def _owners() -> Iterator[int | None]:
-    """Yield who holds the locks of Numba and of llvmlite."""
+    """Yield the threads that hold the locks of Numba and of llvmlite."""
     for module, *attributes in (
         ("numba.core.compiler_lock", "global_compiler_lock", "_lock"),
         ("llvmlite.binding.ffi", "lib", "_lock", "_lock"),
@@ -187,11 +187,11 @@ def _owners() -> Iterator[int | None]:
         lock = sys.modules.get(module)
         for attribute in attributes:
             lock = getattr(lock, attribute, None)
-        found = re.search(r"owner=(\d+)", repr(lock))  # the one way to ask an RLock
+        found = re.search(r"owner=(\d+)", repr(lock))  # an RLock has no other way to tell
         yield int(found[1]) if found else None
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-    if _lost():  # this module is first imported in such a child
+    if _lost():  # this module is imported for the first time in such a child
         _unavailable = FORKED

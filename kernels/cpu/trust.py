@@ -1,9 +1,9 @@
-"""Files that this user alone can write: object code is loaded from no others.
+"""Read files that only this user can write: object code is loaded from no others.
 
-A path is walked folder by folder, each opened relative to the one before, so that what was looked
-at is what is used. On the way nobody but this user and root may be able to put something else in
-the place of the next folder; the last folder and the file are this user's own, and only this user
-can write them. Symbolic links are followed where root or this user made them.
+A path is walked folder by folder, each opened relative to the one before, so that what was checked
+is what is used. Nobody but this user and root may be able to replace a folder on the way; the last
+folder and the file belong to this user, and nobody else can write them. Symbolic links are followed
+where root or this user made them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file in a folder of this user's own.
+    """Read a file in a folder that belongs to this user.
 
     Raises
     ------
     OSError
-        Where there is none, or others could have written it: the message says why.
+        Where there is no such file, or others could have written it: the message says why.
     """
     if not _CHECKED:
         with open(path, "rb") as file:
             return file.read(MOST)
     where, name = os.path.split(path)
-    # Not to wait for whoever writes into a pipe; whatever it is, is looked at once it is open.
+    # O_NONBLOCK: do not wait for the writer of a pipe. The kind of file is checked once it is open.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     with folder(where) as place:
         opened = os.open(name, flags, dir_fd=place)
@@ -52,18 +52,20 @@ def read(path: str) -> bytes:
 
 @contextmanager
 def folder(path: str, *, make: bool = False) -> Iterator[int | None]:
-    """A descriptor of a folder of this user's own, for a ``with`` block; None where nobody checks.
+    """Open a folder that belongs to this user, for a ``with`` block.
+
+    Yields its descriptor; None on systems whose owners and modes cannot be checked.
 
     Parameters
     ----------
     path : str
     make : bool
-        Whether folders that are missing are made, for this user alone.
+        Whether to make the folders that are missing, for this user alone.
 
     Raises
     ------
     OSError
-        Where there is none, or others can write to it: the message says why.
+        Where there is no such folder, or others can write to it: the message says why.
     """
     if not _CHECKED:
         if make:
@@ -78,7 +80,7 @@ def folder(path: str, *, make: bool = False) -> Iterator[int | None]:
 
 
 def _walked(path: str, make: bool) -> int:
-    """The descriptor of the last folder of a path, every one of which has been looked at."""
+    """Check every folder of a path, and return the descriptor of the last one."""
     parts = path.split("/")[:0:-1]  # a stack: what comes next is last
     links = 0
     place = os.open("/", _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -107,7 +109,7 @@ def _walked(path: str, make: bool) -> int:
 
 
 def _link(name: str, place: int, path: str) -> str | None:
-    """What a symbolic link points to; None for anything else."""
+    """Return the target of a symbolic link; None for anything else."""
     try:
         found = os.stat(name, dir_fd=place, follow_symlinks=False)
     except FileNotFoundError:
