@@ -124,9 +124,9 @@ def distance(rounds: int = 15) -> list[str]:
             "ours, source in pages of 4 KB": lambda: copy(dst, src4),
             "ours, destination in pages of 4 KB": lambda: copy(dst4, src),
             "ours, one thread": one_thread,
-            "ours, one thread, stores through the cache": cached_stores,
-            "ours, destination fresh, huge pages": lambda: fresh(huge),
-            "ours, destination fresh, pages of 4 KB": lambda: fresh(small),
+            "ours, one thread, cached stores": cached_stores,
+            "ours, fresh destination, huge pages": lambda: fresh(huge),
+            "ours, fresh destination, pages of 4 KB": lambda: fresh(small),
         }
         seconds = turns(contenders, rounds)
     lines = ["| | ms | of the limit |", "| --- | ---: | ---: |"]
