@@ -7,7 +7,7 @@
 #   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
-#   make matrix       every library to every other, beside their own doors; writes docs/matrix.md
+#   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)

@@ -1,4 +1,4 @@
-"""How near to the speed of memory are copies of strided layouts, beside NumPy, PyTorch and TensorFlow?
+"""Compare copies of strided layouts with the speed of memory, NumPy, PyTorch and TensorFlow.
 
 python -m benchmarks.contiguous                     prints the tables
 python -m benchmarks.contiguous --write             and keeps them in benchmarks/RESULTS.md, the chart in docs/
@@ -214,7 +214,7 @@ def summary(rows: list[Row]) -> list[str]:
     return [
         "",
         f"Geometric means: **{mean(r.fraction() for r in rows):.2f} of the limit** ({theirs}); {peers}. "
-        f"Counting every cache line that must be read, as where a step leaves gaps: {needed:.2f} of the limit.",
+        f"Counting every cache line that must be read, including the gaps of strided reads: {needed:.2f} of the limit.",
         "",
         f"Lost: {'; '.join(lost)}." if lost else "No layout is slower than the best of the three.",
     ]
@@ -225,8 +225,8 @@ def report(rows: list[Row], rounds: int) -> str:
         f"{machine()}; {versions('numpy', 'torch', 'tensorflow-cpu', 'tensorflow', 'numba', 'llvmlite')}; "
         f"{THREADS} threads; {date.today()}; load average {os.getloadavg()[0]:.1f} (other work on the machine).",
         "",
-        "GB/s, the bytes of the result counted once as read and once as written; the limit is the contiguous copy by",
-        f"{THREADS} threads, turn by turn with ours; medians of {rounds} turns. Bold: lost to the library named.",
+        "GB/s, counting the bytes of the result once as read and once as written; the limit is the contiguous copy by",
+        f"{THREADS} threads, in turn with ours; medians of {rounds} turns. Bold: slower than the library named.",
         "",
         "### Into a given buffer",
         "",
@@ -237,8 +237,8 @@ def report(rows: list[Row], rounds: int) -> str:
         "",
         "### The result allocated inside the call",
         "",
-        "The limit is still the copy into a given buffer: fresh memory has its pages made by the kernel of the",
-        "operating system first, for whoever asks.",
+        "The limit is still the copy into a given buffer. For every library, the operating system first has to",
+        "provide the pages of fresh memory.",
         "",
     ]
     allocated = measure([row.layout for row in rows], max(5, rounds // 2), allocate=True)

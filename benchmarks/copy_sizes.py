@@ -1,4 +1,4 @@
-"""Copies from 4 KB to 4 MB, where the libraries' own calls are quick, and where kernels begin to pay.
+"""Measure copies from 4 KB to 4 MB, and the size from which kernels pay.
 
 python -m benchmarks.copy_sizes        prints the tables; benchmarks.contiguous has them in its own
 """
@@ -130,20 +130,20 @@ def report() -> list[str]:
     return [
         "### 4 KB to 4 MB",
         "",
-        "The result allocated inside the call; how many times as fast as the library's own (below 1: lost).",
+        "With the result allocated inside the call: the speed relative to the library's own copy (below 1: slower).",
         "",
         *by_size(),
         "",
         "### Small copies",
         "",
-        "Nanoseconds a call of `ab.contiguous`; the goal is 4 times NumPy's own time.",
+        "Nanoseconds per call of `ab.contiguous`; the goal is at most 4 times NumPy's own time.",
         "",
         *tiny(),
         "",
         "### Where kernels begin to pay",
         "",
-        "How many times as fast as `np.copyto` the kernel is, planning and call counted; up to `SMALL` items NumPy or",
-        "PyTorch itself copies, and no compiler is loaded.",
+        "The speed of the kernel relative to `np.copyto`, planning and call included. Up to `SMALL` items NumPy or",
+        "PyTorch itself makes the copy, and no compiler is loaded.",
         "",
         *crossover(),
     ]

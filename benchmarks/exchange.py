@@ -1,4 +1,4 @@
-"""What does crossing from one library to another cost, beside the doors that the libraries have?
+"""Measure conversions between libraries beside the libraries' own.
 
 python -m benchmarks.exchange            prints the tables
 python -m benchmarks.exchange --write    and keeps them in benchmarks/RESULTS.md
@@ -48,9 +48,9 @@ def latency_cases():
         ("from_dlpack(NumPy)", lambda: adopt(array), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(array), 2.5),
         ("JAX to NumPy", lambda: convert(jax_array, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(jax_array), 1.0),
         ("JAX to torch (copied: immutable)", lambda: convert(jax_array, "torch"), "torch.from_dlpack (a writable view)", lambda: torch.from_dlpack(jax_array), 1.0),
-        ("NumPy to JAX (copied: may be written)", lambda: convert(array, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(array), 1.0),
-        ("NumPy to JAX (read-only and aligned)", lambda: convert(fixed, "jax"), "jax.dlpack.from_dlpack (of what may be written)", lambda: to_jax(aligned), 1.0),
-        ("torch to JAX (copied: may be written)", lambda: convert(tensor, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(tensor), 1.0),
+        ("NumPy to JAX (copied: writable)", lambda: convert(array, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(array), 1.0),
+        ("NumPy to JAX (read-only and aligned)", lambda: convert(fixed, "jax"), "jax.dlpack.from_dlpack (of writable memory)", lambda: to_jax(aligned), 1.0),
+        ("torch to JAX (copied: writable)", lambda: convert(tensor, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(tensor), 1.0),
         ("namespace(torch)", lambda: namespace(tensor), "array_namespace", lambda: compat(tensor), 0.2),
         ("namespace(NumPy)", lambda: namespace(array), "array_namespace", lambda: compat(array), 0.2),
     ]  # fmt: skip
@@ -84,7 +84,7 @@ def resident() -> int:
 def flatness() -> list[str]:
     """A view costs the same at every size, and no memory."""
     lines = [
-        "| float32 elements | torch to NumPy, ns | NumPy to torch, ns | bytes of resident memory added |",
+        "| float32 elements | torch to NumPy, ns | NumPy to torch, ns | added resident memory, bytes |",
         "| ---: | ---: | ---: | ---: |",
     ]
     for size in SIZES:
@@ -127,7 +127,7 @@ def report() -> str:
     sections = [
         ("Latency", "float32, 3 x 4, contiguous; medians of rounds in turn with the peer.", latency),
         ("Size", "The same calls from 4 KB to 400 MB.", flatness),
-        ("Import", "Whole processes in turn, an empty one subtracted; medians of 15.", import_cost),
+        ("Import", "Whole processes in turn, less the time of an empty one; medians of 15.", import_cost),
     ]  # fmt: skip
     distributions = "numpy torch jax apache-tvm-ffi array-api-compat".split()
     lines = [f"{machine()}; {versions(*distributions)}; {date.today()}."]

@@ -3,7 +3,7 @@
     python -m benchmarks.gpu [--output FOLDER]
 
 Writes ``gpu-<device>-<date>.md`` with the machine, the versions, what the tests said, and latencies of
-exchanges on the device beside each library's own door. Without a CUDA device it says so and fails: what
+exchanges on the device beside each library's own conversion. Without a CUDA device it says so and fails: what
 no GPU measured is not measured.
 """
 

@@ -62,13 +62,13 @@ def report(rounds: int = 5) -> list[str]:
     return [
         "### The first strided copy of a process",
         "",
-        f"Fresh processes in turn, NumPy imported before; medians of {rounds}, the copy itself subtracted.",
+        f"Fresh processes in turn, with NumPy already imported; medians of {rounds}, the copy itself subtracted.",
         "",
         "| | s | goal | |",
         "| --- | ---: | ---: | --- |",
         f"| `import numba`, for comparison | {numba:.2f} | | |",
-        f"| nothing on disk: Numba compiles | {cold:.2f} | {COLD_S} | {verdict(cold, COLD_S)} |",
-        f"| the kernel on disk | {warm:.3f} | {most:.2f} (Numba's import + {OVER_NUMBA_S}) | {verdict(warm, most)} |",
+        f"| no cache: Numba compiles | {cold:.2f} | {COLD_S} | {verdict(cold, COLD_S)} |",
+        f"| kernel in the disk cache | {warm:.3f} | {most:.2f} (Numba's import + {OVER_NUMBA_S}) | {verdict(warm, most)} |",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What does an operation through Array cost, beside the library's own and array-api-compat's?
+"""Measure operations on Arrays beside the library's own and array-api-compat's.
 
 python -m benchmarks.wrapper            prints the tables
 python -m benchmarks.wrapper --write    and keeps them in benchmarks/RESULTS.md
@@ -71,7 +71,7 @@ def goals() -> list[str]:
 
 def operations() -> list[str]:
     lines = [
-        "| library | elements | operation | native, µs | array-api-compat | native face | Array |",
+        "| library | elements | operation | native, µs | array-api-compat | native namespace | Array |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
     for library, make in MAKERS.items():
@@ -144,12 +144,12 @@ def report() -> str:
             "",
             *goals(),
             "",
-            "The columns after `native` are times of the library's own, called directly (its functions are",
-            "then not always the standard's); paired, medians.",
+            "The columns after `native` are multiples of the time of the library's own operation, called directly",
+            "(which does not always follow the standard); paired, medians.",
             "",
             *operations(),
             "",
-            "No copies: what a call adds to the resident memory at its highest.",
+            "Peak resident memory that a call adds: no copies.",
             "",
             *memory(),
         ]

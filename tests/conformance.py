@@ -32,7 +32,7 @@ FACES = {
     library: (f"`arraybridge.xp.{library}`", f"arraybridge.xp.{library}", library)
     for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
 } | {
-    f"{library}-native": (f"native face, {library}", _NATIVE.format(library), library)
+    f"{library}-native": (f"native namespace, {library}", _NATIVE.format(library), library)
     for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
 }
 UNDERNEATH = {

@@ -45,7 +45,7 @@ def all_right(target: str, libraries: list[str], *, native: bool) -> None:
     cells = matrix.run(libraries, cases.chosen(None), native=native, targets=[target])
     bad = matrix.failures(cells)
     told = "\n".join(
-        f"{c.source} -> {c.target}, {c.case}: {c.verdict} {c.why}, own door {c.native}"
+        f"{c.source} -> {c.target}, {c.case}: {c.verdict} {c.why}, own conversion {c.native}"
         for c in bad[:40]
     )
     assert not bad, f"{len(bad)} of {len(cells)} cells\n{told}"

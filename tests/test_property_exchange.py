@@ -67,7 +67,7 @@ class _Memory:
 
 
 def seen(array: object, library: str) -> np.ndarray:
-    """The elements of any library's array as a NumPy view, read by that library's own means."""
+    """View the elements of an array with its library's own functions, in NumPy."""
     if library == "torch":
         return np.asarray(_Memory(array, array.data_ptr(), array.stride(), array.itemsize))
     if library == "tvm_ffi":

@@ -20,39 +20,39 @@ CAUSES = (
         "scipy",
         r"test_support_alternative_backends_mismatched_dtypes\[(rel_entr|xlogy)-",
         "float32",
-        "int64 and float32 together, which the standard leaves open, are float32 in PyTorch and "
-        "float64 in NumPy, which is the test's measure; array-api-strict refuses them, and SciPy "
+        "int64 and float32 together, which the standard leaves open, give float32 in PyTorch and "
+        "float64 in NumPy, which the test expects; array-api-strict refuses them, and SciPy "
         "then chooses float64.",
     ),
     Cause(
         "scipy",
         r"TestVectorizedFilter::test_input_validation",
         "asarray takes numbers",
-        "SciPy passes a text on to `asarray` and its test knows the words of each library's error.",
+        "SciPy passes a string to `asarray`, and its test lists the messages of each library.",
     ),
     Cause(
         "xarray",
         r"test_dot\[",
         "",
         "opt_einsum looks for `einsum` and `tensordot` in the package that the array's class comes "
-        "from, which is array-api-strict's namespace; the package `arraybridge` is none.",
+        "from. For array-api-strict that is the namespace; the package `arraybridge` is not one.",
     ),
 )
 
-# array-api-extra expects an error by the name of the library, of array-api-strict alone, and of
-# every other library that it goes well. These Arrays are in the first case.
+# array-api-extra expects an error from array-api-strict alone, by its name, and success from every
+# other library. Arrays raise the error as well.
 AS_STRICT = {
     "array_api_extra/tests/main/test_at.py::test_incompatible_dtype": (
-        "floating-point numbers written into an array of integers are an error"
+        "writing floating-point numbers to an array of integers is an error"
     ),
     "array_api_extra/tests/main/test_testing.py::test_lazy_xp_function_cython_ufuncs": (
-        "ufuncs of NumPy's kind do not take an Array"
+        "NumPy ufuncs do not accept an Array"
     ),
 }
-# And these it skips on array-api-strict by its name.
+# Tests that array-api-extra skips for array-api-strict by its name.
 EXCUSED = {
     "array_api_extra/tests/main/test_set.py::TestNUnique::test_delegates": (
-        "it asks for a delegate, which array-api-extra has by the names of libraries"
+        "it requires a delegate, which array-api-extra chooses by the names of libraries"
     ),
 }
 

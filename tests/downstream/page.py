@@ -1,4 +1,4 @@
-"""docs/downstream.md, from what became of the tests."""
+"""docs/downstream.md, made from the outcomes of the tests."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ INTRODUCTION = """\
 # Other projects' own tests
 
 SciPy, array-api-extra, scikit-learn and xarray test themselves on several array libraries, and
-their wheels carry those tests. Here they run on `arraybridge.xp.<library>`, as on one library more:
-plugins for pytest put it into their lists of libraries, and none of their code is in this
-repository. Tests that they skip or excuse on a library that they know by name are not skipped or
-excused on ours, but for [three](#what-is-told-by-name). JAX's x64 is on, PyTorch's default data
-type is float64.
+their wheels contain those tests. Here they run on `arraybridge.xp.<library>` as one more library:
+pytest plugins add it to their lists of libraries, and none of their code is in this
+repository. Tests that they skip or excuse for a library by its name are not skipped or
+excused for ours, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's
+default dtype is float64.
 
-The reference is array-api-strict: what fails there as well asks for more than the standard has.
+The reference is array-api-strict: a test that fails there as well requires more than the standard.
 
     make downstream
     make downstream SUITES="scipy xarray" LIBRARIES="numpy torch jax" WRITE=1
 
-The command exits with 1 if a test fails here and passes on the reference, and its cause is not
-[listed](../tests/downstream/causes.py). [Programs that nobody here wrote](programs.md) is the page
+The command exits with 1 if a test fails here, passes on the reference, and has no
+[listed](../tests/downstream/causes.py) cause. [Third-party programs](programs.md) has the results
 of single functions.
 """
 
 
 class Result(NamedTuple):
-    """What became of each test: its name -> (outcome, message)."""
+    """The outcome of each test: its name -> (outcome, message)."""
 
     tests: dict[str, tuple[str, str]]
     minutes: float
@@ -65,7 +65,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
         From a suite to a namespace to its result, the reference's included.
     """
     table = [
-        "| tests of | on | passed | skipped | failed | of which pass on the reference |",
+        "| tests of | on | passed | skipped | failed | passing on the reference |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     by_cause: dict[str, list[str]] = defaultdict(list)
@@ -99,26 +99,26 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
         f"Commit {commit(ROOT)[:7]}, {_versions()}; {date.today()}.",
         "",
     ]
-    lines += ["## What fails here and passes on the reference", ""]
+    lines += ["## Tests that fail here and pass on the reference", ""]
     for cause, tests in by_cause.items():
         lines += [f"{cause}", "", *(f"- {test}" for test in tests), ""]
     if not by_cause:
         lines += ["Nothing.", ""]
-    lines += ["## What fails here and is skipped on the reference", ""]
+    lines += ["## Tests that fail here and are skipped on the reference", ""]
     lines += [
-        "By the error, and how many tests end in it: methods and functions that the standard has",
-        "not, for the most part, for which the projects skip array-api-strict by its name.",
+        "The errors, with the number of tests that end in them: mostly methods and functions that",
+        "the standard lacks, for which the projects skip array-api-strict by its name.",
         "",
         *(f"- {count}: {message}" for message, count in skipped_there.most_common()),
         "",
     ]
-    lines += ["## What is told by name", ""]
+    lines += ["## Exceptions by name", ""]
     lines += [
-        "Tests that expect of an Array what they expect of array-api-strict, by its name:",
+        "Tests that treat an Array like array-api-strict, which they recognise by its name:",
         "",
     ]
     lines += [f"- `{test}`: {reason}." for test, reason in AS_STRICT.items()]
-    lines += ["", "A test that is skipped as it is there:", ""]
+    lines += ["", "A test that is skipped, as it is for array-api-strict:", ""]
     lines += [f"- `{test}`: {reason}." for test, reason in EXCUSED.items()]
     return "\n".join(lines) + "\n", unknown
 

@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         description="Converts every case between every ordered pair of libraries, each pair in a "
         "process of its own, and checks values, dtype, sharing, lifetime and read-only state; asks "
         "the target's own importer the same. The exit status is 1 if a cell is WRONG, ERROR, CRASH "
-        "or HANG, or copies where the library's own door gives a view.",
+        "or HANG, or copies where the library itself gives a view.",
     )
     parser.add_argument("--libraries", default="", metavar="A,B", help="default: all installed")
     parser.add_argument("--cases", metavar="A,B", help="names or groups of cases, * and ? allowed")

@@ -279,7 +279,7 @@ class Pair:
         return {"ns": median_ns(lambda: convert(x, to, **how))}
 
     def native_latency(self, case) -> dict[str, int]:
-        """Median nanoseconds of the target's own door, if that is right."""
+        """Median nanoseconds of the target's own conversion, if that is right."""
         if self.native(case).partition(" ")[0] not in ("view", "copy"):
             return {}
         x = self.source.build(case)

@@ -1,4 +1,4 @@
-"""Each library by its own means: how the matrix builds, reads and writes arrays without the bridge.
+"""How the matrix builds, reads and writes arrays with each library's own functions.
 
 What the bridge gives is judged by what is written here, so nothing here converts by arraybridge; an
 array's values are read by operations of its own library, which a wrong view would not survive.

@@ -69,7 +69,7 @@ class CuPy(Views, Native):
 
 
 class NumbaCuda(Native):
-    """Numba's device arrays, whose own door is the CUDA array interface."""
+    """Numba's device arrays, which convert through the CUDA array interface."""
 
     name = "numba"
     module = "numba.cuda"

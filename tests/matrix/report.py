@@ -112,7 +112,7 @@ def cases_table(cells, libraries, marked):
 
 
 def native_table(cells, libraries, marked):
-    """Header and rows: target, arraybridge's verdicts beside those of the library's own door."""
+    """Header and rows: target, verdicts on arraybridge and on the library's own conversion."""
     yield [
         "to",
         "live cells",
@@ -120,7 +120,7 @@ def native_table(cells, libraries, marked):
         "needless error",
         "wrong",
         "crash",
-        "own door right",
+        "own conversion right",
         "needless error",
         "wrong or unsafe",
         "crash",
@@ -154,7 +154,7 @@ def _theirs(cell: Cell) -> str:
 
 
 def latency_table(cells, libraries, marked):
-    """Header and rows: source x target, nanoseconds of ``convert`` and of the own door."""
+    """Header and rows: source x target, ns of ``convert`` and of the library's own conversion."""
     timed = {(cell.source, cell.target): cell for cell in cells if cell.ns}
     yield ["from \\ to", *libraries]
     for source in libraries:
@@ -198,7 +198,7 @@ def _dtype(cell: Cell) -> str:
 
 def failures_table(cells, libraries, marked):
     """Header and rows: the cells that should not be, those that failed alike together."""
-    yield ["from", "to", "verdict", "cells", "first", "why", "own door"]
+    yield ["from", "to", "verdict", "cells", "first", "why", "own conversion"]
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in failures(cells):
         key = (cell.source, cell.target, cell.verdict, re.sub(r"\d+", "", cell.why))
@@ -209,20 +209,20 @@ def failures_table(cells, libraries, marked):
 
 
 TABLES = (
-    ("Pairs", pairs_table, "v view, c copy, t transfer (asked for by device=), r refused."),
+    ("Pairs", pairs_table, "v view, c copy, t transfer (requested by device=), r refused."),
     ("Cases", cases_table, "Over all sources that can express the case."),
     (
-        "The libraries' own doors",
+        "The libraries' own conversions",
         native_table,
         "The same cells by the target's own from_dlpack. 'Unsafe': read-only memory became "
-        "writable, or gradients and masks were dropped in silence. Refusing is right where nothing "
-        "else is.",
+        "writable, or gradients and masks were silently dropped. Where no conversion is right, "
+        "refusing is.",
     ),
     (
         "Latency",
         latency_table,
-        "Microseconds for a (3, 4) float32: convert / the target's own door, where that is right. "
-        "Taken while other pairs ran; benchmarks/exchange measures with care.",
+        "Microseconds for a (3, 4) float32: convert / the target's own conversion, where that is "
+        "right. Measured while other pairs ran; benchmarks/exchange is more careful.",
     ),
     ("Reasons", reasons_table, "Why cells were copied or refused."),
 )
@@ -260,24 +260,25 @@ def _verdict(cells: list[Cell], seconds: float) -> str:
     lost = len(lost_views(cells))
     return (
         f"{sum(counts.values())} live cells of {len(cells)} in {seconds:.0f} s: {kinds}; "
-        f"{lost} copied where the library's own door gives a view; {len(failures(cells))} failures"
+        f"{lost} copied where the library itself gives a view; {len(failures(cells))} failures"
     )
 
 
 def markdown(cells: list[Cell], libraries: list[str], seconds: float, command: str) -> str:
-    """The page that docs/matrix.md is."""
+    """Return the text of docs/matrix.md."""
 
     def marked(kind: str, text: str) -> str:
         return text if kind in KINDS else f"**{text}**"
 
     lines = [
-        "# Every library to every other",
+        "# From every library to every other",
         "",
-        "Generated; do not edit. Each ordered pair ran in a process of its own. Each cell built an",
-        "array in the source library by that library's own means, asked `explain`, then `convert`,",
-        "and checked values bit for bit against NumPy, dtype, shape, sharing (by pointer and by",
-        "writing through) or its absence, lifetime of either side without the other, read-only",
-        "state, `copy=True` and `copy=False`. What the source cannot express is not counted.",
+        "Generated; do not edit. Each ordered pair ran in its own process. Each cell built an",
+        "array in the source library with that library's own functions, called `explain` and",
+        "`convert`, and checked the values bit for bit against NumPy, the dtype, the shape,",
+        "sharing (by pointer and by writing through the view) or its absence, the lifetime of",
+        "either side without the other, the read-only flag, `copy=True` and `copy=False`. Cases",
+        "that the source cannot express are not counted.",
         "",
         f"    {command}",
         "",
@@ -285,7 +286,7 @@ def markdown(cells: list[Cell], libraries: list[str], seconds: float, command: s
         "",
         f"{time.strftime('%Y-%m-%d')}, {platform.system()} {platform.machine()}: "
         + ", ".join(f"{name} {v}" for name, v in versions(libraries).items())
-        + ". JAX with x64 on, save for the case `x64 off`.",
+        + ". JAX with x64 on, except in the case `x64 off`.",
     ]
     tables = [*TABLES]
     if failures(cells):

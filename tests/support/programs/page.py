@@ -19,24 +19,24 @@ CLIENTS = {
 }
 
 INTRODUCTION = """\
-# Programs that nobody here wrote
+# Third-party programs
 
 Array-API code of SciPy, array-api-extra and scikit-learn, run unchanged on [`Array`](array.md)
 over NumPy, PyTorch and JAX. Each call is made on Arrays and on plain NumPy arrays of the same
-values, and *works* says that both results agree: every array in the result is an Array of the same
-library, of the same shape and data type, with the same values (floats to the square root of their
-precision). The clients' switches are on (`SCIPY_ARRAY_API=1`, `array_api_dispatch=True`), JAX's x64
-is, PyTorch's default dtype is float64. What their own tests say of it is on
-[another page](downstream.md).
+values. *Works* means that both results agree: every array in the result is an Array of the same
+library, of the same shape and dtype, with the same values (floats to the square root of their
+precision). The clients' switches (`SCIPY_ARRAY_API=1`, `array_api_dispatch=True`) and JAX's x64
+are on, and PyTorch's default dtype is float64. [Another page](downstream.md) has the results of the
+projects' own tests.
 
-This page is printed by `python -m tests.support.programs.page` from
-[the table](../tests/support/programs/table.py) that `tests/test_programs.py` runs. What fails is in
-the table too, and a test holds that it still fails in that way, so both lists stay true. (What JAX
-compiles for longer than half a second, {slow} calls, runs in `make test-all`.)
+`python -m tests.support.programs.page` prints this page from
+[the table](../tests/support/programs/table.py) that `tests/test_programs.py` runs. The table also
+contains the failures, and a test checks that they still fail in the same way, so both lists stay
+true. ({slow} calls, which JAX compiles for longer than half a second, run in `make test-all`.)
 
-For comparison, the libraries' own arrays in place of Arrays (`tests.support.programs.run --native`,
-PyTorch 2.13.0 and JAX 0.10.2, measured once): 286 of 296 on PyTorch; 237 on JAX, 52 of whose
-failures are writes to an immutable array, which an Array over JAX takes.
+For comparison, with the libraries' own arrays in place of Arrays (`tests.support.programs.run
+--native`, PyTorch 2.13.0 and JAX 0.10.2, measured once) 286 of 296 work on PyTorch and 237 on JAX.
+Of JAX's failures, 52 are writes to an immutable array, which an Array over JAX supports.
 """
 
 
@@ -50,7 +50,7 @@ def cell(program: Program, library: str, causes: list[str]) -> str:
     failure = program.fails.get(library)
     if failure is None:
         return "works"
-    return f"[no: {causes.index(failure.cause) + 1}](#why-some-do-not-run)"
+    return f"[no: {causes.index(failure.cause) + 1}](#why-some-fail)"
 
 
 def row(*cells: object) -> str:
@@ -78,7 +78,7 @@ def page() -> str:
     programs = [program for programs in TABLE.values() for program in programs]
     causes = list(dict.fromkeys(f.cause for p in programs for f in p.fails.values()))
     lines = [INTRODUCTION.format(slow=sum(p.slow for p in programs)), *summary(), ""]
-    lines += ["## Why some do not run", ""]
+    lines += ["## Why some fail", ""]
     lines += [f"{number}. {cause}" for number, cause in enumerate(causes, 1)]
     lines += ["", "## The arguments", ""]
     lines += ["`xp` is the namespace of the Arrays. The arrays, from a fixed seed:", ""]
