@@ -1,4 +1,4 @@
-"""What is no array in memory, or more than its numbers: told apart, with what to pass instead.
+"""Objects that are not arrays in memory, or mean more than their numbers; what to pass instead.
 
 Nothing here computes a graph, reads a file or drops a unit on the caller's behalf.
 """
@@ -38,7 +38,7 @@ _STORES = frozenset({"netCDF4", "tensorstore"})  # whose arrays do not say that 
 
 
 def has_no_memory(cls: type) -> bool:
-    """Whether a class is one of arrays, by what it has, and of none that lie in memory.
+    """Whether instances of a class look like arrays, but do not lie in memory.
 
     A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
     the standard's namespace, and no way to their memory.
@@ -51,7 +51,7 @@ def has_no_memory(cls: type) -> bool:
 
 
 def no_array(x: Any) -> TypeError:
-    """The error for what is no array in memory."""
+    """Make the error for an object that is not an array in memory."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
     found = _remedy(x)
@@ -65,7 +65,7 @@ def no_array(x: Any) -> TypeError:
 
 
 def _remedy(x: Any) -> str | None:
-    """What to pass for an object that is no array in memory; None where nobody knows."""
+    """What to pass instead of an object that is not an array in memory, if that is known."""
     if isinstance(x, _NUMBERS):
         return "numpy.asarray(x)"
     cls = type(x)
@@ -89,7 +89,7 @@ def own(x: Any, door: str) -> Any:
 
 
 def speaks(x: Any) -> bool:
-    """Whether ``x`` has a door, its own or another's; not that it answers to any name."""
+    """Whether ``x`` supports a protocol, itself or by forwarding; not by answering any name."""
     if all(getattr(x, door, None) is None for door in DOORS):
         return False
     return any(own(x, door) is not None for door in DOORS) or handed_on(x) is not None
@@ -110,7 +110,7 @@ def array_like(x: Any) -> bool:
 
 
 def handed_on(x: Any) -> str | None:
-    """Why what ``x`` answers for another object is not taken, or None where it answers for none.
+    """Why protocols that ``x`` forwards from another object are not used; None if it forwards none.
 
     A wrapper adds a meaning to what it wraps (pint a unit), which the bare array would lose. What
     answers to any name at all says nothing by that.
@@ -123,7 +123,7 @@ def handed_on(x: Any) -> str | None:
 
 
 def lost(x: Any) -> str | None:
-    """Why the bare numbers of an array of a derived class, or of no library, are not all."""
+    """Why an array of a derived class, or of no library, would lose something, or None."""
     derived = isinstance(x, np.ndarray)
     if derived and hasattr(x, "mask"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"

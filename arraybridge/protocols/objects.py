@@ -1,6 +1,6 @@
-"""Arrays of no library that arraybridge knows, adopted as owning tensors.
+"""Arrays of libraries that arraybridge does not know, as owning tensors.
 
-What speaks DLPack, an array interface or the buffer protocol, and bare capsules.
+Objects that support DLPack, an array interface or the buffer protocol, and bare capsules.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def adopt(x: Any) -> tuple[object, Library]:
         buffer = memoryview(x)
     except TypeError:
         raise no_array(x) from None
-    return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, no text
+    return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
 
 
 def _check_interface(x: Any, interface: object) -> None:
-    """What NumPy takes no notice of: a mask, and the end of a buffer."""
+    """Check what NumPy ignores: a mask, and the end of a buffer."""
     if not isinstance(interface, dict):
         return  # NumPy says what it expects
     if interface.get("mask") is not None:
@@ -111,7 +111,7 @@ def _check_interface(x: Any, interface: object) -> None:
 
 
 def _guard(x: object) -> None:
-    """What the protocol leaves out, and the C exchange API does not check."""
+    """Refuse what DLPack cannot express and the C exchange API does not check."""
     objection = lost(x)
     if objection is not None:
         raise ConversionError(objection)

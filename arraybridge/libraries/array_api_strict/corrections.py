@@ -45,7 +45,7 @@ def _sign_of_zero(xp: Any) -> bool:
 
 
 def asarray(obj: Any, /, *, device: Any = None, copy: Any = None, **kwargs: Any) -> Any:
-    """An array of anything; nested sequences may hold arrays."""
+    """Create an array; nested sequences may hold arrays."""
     if isinstance(obj, list | tuple):
         found: list[Any] = []
         obj = _opened(obj, found)
@@ -60,7 +60,7 @@ def asarray(obj: Any, /, *, device: Any = None, copy: Any = None, **kwargs: Any)
 
 
 def _opened(nested: Any, found: list[Any]) -> Any:
-    """A nested sequence with NumPy's arrays in the place of ``found`` ones."""
+    """Replace arrays in a nested sequence by NumPy's, and append them to ``found``."""
     if isinstance(nested, _Array):
         found.append(nested)
         return nested._array
@@ -72,7 +72,7 @@ def _opened(nested: Any, found: list[Any]) -> Any:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
-    """Whether elements are in another array, or whether they are not."""
+    """Test whether elements are in another array, or are not."""
     found = xp.isin(x1, x2)
     return xp.logical_not(found) if invert else found
 

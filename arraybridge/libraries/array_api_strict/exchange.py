@@ -27,7 +27,7 @@ _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 
 
 def _devices() -> list[Any]:
-    """Its devices in the order that it lists them; the index is the id of ours."""
+    """The library's devices in its own order; the index is the id of the Device."""
     return array_api_strict.__array_namespace_info__().devices()
 
 
@@ -110,7 +110,7 @@ class ArrayAPIStrict(Library):
 
 
 def _own_device(place: Device) -> Any:
-    """Its device that one of ours other than the CPU stands for."""
+    """The library's device for a Device other than the CPU."""
     known = _devices()
     if place.type != DeviceType.EXT_DEV or not 0 < place.id < len(known):
         raise ConversionError(
@@ -125,18 +125,18 @@ def _place(x: Any) -> Device:
 
 
 def _from_numpy(x: np.ndarray) -> Any:
-    """The wrapper on the very same array; it refuses what is no dtype of the standard."""
+    """Wrap the array itself; the wrapper refuses dtypes that the standard lacks."""
     return _Array._new(x, device=_CPU_DEVICE) if _is_plain(x) else None
 
 
 def _to_numpy(x: Any) -> np.ndarray | None:
-    """The array that is wrapped, if it is on the real device."""
+    """The wrapped array, if it is on the CPU device."""
     array = x._array
     return array if x.device == _CPU_DEVICE and _is_plain(array) else None
 
 
 def _is_plain(array: np.ndarray, _kind: type = np.ndarray) -> bool:
-    """Whether an array is handed on as it is: no mask, whole strides, and writable or not."""
+    """Whether an array is shared as it is: a plain ndarray with strides of whole elements."""
     flags = array.flags
     if type(array) is not _kind or flags.writeable != is_writable(array):
         return False

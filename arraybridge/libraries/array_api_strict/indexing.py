@@ -1,4 +1,4 @@
-"""Reading and writing elements, which array-api-strict refuses in some legal forms.
+"""Indexing, of which array-api-strict refuses some legal forms.
 
 Array API standard 2025.12, "Indexing".
 """
@@ -16,7 +16,7 @@ _Array = type(xp.zeros(()))
 
 
 def _key(native: Any, key: Any) -> tuple[Any, ...]:
-    """An index that array-api-strict takes: no new axis by itself, no slice beyond the extent.
+    """Convert an index to what array-api-strict takes: a tuple, with slices within the extents.
 
     Slices mean what they mean of a list, as in every other library.
     """
@@ -35,7 +35,7 @@ def _key(native: Any, key: Any) -> tuple[Any, ...]:
 
 
 def _within(part: slice, extent: int) -> slice:
-    """A slice of the same elements, its ends within the extent."""
+    """Convert a slice to one of the same elements with its ends within the extent."""
     if part.start is None and part.stop is None:
         return part
     start, stop, step = part.indices(extent)
@@ -45,12 +45,12 @@ def _within(part: slice, extent: int) -> slice:
 
 
 def get(native: Any, key: Any) -> Any:
-    """Elements by index."""
+    """Get elements by index."""
     return native[_key(native, key)]
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
-    """Write elements by index; gives the array, or a written copy of one that is read-only."""
+    """Write elements, and return the array, or a written copy of one that is read-only."""
     key = _key(native, key)
     if not native.size and key and isinstance(key[0], _Array) and key[0].dtype == xp.bool:
         # array-api-strict reads a mask without elements as no elements of the first axis

@@ -20,7 +20,7 @@ MEANS = numpy_like(xp)
 
 
 def _signed(result: Any, fill_value: Any) -> Any:
-    """An array full of zeros with the sign of what should fill it."""
+    """Give an array of zeros the sign of the fill value."""
     zero = isinstance(fill_value, float) and fill_value == 0
     if zero and math.copysign(1, fill_value) < 0 and result.dtype.kind == "f":
         xp.negative(result, out=result)

@@ -1,7 +1,7 @@
 """CuPy. Its arrays are built from a pointer and exported from their attributes.
 
 Its DLPack importer ignores the read-only flag and refuses pinned memory; its exporter divides
-negative strides as if they were unsigned (cupy#10172, mended by cupy#10228). The public door that
+negative strides as if they were unsigned (cupy#10172, fixed by cupy#10228). The public door that
 has neither is ``UnownedMemory``, with strides of any sign in bytes.
 
 Sources: cupy/_core/dlpack.pyx; CuPy's documentation, "Interoperability" and "Low-level CUDA
@@ -77,7 +77,7 @@ class CuPy(Library):
         if _HIP:
             return Device(DeviceType.ROCM, x.data.device_id)
         try:
-            # Managed memory is told from other memory by the runtime, which CuPy asks for this.
+            # Only the runtime tells managed memory from other memory: CuPy asks it here.
             return Device.parse(tuple(map(int, x.__dlpack_device__())))
         except cupy.cuda.runtime.CUDARuntimeError:  # no driver here: a description still holds
             return Device(DeviceType.CUDA, x.data.device_id)

@@ -12,7 +12,7 @@ from .corrections import CORRECTIONS
 
 
 def _as_scalar(value: int, dtype: Any) -> float:
-    """An integer beyond int64, beside floating-point numbers."""
+    """Convert an integer beyond int64 for use with a floating-point array."""
     if xp.isdtype(dtype, ("bool", "integral")):
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return float(value)

@@ -19,13 +19,13 @@ from ...array.indexing import axes_of
 
 
 def get(native: Any, key: Any) -> Any:
-    """Elements by index."""
+    """Get elements by index."""
     check_bounds(native.shape, key)
     return native[_own(key)]
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
-    """A new array with other elements; a mask need not be known before the program runs.
+    """Return a new array with elements replaced; the values of a mask may be traced.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def set(native: Any, key: Any, value: Any) -> Any:
 
 
 def _own(key: Any) -> Any:
-    """An index with copies of NumPy's arrays, which JAX reads later: they may be written to."""
+    """Copy the NumPy arrays of an index: JAX reads them later, when they may have changed."""
     if isinstance(key, tuple):
         return tuple([part.copy() if isinstance(part, np.ndarray) else part for part in key])
     return key.copy() if isinstance(key, np.ndarray) else key
@@ -59,9 +59,9 @@ def check_bounds(shape: tuple[int, ...], key: Any) -> None:
     if all(part.__class__ is slice for part in parts):
         return
     axis = 0
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if part is ...:
-            axis = len(shape) - sum(axes_of(other) for other in parts[place + 1 :])
+            axis = len(shape) - sum(axes_of(other) for other in parts[position + 1 :])
             continue
         number = isinstance(part, int | np.integer) and not isinstance(part, bool)
         if number and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
@@ -74,7 +74,7 @@ def _out_of_bounds(index: Any, axis: int, extent: int) -> IndexError:
 
 
 def _of_dtype(dtype: Any, value: Any) -> Any:
-    """A value to be written, which fits, as an array of the dtype that it is written to."""
+    """Convert a value to the dtype of the array that it is written to."""
     if not hasattr(value, "dtype"):
         return jnp.asarray(value, dtype=dtype)
     if value.dtype == dtype:

@@ -1,4 +1,4 @@
-"""Where JAX departs from the standard, and which integers it does not take."""
+"""The namespace of native arrays, and the integers that JAX does not take."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .corrections import CORRECTIONS, creation
 
 
 def _as_scalar(value: int, dtype: Any) -> jax.Array:
-    """An integer that JAX takes for an int64 which overflows."""
+    """Convert an integer that JAX would take for an overflowing int64."""
     if dtype == np.bool:  # of which NumPy would make True
         raise OverflowError(f"Python integer {value} out of bounds for bool")
     return jnp.asarray(np.asarray(value, dtype))
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's has its data type in JAX, too: if it is not narrowed while x64 is off."""
+    """Convert a scalar; NumPy's keep their data type, unless it would be narrowed with x64 off."""
     if isinstance(value, np.generic):
         narrowed = isinstance(value, np.integer) and not -(2**31) <= value < 2**31
         return int(value) if narrowed and not jax.config.jax_enable_x64 else value

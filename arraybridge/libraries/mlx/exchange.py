@@ -76,7 +76,7 @@ class MLX(Library):
                 tensor.pointer, tensor.shape, _UINT16, owner=tensor.owner, strides=tensor.strides
             )
             return mx.array(NUMPY.wrap(bits)).view(mx.bfloat16)
-        if dtype.name == "float64":  # only said so is it not narrowed
+        if dtype.name == "float64":  # narrowed unless the dtype is passed
             return mx.array(NUMPY.wrap(tensor), dtype=mx.float64)
         return mx.array(NUMPY.wrap(tensor))
 

@@ -14,7 +14,7 @@ from . import indexing
 from .exchange import LIBRARY
 from .namespace import TABLE, native
 
-# A ufunc is nearer than the operator that calls it; ** has short cuts of its own.
+# A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.
 _UFUNCS = {
     op.function: ufunc
     for op in OPERATORS

@@ -32,7 +32,7 @@ MEANS = numpy_like(
 
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
-    """An array of numbers, in the machine's byte order."""
+    """Create an array of numbers in native byte order."""
     if isinstance(obj, numpy.ndarray) and not is_numeric(obj.dtype):
         raise no_numbers(obj)  # with dtype= NumPy makes numbers of times and objects
     result = xp.asarray(obj, copy=copy, **kwargs)
@@ -42,7 +42,7 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
 
 
 def check_dtype(dtype: Any) -> Any:
-    """A data type of numbers, in the machine's byte order.
+    """Return a numeric data type in native byte order.
 
     Raises
     ------

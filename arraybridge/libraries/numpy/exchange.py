@@ -1,4 +1,4 @@
-"""NumPy: its door is the array interface, which takes all strides and keeps read-only.
+"""NumPy, through the array interface, which takes all strides and keeps the read-only flag.
 
 bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 """
@@ -18,7 +18,7 @@ from ...layout import in_bytes, in_elements, may_overlap_itself
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
 
-# Of an array of numpy.broadcast_arrays, `flags.writeable` warns that it is to be read-only one day.
+# Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 _WRITEABLE = 0x400
 _WRITING = _WRITEABLE | -1 << 31
 # The flags of aligned arrays that may be written, the commonest first. To look an array's up here
@@ -61,7 +61,7 @@ def _refusal(dtype: np.dtype) -> str:
 
 
 def is_writable(x: np.ndarray) -> bool:
-    """Whether NumPy says so, and not that it is to change."""
+    """Whether an array is writable, and not about to become read-only."""
     return x.flags.num & _WRITING == _WRITEABLE
 
 
@@ -227,7 +227,7 @@ class NumPy(Library):
 
 
 def _from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
-    """NumPy takes every stride and offset, and refuses the dtypes and devices that it lacks.
+    """Import by DLPack: NumPy takes all strides and offsets, and refuses what it lacks.
 
     For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
     """
@@ -235,5 +235,5 @@ def _from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
 
 
 LIBRARY = NumPy()
-# Most libraries' files add theirs: the library of an array is loaded before its door is needed.
+# Most libraries add their own: the library of an array is loaded before its door is needed.
 LIBRARY.doors = {"tvm_ffi": _from_versioned, "paddle": _from_versioned}

@@ -1,4 +1,4 @@
-"""Data types that others give NumPy: ml_dtypes' bfloat16, float8 and int4.
+"""Data types registered with NumPy: ml_dtypes' bfloat16, float8 and int4.
 
 NumPy computes with them, but ``isdtype``, ``finfo`` and ``iinfo`` know its own alone. PyTorch and
 JAX count theirs among the real floating-point and the integer ones: so they do here.
@@ -22,18 +22,18 @@ _KINDS = (
 
 
 def _extended(x: Any) -> numpy.dtype | None:
-    """The data type of ml_dtypes that is meant, or that an array has; else None."""
+    """The data type of ml_dtypes that ``x`` means or has; None for other data types."""
     if isinstance(x, type) and not issubclass(x, numpy.generic):
         return None
     dtype = x if isinstance(x, numpy.dtype | type) else getattr(x, "dtype", None)
     if isinstance(dtype, numpy.dtype | type):
         dtype = numpy.dtype(dtype)
-        return dtype if dtype.isbuiltin == 2 else None  # NumPy's word for a type made elsewhere
+        return dtype if dtype.isbuiltin == 2 else None  # a user-defined data type
     return None
 
 
 def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
-    """``isdtype`` that knows what kind of numbers those are."""
+    """``isdtype`` that knows the kinds of ml_dtypes' data types."""
 
     def isdtype(dtype: Any, kind: Any) -> bool:
         extended = _extended(dtype)
@@ -61,7 +61,7 @@ def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
 
 
 def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """``finfo`` or ``iinfo`` that asks ml_dtypes of its own."""
+    """``finfo`` or ``iinfo`` that asks ml_dtypes about its own data types."""
 
     def function(type: Any, /) -> Any:
         extended = _extended(type)

@@ -1,7 +1,7 @@
-"""Writing into a NumPy array what lies in its own memory.
+"""Assignment to a NumPy array of values that share its memory.
 
-NumPy minds most overlaps, but it copies a row to one of another stride item by item, and reads the
-values for a mask as it goes: both read what has just been written.
+NumPy handles most overlaps, but it copies a row to one of another stride item by item, and reads
+the values for a mask as it goes: both read what has just been written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def set(
 ) -> numpy.ndarray:
     """Write elements by index, as if the value and the index were copied first.
 
-    Gives the array, or a written copy of one that is read-only.
+    Return the array, or a written copy of one that is read-only.
     """
     if isinstance(value, numpy.ndarray) and may_share_memory(native, value):  # by their bounds
         if _is_there(native, key, value):
@@ -37,7 +37,7 @@ def set(
 
 
 def _apart(native: numpy.ndarray, key: Any) -> Any:
-    """The index, with copies of the arrays that would change while it is followed."""
+    """Copy the arrays of an index that share memory with the array to be written."""
     if isinstance(key, tuple):
         if any(isinstance(part, numpy.ndarray) for part in key):
             return tuple([_apart(native, part) for part in key])
@@ -47,7 +47,7 @@ def _apart(native: numpy.ndarray, key: Any) -> Any:
 
 
 def _is_there(native: numpy.ndarray, key: Any, value: numpy.ndarray) -> bool:
-    """Whether a value has been written where it belongs, as the one of ``x[1:] += y`` has."""
+    """Whether a value is already where it is to be written, as that of ``x[1:] += y`` is."""
     parts = key if isinstance(key, tuple) else (key,)
     if not all(isinstance(part, int | slice | None) or part is ... for part in parts):
         return False

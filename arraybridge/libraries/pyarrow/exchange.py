@@ -3,7 +3,7 @@
 That has any rank, numbers only, no negative strides, and is read-only or not as the memory is. It
 takes swapped bytes and booleans for numbers as they stand, so neither is shown to it.
 
-Taken are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable.
+Tensors, arrays and chunked arrays of numbers or booleans are taken. Arrow's arrays are immutable.
 What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
 Booleans are packed eight to a byte and chunks lie apart, so both are copied.
 A ``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks
@@ -112,7 +112,7 @@ class PyArrow(Library):
 
 
 def _of_the_whole(refused: str | None) -> str | None:
-    """What is said of a chunk, of chunks, which lack several methods."""
+    """Restate the refusal of a chunk for its chunked array, which lacks several methods."""
     if refused is None:
         return None
     whole = "x.combine_chunks()"
@@ -202,7 +202,7 @@ def _remedy(kind: pa.DataType) -> str:
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor | None:
-    """Arrow's own view, which has NumPy's flag; negative strides it refuses itself.
+    """Arrow's own view, which keeps NumPy's read-only flag; it refuses negative strides itself.
 
     Where elements of these dtypes are aligned, their strides are whole elements.
     """
@@ -214,7 +214,7 @@ def _from_numpy(x: np.ndarray) -> pa.Tensor | None:
 
 
 def _from_tvm_ffi(x: object) -> pa.Tensor:
-    """Both sides speak of the same struct; pyarrow refuses what it does not have."""
+    """Import by DLPack: pyarrow refuses what it lacks."""
     return pa.Tensor.from_dlpack(x)
 
 

@@ -1,4 +1,4 @@
-"""PyTorch. It has no read-only tensors, and aborts on negative strides: both are copied before it.
+"""PyTorch. It has no read-only tensors and aborts on negative strides: both are copied first.
 
 Its C exchange API imports; it skips the guards for gradients, conjugate and negative bits, so
 :meth:`Torch.describe` looks at those first.
@@ -51,7 +51,7 @@ _API = exchange_api(torch.Tensor)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
-# Of what NumPy lacks it gets the bits: integers of these sizes.
+# Elements of dtypes that NumPy lacks are viewed as integers of the same size.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
 _IN_NUMPY = frozenset(
     getattr(torch, n) for n in _NAMES if n not in ("bfloat16", "complex32") and "float8" not in n
@@ -264,7 +264,7 @@ def _device(place: torch.device) -> Device | None:
 
 
 def check_shape(x: torch.Tensor) -> None:
-    """Refuse what has no shape to describe: such tensors raise when it is asked for."""
+    """Refuse nested and uninitialized tensors, whose shape cannot be read."""
     if x.is_nested:
         raise ConversionError(
             "a nested tensor's parts differ in shape: pass torch.nested.to_padded_tensor(x, 0.0), "
@@ -299,7 +299,7 @@ def _no_memory(x: torch.Tensor) -> str | None:
 def _lacks_memory(
     x: torch.Tensor, data: int, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> str | None:
-    """Why a tensor's elements are not where it says that they are, or None."""
+    """Why the elements are not in the memory that the tensor reports, or None."""
     if 0 in shape:
         return None
     start = x.storage_offset() * x.itemsize
@@ -330,7 +330,7 @@ def _from_numpy(
 ) -> torch.Tensor | None:
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
-    Inside FakeTensorMode it gives another kind of tensor; complex128 is to be aligned.
+    Inside FakeTensorMode it gives another kind of tensor; complex128 must be aligned.
     """
     if x.flags in _writable:
         result = _from(x)
@@ -361,7 +361,7 @@ def to_numpy(
     data = x.data_ptr()
     if not data or _modes() or _forward._current_level >= 0:
         return None
-    # What has been NumPy's, or is a consumer's of it, cannot be resized.
+    # Memory that NumPy owned, or that is exported to it, cannot be resized.
     if x.untyped_storage().resizable() and _lacks_memory(x, data, x.shape, x.stride()):
         return None
     return x.numpy()

@@ -1,7 +1,7 @@
-"""Indexing of PyTorch put right: negative steps, integer arrays of any type, unsigned elements.
+"""Corrected indexing for PyTorch: negative steps, arrays of any integer type, unsigned elements.
 
-Elements of uint16, uint32 and uint64 are moved as the signed integers of the same bits, for which
-every kernel is there, on every device.
+Elements of uint16, uint32 and uint64 are moved as the signed integers of the same bits, which have
+all kernels on every device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIGNED = {
 
 
 def get(native: torch.Tensor, key: Any) -> torch.Tensor:
-    """Elements by index: a view where torch gives one; a copy where a step is negative."""
+    """Get elements: a view where torch gives one, a copy where a step is negative."""
     parts = key if key.__class__ is tuple else (key,)
     ellipses = 0
     for part in parts:
@@ -50,7 +50,7 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
 
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
-    """Write elements by index, into the memory of the array; gives the array."""
+    """Write elements into the memory of the array, and return the array."""
     tensor = isinstance(value, torch.Tensor)
     if tensor and share(native, value):
         if _is_there(native, key, value):
@@ -70,9 +70,9 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
         return native
     value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
     if any(isinstance(part, torch.Tensor) for part in parts):
-        places = torch.arange(target.numel(), device=target.device).reshape(target.shape)
-        places = _get(places, parts)
-        target.put_(places, value.broadcast_to(places.shape))
+        indices = torch.arange(target.numel(), device=target.device).reshape(target.shape)
+        indices = _get(indices, parts)
+        target.put_(indices, value.broadcast_to(indices.shape))
         return native
     part = target[steps.at_once]
     part[...] = value.broadcast_to(part.shape).flip(steps.turned)
@@ -89,7 +89,7 @@ def share(native: torch.Tensor, x: torch.Tensor) -> bool:
 
 
 def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
-    """Whether two storages meet: of tensors that another library made over one piece of memory."""
+    """Whether the storages overlap, of tensors that another library made on the same memory."""
     try:
         first, second = native.data_ptr(), x.data_ptr()
         if first > second:
@@ -106,7 +106,7 @@ def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
 
 
 def of_shared_memory(in_place: Any) -> Any:
-    """An in-place operator that is right though its operands have memory in common.
+    """Make an in-place operator correct for operands that share memory.
 
     torch refuses ``x += x[1]``, and gets ``x[:, 1:] += x[:, :-1]`` wrong.
     """
@@ -121,7 +121,7 @@ def of_shared_memory(in_place: Any) -> Any:
 
 
 def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
-    """Whether a value has been written where it belongs, as the one of ``x[1:] += y`` has."""
+    """Whether a value is already where it is to be written, as that of ``x[1:] += y`` is."""
     if differentiated(native) or differentiated(value) or value.dtype != native.dtype:
         return False
     parts = key if key.__class__ is tuple else (key,)
@@ -136,7 +136,7 @@ def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
 
 
 def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...]:
-    """An index whose arrays are as torch reads them rightly."""
+    """Convert the arrays of an index to what torch reads correctly."""
     parts = []
     axis = 0
     left = native.ndim - sum(axes_of(part) for part in key)
@@ -152,7 +152,7 @@ def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False)
 
 def _array(part: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     if part.dtype is not torch.bool:
-        return part.long()  # a mask, to torch, if it is uint8
+        return part.long()  # torch would take uint8 for a mask
     if 0 in part.shape and part.shape != shape and len(shape) == part.ndim:
         pairs = zip(part.shape, shape, strict=True)
         if all(mask in (extent, 0) for mask, extent in pairs):

@@ -1,4 +1,4 @@
-"""Where PyTorch departs from the standard, by chapter; and what it has to borrow."""
+"""The namespace of native tensors, and what PyTorch has to borrow for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...xp.integers import Wide
 from ...xp.native import NativeNamespace, native_face
 from .corrections import CORRECTIONS
 
-# The others take by themselves whatever is an integer.
+# Other functions accept any integer type by themselves.
 AXES = Axes(
     {
         **dict.fromkeys("all any max mean min prod std sum var".split(), "axis"),
@@ -24,7 +24,7 @@ AXES = Axes(
 
 
 def _as_scalar(value: int, dtype: torch.dtype) -> float:
-    """An integer beyond int64, beside floating-point numbers; the lender takes the others."""
+    """Convert an integer beyond int64 for use with a floating-point tensor."""
     if not (dtype.is_floating_point or dtype.is_complex):
         raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
     return float(value)
@@ -40,7 +40,7 @@ _SAYS_SO = re.compile(
 
 
 def _unimplemented(error: Exception) -> bool:
-    """A kernel that is missing for a dtype; TypeError and shapes are errors of the caller's."""
+    """Whether a kernel is missing for a dtype; TypeError and shapes are the caller's errors."""
     return isinstance(error, NotImplementedError) or bool(_SAYS_SO.search(str(error)))
 
 

@@ -1,4 +1,4 @@
-"""Whether PyTorch traces or transforms what is computed."""
+"""Tests for PyTorch's tracing and transformations."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def transformed() -> bool:
 
 
 def differentiated(x: torch.Tensor) -> bool:
-    """Whether somebody may ask for a derivative by ``x``, backward or forward."""
+    """Whether a derivative with respect to ``x`` may be asked for, backward or forward."""
     return x.requires_grad or transformed() or forward_ad._current_level >= 0

@@ -110,7 +110,7 @@ def _from_torch(x: Any) -> tvm_ffi.Tensor | None:
 
 
 def _from_paddle(x: Any) -> tvm_ffi.Tensor | None:
-    """As torch's."""
+    """Import by DLPack, unless gradients are tracked or the tensor is sparse or complex."""
     return _from_dlpack(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
 
 

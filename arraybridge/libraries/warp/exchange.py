@@ -1,4 +1,4 @@
-"""NVIDIA Warp. Its arrays are built from a pointer, so that nothing of its DLPack importer is met.
+"""NVIDIA Warp. Its arrays are built from a pointer, which avoids its DLPack importer.
 
 That importer ignores ``byte_offset`` and knows legacy capsules only. Strides of any sign are right,
 in its kernels too, but they are kept as 32-bit numbers of bytes without a check: larger ones are
@@ -31,7 +31,7 @@ _dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
 
 
 def _start() -> None:
-    """Start Warp without the page that it prints when it is first used."""
+    """Initialize Warp without the banner that it prints."""
     config = wp.config
     name, quiet = ("log_level", 30) if hasattr(config, "log_level") else ("quiet", True)
     before = getattr(config, name)
@@ -112,7 +112,7 @@ class Warp(Library):
         owner = tensor.owner
 
         def release(pointer: int, nbytes: int, owner: object = owner) -> None:
-            """Called by the array's end, and what keeps the memory until then."""
+            """Keep the memory's owner, as a default argument, until Warp frees the array."""
 
         return wp.array(
             ptr=tensor.pointer,
@@ -186,7 +186,7 @@ _in_numpy = frozenset(_numpy_dtypes.values())
 
 
 def _from_numpy(x: np.ndarray) -> wp.array | None:
-    """``wp.array`` shares with ``copy=False``; it does not look at read-only and axes."""
+    """Share by ``wp.array(copy=False)``, which checks neither the read-only flag nor axes."""
     flags = x.flags
     if (
         flags.c_contiguous
@@ -201,7 +201,7 @@ def _from_numpy(x: np.ndarray) -> wp.array | None:
 
 
 def _to_numpy(x: wp.array) -> np.ndarray | None:
-    """``array.numpy`` shares on the CPU; where every dtype but bfloat16 is plain."""
+    """Share by ``array.numpy`` on the CPU, where NumPy has the dtype."""
     if type(x) is wp.array and x.dtype in _in_numpy and x.device is not None and x.device.is_cpu:
         return x.numpy()
     return None

@@ -1,4 +1,4 @@
-"""Where JAX departs from the standard, by chapter."""
+"""Corrections of JAX's functions, by chapter of the standard."""
 
 from ....xp.corrections import Correction
 from . import creation, elementwise, functions, reductions

@@ -1,4 +1,4 @@
-"""Creation functions of JAX put right; and 64-bit types, which it narrows with x64 off."""
+"""Corrected creation functions for JAX, and 64-bit types, which it narrows with x64 off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN = (bool, int, float, complex)  # Python's types: the default dtypes of thei
 
 
 def check_dtype(dtype: Any) -> Any:
-    """The dtype; refuse a 64-bit one while x64 is off: JAX would take the 32-bit one.
+    """Return the dtype; refuse a 64-bit one while x64 is off, which JAX would narrow.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def check_dtype(dtype: Any) -> Any:
 
 
 def _check_integers(*numbers: Any) -> None:
-    """Refuse Python's integers that the default dtype does not hold, where that is to be taken."""
+    """Refuse Python integers that do not fit the default dtype."""
     default = jnp.iinfo(jax.dtypes.canonicalize_dtype("int64"))
     for number in numbers:
         if isinstance(number, int | np.integer) and not default.min <= number <= default.max:
@@ -61,7 +61,7 @@ def asarray(
     device: Any = None,
     **kwargs: Any,
 ) -> jax.Array:
-    """An array of anything; ``copy=False`` is the same memory or an error."""
+    """Create an array; with ``copy=False`` on the same memory, or raise."""
     if isinstance(a, np.ndarray):
         if dtype is None:
             check_dtype(a.dtype)
@@ -96,9 +96,9 @@ def _shares(a: Any, result: jax.Array) -> bool:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> jax.Array:
-    """An array of another library, of any layout; a data type that would be narrowed is refused.
+    """Import an array of any layout; refuse a data type that would be narrowed.
 
-    JAX's own takes ``copy=True`` for a view, and reads memory that it must copy later.
+    JAX's own gives a view for ``copy=True``, and reads memory that it has to copy only later.
     """
     if device is None or isinstance(device, jax.Device):
         return imported(x, "jax", device, copy)
@@ -115,7 +115,7 @@ def arange(
     device: Any = None,
     **kwargs: Any,
 ) -> jax.Array:
-    """Evenly spaced values of a half-open interval, all of which the data type holds."""
+    """Evenly spaced values of a half-open interval, all of which fit the data type."""
     numbers = (start, 0 if stop is None else stop, step)
     if dtype is None and step and all(type(x) is int for x in numbers):
         elements = range(start) if stop is None else range(start, stop, step)
@@ -126,7 +126,7 @@ def arange(
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, **kwargs: Any
 ) -> jax.Array:
-    """An array full of one number, which the data type holds."""
+    """Create an array filled with a number that fits the data type."""
     if dtype is None:
         _check_integers(fill_value)
     return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
@@ -154,7 +154,7 @@ def linspace(
 
 
 def raises(kind: type[Exception], function: Callable[..., Any], *args: Any) -> bool:
-    """Whether a call raises just that kind of an exception."""
+    """Whether a call raises exactly that exception."""
     try:
         function(*args)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Elementwise functions of JAX put right, and ``all`` and ``any``.
+"""Corrected elementwise functions for JAX, and ``all`` and ``any``.
 
 Every function here can be traced by ``jax.jit``, ``jax.vmap`` and ``jax.grad``; its derivative is
-that of JAX's own function, only the values that are special differ.
+that of JAX's own function; only special values differ.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, compl
 
 
 def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = None) -> Function:
-    """A function that is ``mended`` for dtypes of some kinds and JAX's own otherwise.
+    """Use ``mended`` for dtypes of some kinds, and JAX's own function otherwise.
 
     It is compiled as JAX's own are, so that it costs one call of XLA, and has the derivative of
     ``base``: JAX's own function unless another is given.
@@ -72,7 +72,7 @@ def _is_of(x: Any, kinds: tuple[Function, ...]) -> bool:
 
 
 def _as_array(x: Any) -> Any:
-    """What ``jax.jit`` takes for what ``jax.numpy`` takes."""
+    """Convert what ``jax.numpy`` accepts and ``jax.jit`` does not."""
     convert = getattr(x, "__jax_array__", None)
     return x if convert is None else convert()
 
@@ -95,13 +95,13 @@ def _complex_function(name: str) -> Function:
 
 
 def _turned(name: str) -> Function:
-    """A function of ``TURNED`` by the one that it is made of, whose special cases are right."""
+    """A function of ``TURNED``, made of the hyperbolic one with its special cases right."""
     source = TURNED[name]
     hyperbolic = complex_function(MEANS, source, _symmetric(source))
     return _mended(name, turned(MEANS, name, hyperbolic), _complex_floating)
 
 
-# A number for which each has its special case wrong, and by what that shows.
+# An argument that shows the wrong special case of each function, and how it shows.
 _TURNED_WRONG: dict[str, tuple[float, float, Function]] = {
     "asin": (0.0, jnp.nan, lambda z: jnp.isnan(z.real)),
     "atan": (jnp.nan, 1.0, lambda z: ~jnp.isnan(z.real)),
@@ -117,14 +117,14 @@ def _turned_wrong(name: str) -> Function:
 
 
 def _magnitude(z: jax.Array, /) -> jax.Array:
-    """``abs`` of complex numbers: infinite where either part is."""
+    """``abs`` of complex numbers, infinite where either part is."""
     infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
     result = jnp.abs(z)
     return jnp.where(infinite, jnp.asarray(jnp.inf, result.dtype), result)
 
 
 def _truth(name: str) -> Function:
-    """``all`` or ``any`` that looks at the imaginary parts, too."""
+    """``all`` or ``any`` that takes the imaginary parts into account."""
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
@@ -137,7 +137,7 @@ def _truth(name: str) -> Function:
 
 
 def pow(x1: Any, x2: Any, /) -> jax.Array:
-    """``pow`` in the common data type, of an exponent that is one integer, too."""
+    """``pow`` in the common data type, for zero-dimensional integer exponents too."""
     dtype = getattr(x2, "dtype", None)
     if dtype is not None and not x2.ndim and jnp.issubdtype(dtype, jnp.integer):
         base = getattr(x1, "dtype", None)

@@ -1,4 +1,4 @@
-"""Functions of JAX put right: data types, manipulation, searching, linear algebra."""
+"""Corrected functions for JAX: data types, manipulation, searching, linear algebra."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .creation import raises
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion leads from the dtype of an array, or a dtype, to another."""
+    """Test whether a dtype, or that of an array, promotes to another."""
     return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
 def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
-    """How many singular values are more than ``rtol`` times the largest one."""
+    """Count the singular values above ``rtol`` times the largest one."""
     if rtol is None:
         return jnp.linalg.matrix_rank(M, **kwargs)
     largest = jnp.linalg.norm(M, ord=2, axis=(-2, -1))
@@ -34,13 +34,13 @@ def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, **kwargs: Any
 ) -> jax.Array:
-    """Find where to insert elements, as indices of the default dtype for indices."""
+    """Find insertion points, as indices of the default integer dtype."""
     found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
     return found.astype(_default_integer())
 
 
 def _tupled(name: str) -> Callable[..., Any]:
-    """A function of several results, as a tuple."""
+    """Return the results of a function as a tuple."""
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
@@ -57,7 +57,7 @@ def _default_integer() -> Any:
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> jax.Array:
-    """Multiply up to each element, integers at least in the default dtype."""
+    """Compute cumulative products, of integers at least in the default dtype."""
     if dtype is None:
         dtype = jnp.asarray(x).dtype
         if jnp.issubdtype(dtype, jnp.unsignedinteger):
@@ -70,7 +70,7 @@ def cumulative_prod(
 
 
 def expand_dims(a: Any, axis: Any) -> jax.Array:
-    """Insert axes; one that cannot be is an IndexError."""
+    """Insert axes; raise IndexError for an axis out of range."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = jnp.ndim(a) + len(axes)
     for each in axes:

@@ -1,4 +1,4 @@
-"""Reductions of JAX put right: the largest and the smallest of elements with a NaN among them.
+"""Corrected reductions for JAX: maxima, minima and norms of elements with NaN.
 
 XLA's reductions by maximum and minimum of 4096 elements or more lose NaNs on the CPU, and may give
 an infinity that is none of the elements.
@@ -23,7 +23,7 @@ def _of_numbers(x: Any) -> bool:
 
 
 def _extremum(plain: Any) -> Callable[..., Any]:
-    """``max`` or ``min``, NaN where any of the elements is."""
+    """``max`` or ``min`` that is NaN where any element is."""
 
     @functools.partial(jax.jit, static_argnames=("axis", "keepdims"))
     def among(x: Any, axis: Any, keepdims: Any, where: Any = None, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ def _hashable(axis: Any) -> Any:
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> jax.Array:
-    """The norm of vectors; of order infinity a NaN where an element is."""
+    """Compute vector norms; of infinite order they are NaN where any element is."""
     found = jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     if ord not in (float("inf"), -float("inf")) or not _of_numbers(x):
         return found
@@ -58,7 +58,7 @@ def vector_norm(
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.Array:
-    """The norm of matrices, a NaN where an element is."""
+    """Compute matrix norms that are NaN where any element is."""
     found = jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
     if ord in ("fro", "nuc") or not _of_numbers(x):  # which add up
         return found

@@ -1,7 +1,7 @@
-"""Where PyTorch departs from the standard, by chapter."""
+"""Corrections of PyTorch's functions, by chapter of the standard."""
 
 from ....xp.corrections import Correction
-from . import broadcasting, creation, elementwise, places, promotion, reductions, types
+from . import broadcasting, creation, elementwise, indices, promotion, reductions, types
 
 CORRECTIONS: tuple[Correction, ...] = (
     *types.CORRECTIONS,
@@ -9,6 +9,6 @@ CORRECTIONS: tuple[Correction, ...] = (
     *promotion.CORRECTIONS,
     *elementwise.CORRECTIONS,
     *reductions.CORRECTIONS,
-    *places.CORRECTIONS,
+    *indices.CORRECTIONS,
     *broadcasting.CORRECTIONS,
 )

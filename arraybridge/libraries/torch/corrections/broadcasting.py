@@ -1,4 +1,4 @@
-"""Broadcasting of PyTorch put right: shapes that do not broadcast are a ValueError."""
+"""Corrected broadcasting for PyTorch: shapes that do not broadcast raise ValueError."""
 
 from __future__ import annotations
 

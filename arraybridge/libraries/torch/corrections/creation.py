@@ -1,4 +1,4 @@
-"""Creation functions of PyTorch put right: numbers that fit, sequences of arrays, integers."""
+"""Corrected creation functions for PyTorch: overflow, sequences of arrays, read-only memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .promotion import result_type
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
 ) -> torch.Tensor:
-    """An array of numbers; nested sequences may hold arrays, whose gradients go on."""
+    """Create a tensor; nested sequences may hold tensors, whose gradients are kept."""
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
         if copy is False:
             raise ValueError("asarray(..., copy=False): arrays in a sequence are copied")
         obj, copy = _stacked(obj, dtype, device), None
     if isinstance(obj, torch.Tensor):
         check_shape(obj)
-        # torch's own warns of gradients, which go on, too
+        # torch's own warns of gradients, although it keeps them
         kwargs.setdefault("requires_grad", obj.requires_grad)
     elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
         obj = numpy.asarray(obj, str(dtype).removeprefix("torch."), copy=copy)
@@ -39,9 +39,9 @@ def asarray(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> torch.Tensor:
-    """A tensor on the same memory where it can be; a copy of read-only memory, or of steps back.
+    """Import an array as a view where possible; copy read-only memory and negative strides.
 
-    PyTorch's own writes to the first, and ends the process over the second.
+    PyTorch's own lets the former be written and aborts on the latter.
     """
     tensor: torch.Tensor = imported(x, "torch", device, copy)
     return tensor

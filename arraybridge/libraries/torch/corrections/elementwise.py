@@ -1,4 +1,4 @@
-"""Elementwise functions of PyTorch put right: special cases."""
+"""Corrected special cases of PyTorch's elementwise functions."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ MEANS = Means(
 
 
 def _floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
-    """``floor_divide`` that has a derivative (zero), as torch's own has not."""
+    """``floor_divide`` with a derivative (zero), which torch's own lacks."""
     if isinstance(x1, torch.Tensor):
         return torch.div(x1, x2, rounding_mode="floor", **kwargs)
     return xp.floor_divide(x1, x2, **kwargs)
 
 
 def _complex_function(name: str) -> Function:
-    """A function of complex numbers whose values decide what is done, unless it is traced."""
+    """A complex function that looks at values for special cases, unless it is traced."""
     plain = getattr(xp, name)
     traced, eager = (_special(means, name) for means in (MEANS, MEANS._replace(eager=True)))
 
@@ -68,7 +68,7 @@ def _special(means: Means, name: str) -> Function:
     return complex_function(means, name)
 
 
-# Numbers for which each has a special case wrong.
+# An argument that shows the wrong special case of each function, and the right result.
 _WRONG = {
     "acos": (0j, complex(math.pi / 2, -0.0)),
     "expm1": (complex(math.inf, 0.0), complex(math.inf, 0.0)),

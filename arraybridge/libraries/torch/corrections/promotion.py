@@ -1,7 +1,7 @@
-"""Type promotion of PyTorch put right.
+"""Corrected type promotion for PyTorch.
 
-Its own lets an array of no dimensions count for less than another (``int8[3] + int64[]`` is
-int8), and refuses uint16, uint32 and uint64 beside any other integer type.
+PyTorch gives zero-dimensional arrays less weight than others (``int8[3] + int64[]`` is int8), and
+refuses to combine uint16, uint32 and uint64 with any other integer type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
 def _table() -> dict[tuple[torch.dtype, torch.dtype], torch.dtype]:
-    """The common dtype of each two dtypes that differ, within the kinds that the standard mixes."""
+    """The common dtype of every pair of different dtypes that the standard promotes."""
     pairs = {}
     for kind in (_SIGNED, _UNSIGNED, (torch.float32, torch.float64)):
         for i, narrow in enumerate(kind):
@@ -44,8 +44,8 @@ def _table() -> dict[tuple[torch.dtype, torch.dtype], torch.dtype]:
 PROMOTED = _table()
 
 
-def brought_together(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Two operands, in their common dtype if both are arrays and the standard mixes theirs."""
+def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Convert two operands to their common dtype, if both are arrays that the standard promotes."""
     if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor):
         a, b = x1.dtype, x2.dtype
         if a != b:
@@ -55,40 +55,40 @@ def brought_together(x1: Any, x2: Any) -> tuple[Any, Any]:
     return x1, x2
 
 
-def described(function: Any, plain: Function) -> Function:
-    """A function in the place of another: its name, documentation and signature."""
+def replacing(function: Any, plain: Function) -> Function:
+    """Give a function the name, documentation and signature of the one that it replaces."""
     function.__name__ = function.__qualname__ = plain.__name__
     function.__doc__ = plain.__doc__
-    with suppress(ValueError):  # torch's built-in functions tell none
+    with suppress(ValueError):  # torch's built-in functions have none
         function.__signature__ = inspect.signature(plain)
     made: Function = function
     return made
 
 
 def promoting(plain: Function) -> Function:
-    """A function of two arrays that brings them to their common dtype first."""
+    """Promote two arrays to their common dtype before a function is called."""
 
     def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
-        x1, x2 = brought_together(x1, x2)
+        x1, x2 = promote_pair(x1, x2)
         return plain(x1, x2, **kwargs)
 
-    return described(function, plain)
+    return replacing(function, plain)
 
 
 def _where(condition: Any, /, *choice: Any) -> Any:
-    if not choice:  # the places of what is true, which the standard has not and torch has
+    if not choice:  # the indices of true elements: torch's form, not the standard's
         return torch.where(condition)
-    return xp.where(condition, *brought_together(*choice))
+    return xp.where(condition, *promote_pair(*choice))
 
 
-where = described(_where, xp.where)
+where = replacing(_where, xp.where)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.Tensor:
-    """Whether each element of one array is among those of another."""
-    elements, tests = brought_together(x1, x2)
+    """Test whether each element of one array is in another."""
+    elements, tests = promote_pair(x1, x2)
     if isinstance(tests, torch.Tensor):
-        tests = tests.reshape(-1)  # which torch views so, and cannot of every layout
+        tests = tests.reshape(-1)  # torch does this by view(), which some layouts refuse
     return torch.isin(elements, tests, invert=invert, **kwargs)
 
 
@@ -121,7 +121,7 @@ def _widest(scalars: list[Any]) -> Any:
 
 
 def _sequence(plain: Function) -> Function:
-    """``concat`` or ``stack`` that bring the arrays to their common dtype first."""
+    """``concat`` or ``stack`` of arrays promoted to their common dtype."""
 
     def function(arrays: Any, /, **kwargs: Any) -> Any:
         first, *others = [x.dtype for x in arrays]
@@ -130,11 +130,11 @@ def _sequence(plain: Function) -> Function:
             arrays = [x.to(common) for x in arrays]
         return plain(arrays, **kwargs)
 
-    return described(function, plain)
+    return replacing(function, plain)
 
 
 def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
-    """``torch.stack``, which takes ``axis`` too, with a signature that says so."""
+    """``torch.stack`` with ``axis`` in its signature."""
     return torch.stack(arrays, axis, **kwargs)
 
 
@@ -148,8 +148,8 @@ _BINARY = (
 
 
 def _own(name: str) -> Function:
-    room, _, name = name.rpartition(".")
-    function: Function = getattr(getattr(xp, room) if room else xp, name)
+    extension, _, name = name.rpartition(".")
+    function: Function = getattr(getattr(xp, extension) if extension else xp, name)
     return function
 
 

@@ -1,4 +1,4 @@
-"""Sums and their kin, standard deviations and sets of PyTorch put right."""
+"""Corrected reductions, ``roll`` and ``unique_all`` for PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from array_api_compat import torch as xp
 from ....xp.corrections import Correction
 from ....xp.corrections.differences import differences
 from ....xp.corrections.special_cases import deviation
-from .promotion import described
+from .promotion import replacing
 
 Function = Callable[..., Any]
 
@@ -39,7 +39,7 @@ def _accumulating(plain: Function) -> Function:
             dtype = torch.int64
         if keepdims:
             kwargs["keepdims"] = keepdims
-        # a ** that holds nothing costs 50 ns
+        # even an empty ** costs time
         result = (
             plain(x, axis=axis, dtype=dtype, **kwargs)
             if kwargs
@@ -47,7 +47,7 @@ def _accumulating(plain: Function) -> Function:
         )
         return result.to(torch.uint64) if unsigned else result
 
-    return described(function, plain)
+    return replacing(function, plain)
 
 
 sum_ = _accumulating(xp.sum)
@@ -59,7 +59,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 def _deviating(plain: Function) -> Function:
-    """``std`` or ``var`` with any correction, along no axis too."""
+    """``std`` or ``var`` with a real correction, along no axes too."""
 
     def function(
         x: torch.Tensor,
@@ -81,23 +81,23 @@ def _deviating(plain: Function) -> Function:
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Numbers of elements that are not zero, along no axis too."""
+    """Count nonzero elements; along no axes each counts for itself."""
     if not isinstance(axis, int | tuple | None):
-        axis = operator.index(axis)  # of NumPy, which compat mistakes where it keeps dimensions
+        axis = operator.index(axis)  # array-api-compat mistakes integers of NumPy with keepdims
     if axis == ():  # torch's own would take all axes
         return (x != 0).long()
     return xp.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
-    """Shift elements; one number goes for all axes."""
+    """Roll elements; a single shift applies to all axes."""
     if isinstance(axis, tuple) and not isinstance(shift, tuple):
         shift = (shift,) * len(axis)
     return xp.roll(x, shift, axis=axis, **kwargs)
 
 
 def unique_all(x: Any, /) -> xp.UniqueAllResult:
-    """Distinct values, where each occurs first, how to restore ``x``, how often each occurs."""
+    """Unique values, first indices, inverse indices and counts."""
     flat = x.reshape(-1)
     ordered, order = torch.sort(flat, stable=True)
     first = torch.ones(flat.shape, dtype=torch.bool, device=x.device)

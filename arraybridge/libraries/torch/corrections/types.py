@@ -1,4 +1,4 @@
-"""Data type functions of PyTorch put right."""
+"""Corrected data type functions for PyTorch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _described(plain: Any) -> Any:
 
 
 def can_cast(from_: Any, to: torch.dtype, /) -> bool:
-    """Whether promotion leads from one dtype to another; torch's own narrows, too."""
+    """Test whether one dtype promotes to another; torch's own also allows narrowing."""
     if isinstance(from_, torch.Tensor):
         from_ = from_.dtype
     return from_ == to or PROMOTED.get((from_, to)) == to

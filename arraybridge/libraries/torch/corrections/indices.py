@@ -1,4 +1,4 @@
-"""Functions of PyTorch that are told places or numbers of times by arrays, of any integer type."""
+"""Corrected PyTorch functions that take indices or repeats as arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
 from ..tracing import transformed
-from .promotion import brought_together, described
+from .promotion import promote_pair, replacing
 
 _OTHER_INTEGERS = frozenset(
     {torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
@@ -18,10 +18,9 @@ _OTHER_INTEGERS = frozenset(
 
 
 def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose second argument may be an array of any integer data type.
+    """Let the second argument be an array of any integer data type.
 
-    int64 holds the negative places too, which are brought into the range by an addition that narrow
-    integers would overflow in.
+    It becomes int64: adding the extent to negative indices would overflow in narrow integers.
     """
 
     def function(x: Any, second: Any, /, **kwargs: Any) -> Any:
@@ -29,11 +28,11 @@ def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
             second = second.long()
         return plain(x, second, **kwargs)
 
-    return described(function, plain)
+    return replacing(function, plain)
 
 
 def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose error for an index out of bounds is an IndexError, whatever the dtype."""
+    """Raise IndexError for an index out of bounds, whatever the data type."""
 
     def function(x: Any, indices: Any, /, **kwargs: Any) -> Any:
         try:
@@ -43,14 +42,14 @@ def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
                 raise IndexError(str(error)) from None
             raise
 
-    return described(function, plain)
+    return replacing(function, plain)
 
 
 def _take_along_axis(x: torch.Tensor, indices: torch.Tensor, /, *, axis: int = -1) -> torch.Tensor:
-    """``take_along_axis`` whose indices are within the bounds.
+    """``take_along_axis`` that checks bounds on the CPU.
 
-    torch's own takes an index 5 of 4 for a 1. On the CPU `gather` looks, at no cost; on a device
-    it would end the process.
+    torch's own takes index 5 of 4 elements for index 1. `gather` checks at no cost on the CPU; on a
+    device its check would end the process.
     """
     if x.device.type != "cpu" or x.ndim != indices.ndim or not -x.ndim <= axis < x.ndim:
         return xp.take_along_axis(x, indices, axis=axis)
@@ -81,10 +80,10 @@ def _wraps(xp: Any) -> bool:
 def searchsorted(
     x1: torch.Tensor, x2: Any, /, *, side: str = "left", sorter: Any = None, **kwargs: Any
 ) -> torch.Tensor:
-    """Find where to insert elements in the order of `sort`: NaN after all numbers."""
+    """Find insertion points in the order of `sort`: NaN after all numbers."""
     if not isinstance(x2, torch.Tensor):
         x2 = torch.as_tensor(x2, dtype=x1.dtype, device=x1.device)
-    x1, x2 = brought_together(x1, x2)
+    x1, x2 = promote_pair(x1, x2)
     if kwargs.pop("right", False):
         side = "right"
     if not x1.is_floating_point() or _without_nan(x1, x2, sorter):
@@ -101,7 +100,7 @@ def searchsorted(
 
 
 def _without_nan(x1: torch.Tensor, x2: torch.Tensor, sorter: Any) -> bool:
-    """Whether a quick look tells that there is none: on the CPU, where nothing is traced."""
+    """Whether a quick look finds no NaN: on the CPU, where nothing is traced."""
     if x1.device.type != "cpu" or transformed():
         return False
     if not x1.numel():
@@ -130,7 +129,7 @@ CORRECTIONS = (
     Correction(
         "take_along_axis",
         _with_long(_take_along_axis),
-        "take_along_axis: indices of any integer data type; out of bounds they are no others",
+        "take_along_axis: indices of any integer data type; out of bounds they are an IndexError",
         "https://github.com/pytorch/pytorch/issues/146211, of negative ones",
         _wraps,
     ),
