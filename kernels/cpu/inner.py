@@ -17,20 +17,14 @@ from numba.core import cgutils
 
 from arraybridge.kernels.cpu.shuffle import INT, Vectors, constant
 
-__all__ = ["EMIT", "WORDS", "emit_lines", "emit_part"]
+__all__ = ["EMIT", "Block", "emit_lines", "emit_part"]
 
 _BYTE = ir.IntType(8)
 _LINE = 64
 
-#: What an inner kernel is given, all 64-bit integers.
-WORDS = (
-    *("out", "src", "rows", "rows_out", "rows_src", "cols", "cols_out", "cols_src"),
-    *("item", "part_src", "stream"),
-)
-
 
 class Block(NamedTuple):
-    """The words as values of LLVM, and the key's numbers."""
+    """What an inner kernel is given: 64-bit integers as values of LLVM, and the key's numbers."""
 
     out: ir.Value
     src: ir.Value

@@ -12,6 +12,7 @@ which people set to trace their own code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from llvmlite import ir
@@ -19,7 +20,7 @@ from numba import cfunc, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from arraybridge.kernels.cpu.inner import EMIT, WORDS, Block, emit_lines, emit_part
+from arraybridge.kernels.cpu.inner import EMIT, Block, emit_lines, emit_part
 from arraybridge.kernels.cpu.record import LINE, NEST, SCRATCH, Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
@@ -30,121 +31,99 @@ _AXES = 8 * len(NEST)
 _SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of the block at hand
 
 
-@intrinsic(prefer_literal=True)
-def _word(typingctx: Any, record: Any, offset: Any) -> Any:
+def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a Numba intrinsic, on 64-bit integers, of a function that emits LLVM IR."""
+
+    def made(emit: Callable[..., Any]) -> Any:
+        def template(typingctx: Any, *given: Any) -> Any:
+            def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
+                value = emit(builder, *args)
+                return context.get_dummy_value() if value is None else value
+
+            return result(*[types.int64] * len(given)), codegen
+
+        vars(template)["__signature__"] = signature(emit)  # Numba takes no *args
+        return intrinsic(prefer_literal=True)(template)
+
+    return made
+
+
+@_emits(types.int64)
+def _word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
     """Load a word of the record."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        at = builder.add(args[0], args[1])
-        return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
-
-    return types.int64(types.int64, types.int64), codegen
+    at = builder.add(record, offset)
+    return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
 
 
-@intrinsic
-def _set_word(typingctx: Any, address: Any, word: Any) -> Any:
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        builder.store(args[1], builder.inttoptr(args[0], INT.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+@_emits(types.void)
+def _set_word(builder: ir.IRBuilder, address: ir.Value, word: ir.Value) -> None:
+    builder.store(word, builder.inttoptr(address, INT.as_pointer()), align=8)
 
 
-@intrinsic
-def _scratch(typingctx: Any) -> Any:
+@_emits(types.int64)
+def _scratch(builder: ir.IRBuilder) -> ir.Value:
     """Give the address of the block's buffer, on the stack."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        with builder.goto_entry_block():
-            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
-        buffer.align = 64
-        return builder.ptrtoint(buffer, INT)
-
-    return types.int64(), codegen
+    with builder.goto_entry_block():
+        buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
+    buffer.align = 64
+    return builder.ptrtoint(buffer, INT)
 
 
-@intrinsic
-def _quotient(typingctx: Any, dividend: Any, divisor: Any) -> Any:
-    """Divide what is not negative, without Python's check for zero."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.udiv(*args)
-
-    return types.int64(types.int64, types.int64), codegen
+@_emits(types.int64)
+def _quotient(builder: ir.IRBuilder, dividend: ir.Value, divisor: ir.Value) -> ir.Value:
+    """Divide non-negative numbers, without Python's check for zero."""
+    return builder.udiv(dividend, divisor)
 
 
-@intrinsic
-def _prefetch(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        # LLVM's parser puts right what the name says of the pointer's type, where it has types.
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(
-            prefetch, [builder.inttoptr(args[0], byte), number(0), number(_SECOND_LEVEL), number(1)]
-        )
-        return context.get_dummy_value()
+@_emits(types.void)
+def _prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    # LLVM's parser puts right what the name says of the pointer's type, where it has types.
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(
+        prefetch, [builder.inttoptr(address, byte), number(0), number(_SECOND_LEVEL), number(1)]
+    )
 
-    return types.void(types.int64), codegen
+
+@_emits(types.void)
+def _move_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value) -> None:
+    line = Vectors(builder, 1, LINE)
+    line.store(line.load(src), dst)
+
+
+@_emits(types.void)
+def _fence(builder: ir.IRBuilder) -> None:
+    """Order the streamed stores before what tells another thread of them."""
+    if _is_x86():
+        kind = ir.FunctionType(ir.VoidType(), [])
+        fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
+        builder.call(fence, [])
+    else:
+        builder.fence("seq_cst")
 
 
 def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
     """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
 
-    @intrinsic
+    @_emits(types.void)
     def inner(
-        typingctx: Any, out: Any, src: Any, rows: Any, rows_out: Any, rows_src: Any, cols: Any,
-        cols_out: Any, cols_src: Any, item: Any, part_src: Any, stream: Any,
-    ) -> Any:  # fmt: skip
-        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            EMIT[key.kind](builder, Block(*(*args, key.width, key.parts, key.rows, key.vector)))
-            return context.get_dummy_value()
+        builder: ir.IRBuilder, out: ir.Value, src: ir.Value, rows: ir.Value, rows_out: ir.Value,
+        rows_src: ir.Value, cols: ir.Value, cols_out: ir.Value, cols_src: ir.Value, item: ir.Value,
+        part_src: ir.Value, stream: ir.Value,
+    ) -> None:  # fmt: skip
+        words = out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item, part_src, stream
+        EMIT[key.kind](builder, Block(*words, key.width, key.parts, key.rows, key.vector))
 
-        return types.void(*[types.int64] * len(WORDS)), codegen
+    @_emits(types.void)
+    def whole_lines(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
+        emit_lines(builder, dst, src, nbytes, key.vector)
 
-    @intrinsic
-    def whole_lines(typingctx: Any, dst: Any, src: Any, nbytes: Any) -> Any:
-        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            emit_lines(*(builder, *args, key.vector))
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.int64), codegen
-
-    @intrinsic
-    def part_line(typingctx: Any, dst: Any, src: Any, nbytes: Any) -> Any:
-        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            emit_part(*(builder, *args, key.vector))
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.int64), codegen
+    @_emits(types.void)
+    def part_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
+        emit_part(builder, dst, src, nbytes, key.vector)
 
     return inner, whole_lines, part_line
-
-
-@intrinsic
-def _move_line(typingctx: Any, dst: Any, src: Any) -> Any:
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        line = Vectors(builder, 1, LINE)
-        line.store(line.load(args[1]), args[0])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
-
-
-@intrinsic
-def _fence(typingctx: Any) -> Any:
-    """Order the streamed stores before what tells another thread of them."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        if _is_x86():
-            kind = ir.FunctionType(ir.VoidType(), [])
-            fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
-            builder.call(fence, [])
-        else:
-            builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), codegen
 
 
 def _is_x86() -> bool:
