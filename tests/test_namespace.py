@@ -40,7 +40,7 @@ def test_of_native_arrays(kind):
     assert ab.namespace(x) is xp
     assert ab.namespace(x, 2.0, None, x) is xp
     theirs = array_api_compat.array_namespace(x)
-    corrected = {c.name for c in table_of(kind).corrections}
+    corrected = {c.name for c in table_of(kind).applied}
     for name in dir(theirs):
         if not name.startswith("_") and not {name} <= corrected | {"linalg", "fft"}:
             found, own = getattr(xp, name), getattr(theirs, name)  # or what falls back on another

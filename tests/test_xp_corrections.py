@@ -41,6 +41,10 @@ ENTRIES = [
     for entry in table_of(library).corrections
 ]
 each_entry = pytest.mark.parametrize(("library", "entry"), ENTRIES)
+each_applied = pytest.mark.parametrize(
+    ("library", "entry"),
+    [each for each in ENTRIES if each.values[1] in table_of(each.values[0]).applied],
+)
 
 
 def widths(library: str) -> Any:
@@ -80,20 +84,47 @@ def template_of(name: str) -> Any:
 
 @each_entry
 def test_still_needed(library: str, entry: Correction) -> None:
-    base: ModuleType = table_of(library).module
-    assert shows(entry, base, library), (
-        f"delete the entry {entry.name!r} from the corrections of {library}: what is installed "
-        f"(here {getattr(base, '__version__', 'of unknown version')}) keeps the clause "
-        f"{entry.clause!r} by itself; upstream: {entry.upstream}"
-    )
+    table = table_of(library)
+    base: ModuleType = table.module
+    version = import_module(library).__version__
+    if entry in table.applied:
+        assert shows(entry, base, library), (
+            f"give the entry {entry.name!r} of the corrections of {library} an `until`, or delete "
+            f"it: {version} keeps the clause {entry.clause!r} by itself; upstream: {entry.upstream}"
+        )
+    else:
+        assert not shows(entry, base, library), (
+            f"{library} {version} does not keep the clause {entry.clause!r}, though the entry "
+            f"{entry.name!r} has it mended since {entry.until}"
+        )
 
 
 @each_entry
+def test_nothing_is_put_over_a_library_that_is_right(library: str, entry: Correction) -> None:
+    room, name = room_of(entry.name, library_named(library).native_namespace())
+    function = inspect.unwrap(getattr(room, name), stop=lambda f: f is entry.function)
+    assert (function is entry.function) is (entry in table_of(library).applied)
+
+
+@pytest.mark.parametrize(
+    ("version", "applies"),
+    [
+        *[("", True), ("0.9.2", True), ("0.11.1", True), ("0.11.2", False), ("0.11.2.1", False)],
+        *[("0.12", False), ("0.11.2+cpu", False), ("0.11.2.dev3", False), ("1.0rc1", False)],
+    ],
+)
+def test_versions_are_compared_by_their_numbers(version: str, applies: bool) -> None:
+    entry = Correction("abs", abs, "", "", needed=lambda xp: True, until="0.11.2")
+    assert entry.applies_to(version) is applies
+    assert entry._replace(until=None).applies_to(version)
+
+
+@each_applied
 def test_puts_it_right(library: str, entry: Correction) -> None:
     assert not shows(entry, library_named(library).native_namespace(), library)
 
 
-@each_entry
+@each_applied
 def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
     assert template_of(entry.name) is not None
     room, name = room_of(entry.name, library_named(library).native_namespace())
@@ -105,7 +136,7 @@ def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
         assert entry.name in {op.function for op in OPERATORS}
 
 
-@each_entry
+@each_applied
 def test_keeps_the_signature(library: str, entry: Correction) -> None:
     """Every call that the standard allows is one of the function; more is the library's own."""
     wanted = inspect.signature(template_of(entry.name)).parameters

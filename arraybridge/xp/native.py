@@ -51,6 +51,13 @@ class NativeNamespace(NamedTuple):
         """The namespace underneath."""
         return import_module(self.base)
 
+    @property
+    def applied(self) -> list[Correction]:
+        """The corrections that the installed version of the library needs."""
+        library = import_module(self.base.removeprefix("array_api_compat.").partition(".")[0])
+        version = getattr(library, "__version__", "")
+        return [entry for entry in self.corrections if entry.applies_to(version)]
+
 
 def native_face(table: NativeNamespace) -> Any:
     """Make the namespace of a library's native arrays.
@@ -134,7 +141,7 @@ def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
 
 def corrected_operators(table: NativeNamespace, face: Any) -> dict[str, Callable[..., Any]]:
     """The functions that put the library's operators right, by their names in the standard."""
-    return {entry.name: getattr(face, entry.name) for entry in table.corrections if entry.operators}
+    return {entry.name: getattr(face, entry.name) for entry in table.applied if entry.operators}
 
 
 def _itself(value: Any) -> Any:
@@ -149,7 +156,7 @@ def _corrected(table: NativeNamespace) -> ModuleType:
     for extension in EXTENSIONS:
         own = _extension(base, extension)
         setattr(face, extension, _clone(own, f"{face.__name__}.{extension}"))
-    for correction in table.corrections:
+    for correction in table.applied:
         room, _, name = correction.name.rpartition(".")
         setattr(getattr(face, room) if room else face, name, correction.function)
     return face

@@ -6,6 +6,7 @@ that it can be deleted when upstream mends it: `tests/test_xp_corrections.py` te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ class Correction(NamedTuple):
         entry can go. An exception counts as the defect.
     operators : bool
         Whether the operator of the same meaning has the defect too.
+    until : str, optional
+        The first version of the library that keeps the clause by itself: nothing is put over that
+        one or a later one.
     """
 
     name: str
@@ -36,3 +40,13 @@ class Correction(NamedTuple):
     upstream: str
     needed: Callable[[Any], bool]
     operators: bool = False
+    until: str | None = None
+
+    def applies_to(self, version: str) -> bool:
+        """Tell whether a version of the library has the defect."""
+        return self.until is None or _release(version) < _release(self.until)
+
+
+def _release(version: str) -> list[int]:
+    """The numbers that a version starts with: ``"2.13.0+cpu"`` is 2, 13, 0."""
+    return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0])]

@@ -230,6 +230,7 @@ CORRECTIONS = (
         "https://github.com/jax-ml/jax/issues/37990",
         lambda xp: not jnp.isinf(xp.abs(_of(jnp.inf, jnp.nan)))[0],
         operators=True,
+        until="0.12.0",
     ),
     *(
         Correction(

@@ -104,6 +104,7 @@ CORRECTIONS = (
             f"{name}: the results are a tuple",
             "no issue known",
             lambda xp, name=name: type(getattr(xp, name)(jnp.ones(1))) is not tuple,  # type: ignore[misc]
+            until="0.11.1",
         )
         for name in ("broadcast_arrays", "meshgrid")
     ),
@@ -152,6 +153,7 @@ CORRECTIONS = (
         "permute_dims: axes may be negative",
         "https://github.com/jax-ml/jax/pull/39075",
         lambda xp: xp.permute_dims(jnp.ones((1, 2)), (-1, -2)).shape != (2, 1),
+        until="0.11.0",
     ),
     Correction(
         "finfo",
