@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial, update_wrapper
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import FunctionType, ModuleType
@@ -16,6 +16,7 @@ from .dispatch.registry import known_name
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+Function = Callable[..., Any]
 
 
 class Adapter(Protocol):
@@ -144,6 +145,7 @@ def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
     own = None if static else _class_of(function)
     wrap = next(wrap for is_kind, wrap in _WAYS if is_kind(function))
     wrapper = wrap(function, Terms(function, own=own, **terms))
+    wrapper.__annotations__ = {}
     plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
     update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
     if not hasattr(function, "__name__"):
@@ -160,8 +162,8 @@ def _class_of(function: Any) -> tuple[str, str] | None:
     return (function.__module__, room) if room and not room.endswith("<locals>") else None
 
 
-def _function(function, terms):
-    def adapted(*args, **kwargs):
+def _function(function: Function, terms: Terms) -> Function:
+    def adapted(*args: Any, **kwargs: Any) -> Any:
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
         try:
@@ -174,8 +176,8 @@ def _function(function, terms):
     return adapted
 
 
-def _coroutine_function(function, terms):
-    async def adapted(*args, **kwargs):
+def _coroutine_function(function: Function, terms: Terms) -> Function:
+    async def adapted(*args: Any, **kwargs: Any) -> Any:
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
         try:
@@ -188,8 +190,8 @@ def _coroutine_function(function, terms):
     return adapted
 
 
-def _generator_function(function, terms):
-    def adapted(*args, **kwargs):
+def _generator_function(function: Function, terms: Terms) -> Function:
+    def adapted(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
         generator = function(*args, **kwargs)
@@ -217,8 +219,8 @@ def _generator_function(function, terms):
     return adapted
 
 
-def _async_generator_function(function, terms):
-    async def adapted(*args, **kwargs):
+def _async_generator_function(function: Function, terms: Terms) -> Function:
+    async def adapted(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         crossing = Crossing(terms)
         args, kwargs = crossing.enter(args, kwargs)
         generator = function(*args, **kwargs)
@@ -252,7 +254,7 @@ def _like(is_kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda f: is_kind(f) or (not isinstance(f, type) and is_kind(type(f).__call__))
 
 
-_WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]], ...] = (
+_WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Function, Terms], Function]], ...] = (
     (_like(iscoroutinefunction), _coroutine_function),
     (_like(isgeneratorfunction), _generator_function),
     (_like(isasyncgenfunction), _async_generator_function),

@@ -16,10 +16,11 @@ from typing import Any
 from .by_type import ByType
 
 Leaf = Callable[[Any], Any]
-Rebuild = Callable[[Leaf, Any, Any], Any]
+IsLeaf = Callable[[Any], bool] | None
+Rebuild = Callable[[Leaf, Any, IsLeaf], Any]
 
 
-def mapped(function: Leaf, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
     """``tree`` with ``function`` applied to its leaves, in order.
 
     Parameters
@@ -44,9 +45,7 @@ def mapped(function: Leaf, tree: Any, is_leaf: Callable[[Any], bool] | None = No
         raise _endless() from None
 
 
-def items(
-    function: Leaf, trees: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None
-) -> list[Any]:
+def items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
     """``[mapped(function, tree, is_leaf) for tree in trees]``, in fewer calls."""
     try:
         return _items(function, trees, is_leaf)
@@ -54,12 +53,12 @@ def items(
         raise _endless() from None
 
 
-def _mapped(function, tree, is_leaf):
+def _mapped(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     rebuild = CONTAINERS[type(tree)]
     return function(tree) if rebuild is None else rebuild(function, tree, is_leaf)
 
 
-def _items(function, trees, is_leaf):
+def _items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf) -> list[Any]:
     found = CONTAINERS
     return [
         function(x) if (rebuild := found[type(x)]) is None else rebuild(function, x, is_leaf)
@@ -73,7 +72,7 @@ def _endless() -> RecursionError:
     )
 
 
-def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in order."""
     found: list[Any] = []
 
@@ -97,7 +96,7 @@ def _container(cls: type) -> Rebuild | None:
 
 
 def _unless_leaf(rebuild: Rebuild) -> Rebuild:
-    def rebuilt(function, tree, is_leaf):
+    def rebuilt(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
         if is_leaf is not None and is_leaf(tree):
             return function(tree)
         return rebuild(function, tree, is_leaf)
@@ -105,46 +104,52 @@ def _unless_leaf(rebuild: Rebuild) -> Rebuild:
     return rebuilt
 
 
-def _list(function, tree, is_leaf):
+def _list(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     new = _items(function, tree, is_leaf)
     return new if _differ(new, tree) else tree
 
 
-def _tuple(function, tree, is_leaf):
+def _tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     new = _items(function, tree, is_leaf)
     return tuple(new) if _differ(new, tree) else tree
 
 
-def _dict(function, tree, is_leaf):
+def _dict(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     new = {key: _mapped(function, item, is_leaf) for key, item in tree.items()}
     return new if _differ(new.values(), tree.values()) else tree
 
 
-def _differ(new, old) -> bool:
+def _differ(new: Iterable[Any], old: Iterable[Any]) -> bool:
     return any(map(is_not, new, old))
 
 
-def _derived_list(function, tree, is_leaf):
+def _derived_list(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     return _replaced(tree, enumerate(tree), list.__setitem__, function, is_leaf)
 
 
-def _derived_dict(function, tree, is_leaf):
+def _derived_dict(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     # By the class's own way: some keep their elements as attributes too.
     return _replaced(tree, tree.items(), type(tree).__setitem__, function, is_leaf)
 
 
-def _dataclass(function, tree, is_leaf):
+def _dataclass(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     # object's own way also sets those of a frozen one.
     return _replaced(tree, _attributes(tree), object.__setattr__, function, is_leaf)
 
 
-def _attributes(tree) -> Iterator[tuple[str, Any]]:
+def _attributes(tree: Any) -> Iterator[tuple[str, Any]]:
     for field in fields(tree):
         if hasattr(tree, field.name):  # a slot may be empty
             yield field.name, getattr(tree, field.name)
 
 
-def _replaced(tree, pairs, put, function, is_leaf):
+def _replaced(
+    tree: Any,
+    pairs: Iterable[tuple[Any, Any]],
+    put: Callable[[Any, Any, Any], None],
+    function: Leaf,
+    is_leaf: IsLeaf,
+) -> Any:
     changed = []
     for key, item in pairs:
         new = _mapped(function, item, is_leaf)
@@ -158,7 +163,7 @@ def _replaced(tree, pairs, put, function, is_leaf):
     return result
 
 
-def _derived_tuple(function, tree, is_leaf):
+def _derived_tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     cls = type(tree)
     new = _items(function, tree, is_leaf)
     attributes = getattr(tree, "__dict__", {})

@@ -10,7 +10,8 @@ from . import Correction
 def differences(xp: Any) -> Correction:
     """The entry of a library whose ``diff`` of ``n=0`` is ``x`` alone."""
 
-    def diff(x, /, n=1, axis=-1, prepend=None, append=None):  # also by position, as NumPy's
+    # also by position, as NumPy's
+    def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
         ends = {"prepend": prepend, "append": append}
         given = {name: end for name, end in ends.items() if end is not None}
         if n or not given:

@@ -27,7 +27,7 @@ class Limits:
         return repr(self._own)
 
     def __eq__(self, other: object) -> bool:
-        return self._own == (other._own if isinstance(other, Limits) else other)
+        return bool(self._own == (other._own if isinstance(other, Limits) else other))
 
     def __hash__(self) -> int:
         return hash(self._own)
@@ -36,7 +36,7 @@ class Limits:
 def floats_in_finfo(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``finfo`` with Python floats, where the library's own has numbers of that very dtype."""
 
-    def finfo(type, /):
+    def finfo(type: Any, /) -> Any:
         own = plain(type)
         if own.bits > 64:  # longdouble: no dtype of the standard, and too large for a float
             return own

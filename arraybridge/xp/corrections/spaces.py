@@ -53,7 +53,17 @@ def correction(xp: Any, name_of: Callable[[Any], str | None], make: Function) ->
         An array of the library from one of NumPy's: ``make(x, dtype=, device=)``.
     """
 
-    def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True, **kwargs):
+    def linspace(
+        start: Any,
+        stop: Any,
+        /,
+        num: int,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        endpoint: bool = True,
+        **kwargs: Any,
+    ) -> Any:
         name = None if dtype is None or kwargs else name_of(dtype)
         if name is None or not all(isinstance(x, int | float) for x in (start, stop)):
             common = {"dtype": dtype, "device": device, "endpoint": endpoint}

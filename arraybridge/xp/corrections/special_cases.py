@@ -87,7 +87,7 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
     xp = means.xp
     plain = plain or xp.floor_divide
 
-    def floor_divide(x1, x2, /, **kwargs):
+    def floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         if not (_may_be_floating(means, x1) or _may_be_floating(means, x2)):
             return plain(x1, x2, **kwargs)
         special = _test(xp, "isinf", x1) | _test(xp, "isinf", x2)
@@ -113,7 +113,7 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
     plain = plain or xp.remainder
     turned = means.turned_zero
 
-    def remainder(x1, x2, /, **kwargs):
+    def remainder(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         result = plain(x1, x2, **kwargs)
         if not means.floating(result.dtype):
             return result
@@ -137,7 +137,7 @@ def sign(means: Means, plain: Function | None = None) -> Function:
     xp = means.xp
     plain = plain or xp.sign
 
-    def sign(x, /, **kwargs):
+    def sign(x: Any, /, **kwargs: Any) -> Any:
         if not (means.floating(x.dtype) or means.complex_floating(x.dtype)):
             return plain(x, **kwargs)
         with means.quiet():
@@ -241,7 +241,7 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
     cases = CASES[name]
     symmetric = name in _ODD + _EVEN
 
-    def function(x, /, **kwargs):
+    def function(x: Any, /, **kwargs: Any) -> Any:
         dtype = getattr(x, "dtype", None)
         if dtype is None or not means.complex_floating(dtype):
             return plain(x, **kwargs)
@@ -286,7 +286,7 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
     xp = means.xp
     plain = getattr(xp, name)
 
-    def function(x, /, **kwargs):
+    def function(x: Any, /, **kwargs: Any) -> Any:
         dtype = getattr(x, "dtype", None)
         if dtype is None or not means.complex_floating(dtype):
             return plain(x, **kwargs)
@@ -308,7 +308,15 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
 def deviation(plain: Function) -> Function:
     """``std`` or ``var`` that is NaN where the correction takes all degrees of freedom."""
 
-    def function(x, /, *, axis=None, correction=0.0, keepdims=False, **kwargs):
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         result = plain(x, axis=axis, correction=correction, keepdims=keepdims, **kwargs)
         shape = getattr(x, "shape", None)
         if not correction or shape is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 if TYPE_CHECKING:
-    from .types import Device, DLPackDevice, DType, Kind
+    from ...dlpack import Device as DLPackDevice
+    from .types import Device, DType, Kind
 
 __all__ = ["__array_namespace_info__"]
 
