@@ -132,7 +132,7 @@ def strided_ways(nbytes: int) -> dict[str, Callable[[], None]]:
 
 
 def flat_ways(nbytes: int) -> dict[str, Callable[[], None]]:
-    """One run of bytes: in slices past the cache, by memmove in slices, by one memmove."""
+    """One run of bytes: streamed in slices, by memmove in slices, by one memmove."""
     source, result = np.ones(nbytes, "u1"), np.zeros(nbytes, "u1")
     flat.PARTED = 0
     count = flat.SLICES * pool.get_num_threads()
@@ -160,7 +160,7 @@ def flat_ways(nbytes: int) -> dict[str, Callable[[], None]]:
     def one() -> None:
         memmove(result.ctypes.data, source.ctypes.data, nbytes)
 
-    return {"pool, past the cache": ours, "executor, memmove": in_slices, "one memmove": one}
+    return {"pool, streaming": ours, "executor, memmove": in_slices, "one memmove": one}
 
 
 #: Modules with a cfunc in Numba's own cache.
@@ -206,7 +206,7 @@ def loaded(folder: str, code: str) -> tuple[float, bool]:
 
 def cache_table(rounds: int = 5) -> list[str]:
     lines = [
-        "| a kernel by | nothing on disk, s | a process later, s | found on disk |",
+        "| cache | empty cache, s | later process, s | found on disk |",
         "| --- | ---: | ---: | --- |",
     ]
     for name in ("arraybridge", *NUMBA):
