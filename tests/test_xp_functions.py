@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .support import checks
-from .support.faces import each_library, faces
+from .support.faces import each_function, each_library, faces
 from .support.functions import TABLE, Row
 from .support.recipes import Call, Pick
 from .test_xp_standard import TEMPLATES
@@ -24,8 +24,7 @@ def test_every_function_has_a_row():
 
 # PyTorch says so of every count of complex numbers, ord=0.
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
-@each_library
-@pytest.mark.parametrize("name", TABLE)
+@each_function(TABLE)
 def test_agrees(name, library):
     """Values, data types and types of the results, on both faces; the arguments stay."""
     row = TABLE[name]

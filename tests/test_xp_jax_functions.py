@@ -112,7 +112,13 @@ def ordinary():
     return jnp.asarray([complex(a, b) for a in parts for b in parts])
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.heavy] * (i % 3 > 0))
+        for i, name in enumerate(sorted(CASES))
+    ],
+)
 class TestComplexFunctions:
     def test_ordinary_values_and_derivatives_are_jaxs(self, name):
         own, mended, z = getattr(jnp, name), getattr(native, name), ordinary()

@@ -15,7 +15,7 @@ import pytest
 from arraybridge.array.operators import OPERATORS
 
 from .support import special_cases
-from .support.faces import each_library, faces
+from .support.faces import each_function, each_library, faces
 from .support.special_cases import BINARY, COMPLEX, REAL, TURNED, TURNED_IN, Case, cases
 
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
@@ -67,9 +67,8 @@ def agree(found: float, expected: float, free: bool, tolerance: float) -> bool:
     return found == expected or abs(found - expected) <= tolerance * abs(expected)
 
 
-@each_library
+@each_function(EACH)
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", EACH)
 def test_real(name, precision, library):
     found = EACH[name]
     for face in faces(library):
@@ -77,9 +76,8 @@ def test_real(name, precision, library):
         hold(face.left(face.function(name)(*args)), found, precision)
 
 
-@each_library
+@each_function(EACH_COMPLEX)
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", EACH_COMPLEX)
 def test_complex(name, precision, library):
     found = EACH_COMPLEX[name]
     x = joined(columns(found, precision))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -53,6 +53,26 @@ each_library = pytest.mark.parametrize(
         for name in installed()
     ],
 )
+
+
+def each_function(names: Iterable[str]) -> pytest.MarkDecorator:
+    """Parametrize by ``name`` and ``library``: every function of every library.
+
+    JAX compiles each anew for every shape and data type: two thirds of its are ``heavy``.
+    """
+    return pytest.mark.parametrize(
+        ("name", "library"),
+        [
+            pytest.param(
+                name,
+                library,
+                id=f"{name}-{library}",
+                marks=[pytest.mark.heavy] * (library in HEAVY or (library == "jax" and i % 3 > 0)),
+            )
+            for i, name in enumerate(names)
+            for library in installed()
+        ],
+    )
 
 
 class Face(NamedTuple):
