@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..dispatch.registry import library_named
-from .corrections import Correction
+from .corrections import Correction, direct
 from .dtypes import Limits, checking, needing, questions
 from .inspection import listing_devices
 from .integers import Wide
@@ -73,7 +73,8 @@ def native_face(table: NativeNamespace) -> Any:
     face._functions = {function.path: function for function in _functions(table, face)}
     for path, function in face._functions.items():
         room, _, name = path.rpartition(".")
-        setattr(getattr(face, room) if room else face, name, recovering(function))
+        module = getattr(face, room) if room else face
+        setattr(module, name, recovering(function, getattr(module, name, function.own)))
     # The check may take more than the function.
     face.asarray.__signature__ = inspect.signature(face._functions["asarray"].before)
     vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
@@ -90,7 +91,8 @@ def _functions(table: NativeNamespace, face: Any) -> list[Function]:
     befores["asarray"] = taking_all(library, face, check_dtype)
     functions = []
     for room, path, name, template in functions_of(face):
-        own = getattr(room, name, None) or _missing(library, path, template)
+        public = getattr(room, name, None) or _missing(library, path, template)
+        own = direct(public)
         parameters = inspect.signature(template).parameters
         before, dtype_at = befores.get(path), None
         if path in CHECKS:
@@ -104,7 +106,7 @@ def _functions(table: NativeNamespace, face: Any) -> list[Function]:
         elif path == "astype":
             before = needing(check_dtype or _itself)
         elif check_dtype and not before and _gives_dtype(template):
-            names = list(inspect.signature(own).parameters)
+            names = list(inspect.signature(public).parameters)
             dtype_at = names.index("dtype") if "dtype" in names else sys.maxsize  # by name only
             before = checking(dtype_at, check_dtype)
         serving = tuple(handler for handler in handlers if handler.serves(path, template))

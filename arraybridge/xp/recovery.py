@@ -122,9 +122,11 @@ class Refused(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def recovering(function: Function) -> Callable[..., Any]:
-    """The function as the native face offers it: itself, where nothing surrounds it."""
-    own = function.own
+def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as the native face offers it, described as the library's ``own``.
+
+    It is that where nothing surrounds it.
+    """
     if not (function.handlers or function.before or function.operands):
         return own
     made = _wrapper(function)

@@ -83,7 +83,7 @@ def _integer_name(dtype: Any) -> str | None:
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
-    spaces.correction(xp, _integer_name, xp.asarray),
+    spaces.correction(xp, xp.linspace, _integer_name, xp.asarray),
     Correction(
         "asarray",
         asarray,

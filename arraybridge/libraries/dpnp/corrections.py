@@ -31,7 +31,7 @@ def _real_eigenvalues(xp: Any) -> bool:
 
 
 CORRECTIONS: tuple[Correction, ...] = (
-    spaces.correction(xp, spaces.integer_name, xp.asarray),
+    spaces.correction(xp, xp.linspace, spaces.integer_name, xp.asarray),
     Correction(
         "acosh",
         complex_function(MEANS, "acosh"),

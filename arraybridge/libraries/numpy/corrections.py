@@ -35,7 +35,7 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     """Create an array of numbers in native byte order."""
     if isinstance(obj, numpy.ndarray) and not is_numeric(obj.dtype):
         raise no_numbers(obj)  # with dtype= NumPy makes numbers of times and objects
-    result = xp.asarray(obj, copy=copy, **kwargs)
+    result = numpy.asarray(obj, copy=copy, **kwargs)
     if not is_numeric(result.dtype):
         raise no_numbers(result)
     return result if result.dtype.isnative else readable(result, shared=copy is False)
@@ -75,7 +75,7 @@ def _of_ml_dtypes(name: str) -> Any:
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
-    spaces.correction(xp, spaces.integer_name, xp.asarray),
+    spaces.correction(xp, numpy.linspace, spaces.integer_name, xp.asarray),
     Correction(
         "asarray",
         asarray,
@@ -115,7 +115,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     *(
         Correction(
             name,
-            deviation(getattr(xp, name)),
+            deviation(getattr(numpy, name)),
             f"{name}: NaN of fewer elements than the correction",
             "https://github.com/numpy/numpy/issues/26522",
             probes.infinite_deviation(name),

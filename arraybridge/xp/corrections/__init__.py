@@ -6,6 +6,8 @@ that it can be deleted when upstream mends it: `tests/test_xp_corrections.py` te
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -50,3 +52,11 @@ class Correction(NamedTuple):
 def _release(version: str) -> list[int]:
     """The numbers that a version starts with: ``"2.13.0+cpu"`` is 2, 13, 0."""
     return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0])]
+
+
+def direct(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of array-api-compat without the wrapper that hands it the module it works with."""
+    if getattr(function, "__code__", None) is None or function.__code__.co_name != "wrapped_f":
+        return function
+    f, xp = (inspect.getclosurevars(function).nonlocals.get(name) for name in ("f", "xp"))
+    return function if f is None or xp is None else functools.partial(f, xp=xp)

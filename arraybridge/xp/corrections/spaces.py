@@ -40,13 +40,17 @@ def integer_name(dtype: Any) -> str | None:
     return dtype.name if dtype.kind in "iu" else None
 
 
-def correction(xp: Any, name_of: Callable[[Any], str | None], make: Function) -> Correction:
+def correction(
+    xp: Any, own: Function, name_of: Callable[[Any], str | None], make: Function
+) -> Correction:
     """The entry of a library whose own wraps, rounds otherwise, or lacks data types.
 
     Parameters
     ----------
     xp : module
         The namespace underneath.
+    own : callable
+        The library's own ``linspace``, which may lack ``endpoint``.
     name_of : callable
         NumPy's name of an integer data type; None for another one.
     make : callable
@@ -66,8 +70,10 @@ def correction(xp: Any, name_of: Callable[[Any], str | None], make: Function) ->
     ) -> Any:
         name = None if dtype is None or kwargs else name_of(dtype)
         if name is None or not all(isinstance(x, int | float) for x in (start, stop)):
-            common = {"dtype": dtype, "device": device, "endpoint": endpoint}
-            return xp.linspace(start, stop, num, **common, **kwargs)
+            kwargs |= {"dtype": dtype, "device": device}
+            if endpoint:
+                return own(start, stop, num, **kwargs)
+            return xp.linspace(start, stop, num, endpoint=False, **kwargs)
         return make(between(start, stop, num, name, endpoint), dtype=dtype, device=device)
 
     return Correction(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
 
@@ -22,7 +21,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
     """Arrays as views of the shape that all broadcast to."""
     try:
-        return tuple(xp.broadcast_arrays(*arrays))
+        return tuple(torch.broadcast_tensors(*arrays)) if arrays else ()
     except RuntimeError as error:
         raise _refusal([tuple(x.shape) for x in arrays]) from error
 
@@ -30,7 +29,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
 def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:
     """An array as a view of a shape that it broadcasts to."""
     try:
-        return xp.broadcast_to(x, shape)
+        return torch.broadcast_to(x, shape)
     except RuntimeError as error:
         raise ValueError(
             f"an array of the shape {tuple(x.shape)} could not be broadcast to {tuple(shape)}"

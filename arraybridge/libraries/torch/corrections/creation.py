@@ -24,12 +24,13 @@ def asarray(
         obj, copy = _stacked(obj, dtype, device), None
     if isinstance(obj, torch.Tensor):
         check_shape(obj)
+        device = obj.device if device is None else device  # torch's own default is another one
         # torch's own warns of gradients, although it keeps them
         kwargs.setdefault("requires_grad", obj.requires_grad)
     elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
         obj = numpy.asarray(obj, str(dtype).removeprefix("torch."), copy=copy)
     try:
-        return xp.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+        return torch.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
     except (RuntimeError, ValueError) as error:
         if "verflow" in str(error):
             raise OverflowError(f"{error}: pass a dtype that holds the numbers") from None
@@ -113,5 +114,5 @@ CORRECTIONS = (
         "https://github.com/pytorch/pytorch/issues/188023",
         lambda xp: xp.from_dlpack(_READ_ONLY).data_ptr() == _READ_ONLY.ctypes.data,
     ),
-    spaces.correction(xp, _integer_name, _from_numpy),
+    spaces.correction(xp, torch.linspace, _integer_name, _from_numpy),
 )

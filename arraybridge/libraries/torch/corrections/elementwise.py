@@ -98,7 +98,7 @@ CORRECTIONS = (
     ),
     Correction(
         "remainder",
-        remainder(MEANS, promoting(xp.remainder)),
+        remainder(MEANS, promoting(torch.remainder)),
         "remainder: a zero has the sign of the divisor",
         "https://github.com/pytorch/pytorch/issues/193755",
         lambda xp: bool(xp.signbit(xp.remainder(xp.asarray(-0.0), xp.asarray(1.0)))),

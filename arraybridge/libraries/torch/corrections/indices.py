@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,63 +9,70 @@ from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
 from ..tracing import transformed
-from .promotion import promote_pair, replacing
+from .promotion import promote_pair
 
 _OTHER_INTEGERS = frozenset(
     {torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
 )
 
 
-def _with_long(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the second argument be an array of any integer data type.
+def _long(x: Any) -> Any:
+    """Integers as int64, which torch takes everywhere.
 
-    It becomes int64: adding the extent to negative indices would overflow in narrow integers.
+    It holds the negative indices too, which are brought into the range by an addition that narrow
+    integers would overflow in.
     """
-
-    def function(x: Any, second: Any, /, **kwargs: Any) -> Any:
-        if isinstance(second, torch.Tensor) and second.dtype in _OTHER_INTEGERS:
-            second = second.long()
-        return plain(x, second, **kwargs)
-
-    return replacing(function, plain)
+    return x.long() if isinstance(x, torch.Tensor) and x.dtype in _OTHER_INTEGERS else x
 
 
-def _within_bounds(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Raise IndexError for an index out of bounds, whatever the data type."""
-
-    def function(x: Any, indices: Any, /, **kwargs: Any) -> Any:
-        try:
-            return plain(x, indices, **kwargs)
-        except RuntimeError as error:
-            if "out of" in str(error) and "bounds" in str(error):
-                raise IndexError(str(error)) from None
-            raise
-
-    return replacing(function, plain)
+def _out_of_bounds(error: Exception) -> Exception:
+    """An IndexError for an index out of bounds, whatever the dtype; other errors as they are."""
+    said = str(error)
+    return IndexError(said) if "out of" in said and "bounds" in said else error
 
 
-def _take_along_axis(x: torch.Tensor, indices: torch.Tensor, /, *, axis: int = -1) -> torch.Tensor:
-    """``take_along_axis`` that checks bounds on the CPU.
+def take(x: Any, indices: Any, /, *, axis: int | None = None, **kwargs: Any) -> torch.Tensor:
+    """Elements along an axis, by their indices."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError("take needs an axis where there are several")
+        axis = 0
+    indices = _long(indices)
+    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    try:
+        return torch.index_select(x, axis, indices, **kwargs)
+    except RuntimeError as error:
+        raise _out_of_bounds(error) from None
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
+    """Elements along an axis, by indices of their own for each place of the other axes.
 
     torch's own takes index 5 of 4 elements for index 1. `gather` checks at no cost on the CPU; on a
     device its check would end the process.
     """
-    if x.device.type != "cpu" or x.ndim != indices.ndim or not -x.ndim <= axis < x.ndim:
+    indices = _long(indices)
+    if not -x.ndim <= axis < x.ndim:
         return xp.take_along_axis(x, indices, axis=axis)
     extent = x.shape[axis]
     indices = torch.where(indices < 0, indices + extent, indices)
+    if x.device.type != "cpu" or x.ndim != indices.ndim:
+        return torch.take_along_dim(x, indices, dim=axis)
     shapes = [list(each.shape) for each in (x, indices)]
     shapes[0][axis] = shapes[1][axis] = 1
     if shapes[0] != shapes[1]:
         common = list(torch.broadcast_shapes(*shapes))
         common[axis] = -1
         x, indices = x.expand(common), indices.expand(common)
-    return _gather(x, indices, axis=axis)
+    try:
+        return torch.gather(x, axis, indices)
+    except RuntimeError as error:
+        raise _out_of_bounds(error) from None
 
 
-@_within_bounds
-def _gather(x: torch.Tensor, indices: torch.Tensor, *, axis: int) -> torch.Tensor:
-    return torch.gather(x, axis, indices)
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> torch.Tensor:
+    """Elements, each so many times."""
+    return torch.repeat_interleave(x, _long(repeats), axis)
 
 
 def _wraps(xp: Any) -> bool:
@@ -121,14 +127,14 @@ def _narrow(numbers: list[int], dtype: Any) -> torch.Tensor:
 CORRECTIONS = (
     Correction(
         "take",
-        _with_long(_within_bounds(xp.take)),
+        take,
         "take: indices of any integer data type; out of bounds they are an IndexError",
         "no issue known",
         lambda xp: xp.take(xp.ones(200), _narrow([-1], xp.int8)).shape != (1,),
     ),
     Correction(
         "take_along_axis",
-        _with_long(_take_along_axis),
+        take_along_axis,
         "take_along_axis: indices of any integer data type; out of bounds they are an IndexError",
         "https://github.com/pytorch/pytorch/issues/146211, of negative ones",
         _wraps,
@@ -142,7 +148,7 @@ CORRECTIONS = (
     ),
     Correction(
         "repeat",
-        _with_long(xp.repeat),
+        repeat,
         "repeat: repeats of any integer data type",
         "https://github.com/pytorch/pytorch/issues/151311",
         lambda xp: xp.repeat(xp.ones(1), _narrow([2], xp.uint64)).shape != (2,),

@@ -42,6 +42,7 @@ def _table() -> dict[tuple[torch.dtype, torch.dtype], torch.dtype]:
 
 
 PROMOTED = _table()
+_STANDARD = {torch.bool, *(dtype for pair in PROMOTED for dtype in pair)}
 
 
 def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
@@ -65,20 +66,63 @@ def replacing(function: Any, plain: Function) -> Function:
     return made
 
 
-def promoting(plain: Function) -> Function:
-    """Promote two arrays to their common dtype before a function is called."""
+def promoting(plain: Function, scalars: tuple[bool, bool] = (False, False)) -> Function:
+    """Promote two arrays to their common dtype before a function is called.
+
+    Parameters
+    ----------
+    plain : callable
+    scalars : tuple of bool
+        Whether ``plain`` lacks a form with a Python scalar as its first and as its second argument.
+    """
+    first, second = scalars
 
     def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
-        x1, x2 = promote_pair(x1, x2)
-        return plain(x1, x2, **kwargs)
+        if not isinstance(x2, torch.Tensor):
+            x2 = _tensor(x2, x1) if second else x2
+        elif not isinstance(x1, torch.Tensor):
+            x1 = _tensor(x1, x2) if first else x1
+        elif x1.dtype != x2.dtype:
+            x1, x2 = promote_pair(x1, x2)
+        return plain(x1, x2, **kwargs) if kwargs else plain(x1, x2)
 
     return replacing(function, plain)
+
+
+def _tensor(x: Any, other: Any) -> Any:
+    """A Python scalar as a tensor for an operation with another one."""
+    if not isinstance(x, bool | int | float | complex) or not isinstance(other, torch.Tensor):
+        return x
+    return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
+
+
+def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Two operands of a product of matrices, which torch takes in one dtype only."""
+    x1, x2 = promote_pair(x1, x2)
+    if x1.dtype != x2.dtype and {x1.dtype, x2.dtype} <= _STANDARD:
+        common = torch.result_type(x1, x2)
+        return x1.to(common), x2.to(common)
+    return x1, x2
+
+
+def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
+    """Products of matrices."""
+    if x1.dtype != x2.dtype:
+        x1, x2 = _promote_operands(x1, x2)
+    return torch.matmul(x1, x2, **kwargs)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
+    """Products summed over pairs of axes."""
+    if x1.dtype != x2.dtype:
+        x1, x2 = _promote_operands(x1, x2)
+    return torch.tensordot(x1, x2, dims=axes, **kwargs)
 
 
 def _where(condition: Any, /, *choice: Any) -> Any:
     if not choice:  # the indices of true elements: torch's form, not the standard's
         return torch.where(condition)
-    return xp.where(condition, *promote_pair(*choice))
+    return torch.where(condition, *promote_pair(*choice))
 
 
 where = replacing(_where, xp.where)
@@ -120,37 +164,52 @@ def _widest(scalars: list[Any]) -> Any:
     )
 
 
-def _sequence(plain: Function) -> Function:
-    """``concat`` or ``stack`` of arrays promoted to their common dtype."""
+def _promote_all(arrays: Any) -> Any:
+    """A sequence of arrays, in their common dtype."""
+    first, *others = [x.dtype for x in arrays]
+    if all(dtype == first for dtype in others):
+        return arrays
+    common = result_type(first, *others)
+    return [x.to(common) for x in arrays]
 
-    def function(arrays: Any, /, **kwargs: Any) -> Any:
-        first, *others = [x.dtype for x in arrays]
-        if any(dtype != first for dtype in others):
-            common = result_type(first, *others)
-            arrays = [x.to(common) for x in arrays]
-        return plain(arrays, **kwargs)
 
-    return replacing(function, plain)
+def concat(arrays: Any, /, *, axis: int | None = 0, **kwargs: Any) -> torch.Tensor:
+    """Join arrays along an axis, or flattened."""
+    arrays = _promote_all(arrays)
+    if axis is None:
+        return torch.concat([x.flatten() for x in arrays], **kwargs)
+    return torch.concat(arrays, axis, **kwargs)
 
 
 def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
-    """``torch.stack`` with ``axis`` in its signature."""
-    return torch.stack(arrays, axis, **kwargs)
+    """Join arrays along a new axis."""
+    return torch.stack(_promote_all(arrays), axis, **kwargs)
 
 
 # Of two arrays; floor_divide and remainder are in `elementwise`.
-_BINARY = (
-    "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign "
-    "divide equal greater greater_equal hypot less less_equal logaddexp matmul maximum "
-    "minimum multiply nextafter not_equal pow subtract tensordot vecdot linalg.cross linalg.outer "
-    "linalg.solve"
-).split()
-
-
-def _own(name: str) -> Function:
-    extension, _, name = name.rpartition(".")
-    function: Function = getattr(getattr(xp, extension) if extension else xp, name)
-    return function
+_BINARY: dict[str, Function] = {
+    **{
+        name: promoting(getattr(torch, name))
+        for name in (
+            "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
+            "multiply pow subtract"
+        ).split()
+    },
+    **{
+        name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), (True, False))
+        for name in "copysign equal greater greater_equal less less_equal not_equal".split()
+    },
+    **{
+        name: promoting(getattr(torch, name), (True, True))
+        for name in "atan2 hypot logaddexp maximum minimum nextafter".split()
+    },
+    "matmul": replacing(matmul, xp.matmul),
+    "tensordot": replacing(tensordot, xp.tensordot),
+    "vecdot": promoting(xp.vecdot),
+    "linalg.cross": promoting(xp.linalg.cross),
+    "linalg.outer": promoting(torch.outer),
+    "linalg.solve": promoting(xp.linalg.solve),
+}
 
 
 def _promotes_otherwise(xp: Any) -> bool:
@@ -165,12 +224,10 @@ CORRECTIONS = (
     Correction("result_type", result_type, _CLAUSE, _ISSUES, _promotes_otherwise),
     Correction("where", where, _CLAUSE, _ISSUES, _promotes_otherwise),
     Correction("isin", isin, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("concat", concat, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("stack", stack, _CLAUSE, _ISSUES, _promotes_otherwise),
     *(
-        Correction(name, promoting(_own(name)), _CLAUSE, _ISSUES, _promotes_otherwise)
-        for name in _BINARY
-    ),
-    *(
-        Correction(plain.__name__, _sequence(plain), _CLAUSE, _ISSUES, _promotes_otherwise)
-        for plain in (xp.concat, stack)
+        Correction(name, function, _CLAUSE, _ISSUES, _promotes_otherwise)
+        for name, function in _BINARY.items()
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,6 @@ from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
 from ....xp.corrections.differences import differences
-from ....xp.corrections.special_cases import deviation
 from .promotion import replacing
 
 Function = Callable[..., Any]
@@ -19,65 +19,91 @@ Function = Callable[..., Any]
 _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 
 
-def _accumulating(plain: Function) -> Function:
-    """A sum or product whose result is unsigned if the elements are.
+def _accumulating(plain: Function, own: Function) -> Function:
+    """``sum`` or ``prod`` whose result is unsigned if the elements are.
 
     It is computed as int64, which has the same bits, as few functions take uint64.
     """
 
     def function(
-        x: torch.Tensor,
-        /,
-        *,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: bool = False,
-        **kwargs: Any,
-    ) -> torch.Tensor:
+        x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, **kwargs: Any
+    ) -> Any:
         unsigned = dtype is None and x.dtype in _UNSIGNED
         if unsigned:
             dtype = torch.int64
-        if keepdims:
-            kwargs["keepdims"] = keepdims
-        # even an empty ** costs time
-        result = (
-            plain(x, axis=axis, dtype=dtype, **kwargs)
-            if kwargs
-            else plain(x, axis=axis, dtype=dtype)
-        )
+        if axis is None and not keepdims:
+            result = own(x, dtype=dtype, **kwargs)
+        elif isinstance(axis, int):
+            result = own(x, axis, dtype=dtype, keepdims=keepdims, **kwargs)
+        else:  # several axes, or none, of which torch makes all
+            result = plain(x, axis=axis, dtype=dtype, keepdims=keepdims, **kwargs)
         return result.to(torch.uint64) if unsigned else result
 
     return replacing(function, plain)
 
 
-sum_ = _accumulating(xp.sum)
+def _cumulative(plain: Function, own: Function) -> Function:
+    """``cumulative_sum`` or ``cumulative_prod`` whose result is unsigned if the elements are."""
+
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        include_initial: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        unsigned = dtype is None and x.dtype in _UNSIGNED
+        if unsigned:
+            dtype = torch.int64
+        if axis is None and x.ndim < 2:
+            axis = 0
+        if axis is None or include_initial:
+            result = plain(x, axis=axis, dtype=dtype, include_initial=include_initial, **kwargs)
+        else:
+            result = own(x, axis, dtype=dtype, **kwargs)
+        return result.to(torch.uint64) if unsigned else result
+
+    return replacing(function, plain)
+
+
+_sum = _accumulating(xp.sum, torch.sum)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """Sums of the diagonals of a stack of matrices."""
-    return sum_(torch.diagonal(x, offset=offset, dim1=-2, dim2=-1), axis=-1, dtype=dtype)
+    return _sum(torch.diagonal(x, offset=offset, dim1=-2, dim2=-1), axis=-1, dtype=dtype)
 
 
-def _deviating(plain: Function) -> Function:
-    """``std`` or ``var`` with a real correction, along no axes too."""
+def _deviating(own: Function) -> Function:
+    """``std`` or ``var`` with any correction, along no axis too.
+
+    NaN where the correction takes all degrees of freedom.
+    """
 
     def function(
-        x: torch.Tensor,
+        x: Any,
         /,
         *,
         axis: Any = None,
-        correction: Any = 0.0,
+        correction: float = 0.0,
         keepdims: bool = False,
         **kwargs: Any,
-    ) -> torch.Tensor:
-        if axis is None:
-            axis = tuple(range(x.ndim))
-        if axis == ():  # of one element each; torch's own would take all axes
-            return plain(x.unsqueeze(-1), -1, correction=correction, **kwargs)
-        return plain(x, axis, correction=correction, keepdim=keepdims, **kwargs)
+    ) -> Any:
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        if axes == ():  # of one element each; torch's own would take all axes
+            result = own(x.unsqueeze(-1), -1, correction=correction, **kwargs)
+        else:
+            result = own(x, axes, correction=correction, keepdim=keepdims, **kwargs)
+        if not correction:
+            return result
+        axes = axes if isinstance(axes, tuple) else (axes,)
+        none_left = math.prod([x.shape[each] for each in axes]) <= correction
+        return result * math.nan if none_left else result
 
-    function.__name__ = function.__qualname__ = plain.__name__
-    return deviation(function)
+    function.__name__ = function.__qualname__ = own.__name__
+    return function
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -86,14 +112,16 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any
         axis = operator.index(axis)  # array-api-compat mistakes integers of NumPy with keepdims
     if axis == ():  # torch's own would take all axes
         return (x != 0).long()
-    return xp.count_nonzero(x, axis=axis, keepdims=keepdims)
+    if keepdims:
+        return xp.count_nonzero(x, axis=axis, keepdims=True)
+    return torch.count_nonzero(x, dim=axis)
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
     """Roll elements; a single shift applies to all axes."""
     if isinstance(axis, tuple) and not isinstance(shift, tuple):
         shift = (shift,) * len(axis)
-    return xp.roll(x, shift, axis=axis, **kwargs)
+    return torch.roll(x, shift, axis, **kwargs)
 
 
 def unique_all(x: Any, /) -> xp.UniqueAllResult:
@@ -111,16 +139,21 @@ def unique_all(x: Any, /) -> xp.UniqueAllResult:
 
 
 CORRECTIONS = (
-    differences(xp),
+    differences(torch),
     *(
         Correction(
             name,
-            _accumulating(getattr(xp, name)),
+            function,
             f"{name}: unsigned integers stay unsigned",
             "https://github.com/data-apis/array-api-compat/pull/298",
             lambda xp, name=name: getattr(xp, name)(xp.ones(2, dtype=xp.uint8)).dtype != xp.uint64,  # type: ignore[misc]
         )
-        for name in ("sum", "prod", "cumulative_sum", "cumulative_prod")
+        for name, function in (
+            ("sum", _sum),
+            ("prod", _accumulating(xp.prod, torch.prod)),
+            ("cumulative_sum", _cumulative(xp.cumulative_sum, torch.cumsum)),
+            ("cumulative_prod", _cumulative(xp.cumulative_prod, torch.cumprod)),
+        )
     ),
     Correction(
         "linalg.trace",
