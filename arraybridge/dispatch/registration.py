@@ -11,8 +11,6 @@ from .records import Accepts
 _RESERVED = {  # names that a TensorInfo may have, or that stand for another
     "dlpack": "arrays that only speak the protocol",
     "cuda_array_interface": "arrays that only have that interface",
-    "arrow": "pyarrow",
-    "array_api_compat": "numpy",
     "function": "what a function gave, as result= of adapt",
 }
 _INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
@@ -56,8 +54,9 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     for part, method in vars(Library).items():
         if callable(method) and not callable(getattr(cls, part)):
             raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
-    if name in _RESERVED:
-        raise ValueError(f"{name!r} stands for {_RESERVED[name]}: choose another name")
+    reserved = _RESERVED.get(name) or registry.synonym(name)
+    if reserved is not None:
+        raise ValueError(f"{name!r} stands for {reserved}: choose another name")
     taken = name in registry.library_names() and registry.registered(name) is not library
     if taken and not replace:
         raise ValueError(

@@ -25,6 +25,10 @@ class Entry(NamedTuple):
         What pip is told to install.
     packages : tuple of str
         The top-level packages whose classes are its arrays; by default the one of its name.
+    synonyms : tuple of str
+        What ``convert`` takes for its name as well.
+    nicknames : tuple of str
+        Names that it is imported as, for "did you mean".
     computes : mapping
         The kinds of devices on which it computes for arrays that have no library of their own,
         and what to install for that.
@@ -33,6 +37,8 @@ class Entry(NamedTuple):
     name: str
     install: str
     packages: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
+    nicknames: tuple[str, ...] = ()
     computes: Mapping[str, str] = {}
 
 
@@ -92,8 +98,8 @@ _packages: dict[str, str] = {}  # top-level package -> the library that its clas
 _load: Callable[[str], Library]
 _loaded: dict[str, Library] = {}  # those of the table that are in use
 _registered: dict[str, Library] = {}  # those that users have registered
-_OTHER_NAMES = {"arrow": "pyarrow", "array_api_compat": "numpy"}
-_SHORT_NAMES = {"np": "numpy", "jnp": "jax", "cp": "cupy", "pa": "pyarrow", "tf": "tensorflow"}
+_synonyms: dict[str, str] = {}
+_nicknames: dict[str, str] = {}
 
 
 def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
@@ -110,6 +116,8 @@ def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
     for entry in entries:
         _entries[entry.name] = entry
         _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
+        _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
+        _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
     LASTING.update(_packages)
 
 
@@ -148,6 +156,11 @@ def library_names() -> list[str]:
 def requirement_of(name: str) -> str:
     """What pip is told to install for a library that comes with arraybridge."""
     return _entries[name].install
+
+
+def synonym(name: str) -> str | None:
+    """The library that ``convert`` takes a name for, which is not the library's own; or None."""
+    return _synonyms.get(name)
 
 
 def computing_on(device_kind: str) -> dict[str, str]:
@@ -209,7 +222,7 @@ def known_name(to: object) -> str:
     if name in _registered:
         return name
     known = name if isinstance(to, str) else _library_of_module(name)
-    known = _OTHER_NAMES.get(known, known)
+    known = _synonyms.get(known, known)
     if known not in _entries and known not in _registered:
         raise ValueError(
             f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
@@ -220,7 +233,7 @@ def known_name(to: object) -> str:
 def _meant(name: str) -> str:
     from .records import closest
 
-    known = {other.lower(): other for other in library_names()} | _SHORT_NAMES
+    known = {other.lower(): other for other in library_names()} | _nicknames
     close = closest(name, known)
     return f": did you mean {known[close]!r}?" if close else ";"
 

@@ -19,15 +19,15 @@ _CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
 LIBRARIES = (
-    Entry("numpy", "numpy", ("ml_dtypes",)),
-    Entry("cupy", "cupy-cuda12x", computes=_CUPY),
+    Entry("numpy", "numpy", ("ml_dtypes",), synonyms=("array_api_compat",), nicknames=("np",)),
+    Entry("cupy", "cupy-cuda12x", nicknames=("cp",), computes=_CUPY),
     Entry("torch", "torch", computes=_TORCH),
-    Entry("jax", "jax", ("jaxlib",)),
+    Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",)),
     Entry("numba", "numba-cuda"),
     Entry("dpnp", "dpnp", computes={"oneapi": "dpnp"}),
-    Entry("pyarrow", "pyarrow"),
+    Entry("pyarrow", "pyarrow", synonyms=("arrow",), nicknames=("pa",)),
     Entry("tvm_ffi", "apache-tvm-ffi"),
-    Entry("tensorflow", "tensorflow"),
+    Entry("tensorflow", "tensorflow", nicknames=("tf",)),
     Entry("paddle", "paddlepaddle"),
     Entry("warp", "warp-lang"),
     Entry("mlx", "mlx[cpu]"),

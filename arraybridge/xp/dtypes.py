@@ -13,7 +13,6 @@ from ..dispatch.registry import library_named
 from .recovery import Arguments, Check, Refused
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
-_OF_ITS_OWN = ("torch", "array_api_strict._dtypes")  # whose data types are not NumPy's
 
 
 def checking(place: int, check: Callable[[Any], Any]) -> Check:
@@ -88,13 +87,11 @@ def questions(library: str, dtype: Any) -> dict[str, Check]:
     dtype : object
         One of the library's data types.
     """
-    own = type(dtype)
+    own, numpys = type(dtype), _is_numpys(dtype)
     owns = library_named(library).owns
 
     def is_dtype(x: Any) -> bool:
-        if isinstance(x, own) and own is not type:
-            return True
-        return _is_numpys(x) if own.__module__ not in _OF_ITS_OWN else False
+        return (isinstance(x, own) and own is not type) or (numpys and _is_numpys(x))
 
     def is_one(x: Any) -> bool:
         return owns(type(x)) or is_dtype(x)

@@ -38,6 +38,8 @@ class NativeNamespace(NamedTuple):
     check_dtype : callable, optional
         Gives the data type to take for one that is asked for; raises for one that the result would
         not have.
+    takes_numpy : bool
+        Whether its ``asarray`` copies NumPy's arrays, to its default device.
     """
 
     library: str
@@ -45,6 +47,7 @@ class NativeNamespace(NamedTuple):
     corrections: tuple[Correction, ...]
     handlers: tuple[Handler, ...] = ()
     check_dtype: Callable[[Any], Any] | None = None
+    takes_numpy: bool = False
 
     @property
     def module(self) -> Any:
@@ -88,7 +91,7 @@ def _functions(table: NativeNamespace, face: Any) -> list[Function]:
     handlers = (*table.handlers, Limits(library))
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
     befores = questions(library, face.float32)
-    befores["asarray"] = taking_all(library, face, check_dtype)
+    befores["asarray"] = taking_all(library, face, check_dtype, table.takes_numpy)
     functions = []
     for room, path, name, template in functions_of(face):
         public = getattr(room, name, None) or _missing(library, path, template)

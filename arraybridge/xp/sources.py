@@ -51,7 +51,9 @@ def _sort_of(cls: type) -> int:
     return record.sort
 
 
-def taking_all(library: str, face: Any, check_dtype: Callable[[Any], Any] | None) -> Check:
+def taking_all(
+    library: str, face: Any, check_dtype: Callable[[Any], Any] | None, takes_numpy: bool
+) -> Check:
     """What brings the arguments of ``asarray`` into a form that the library's own takes.
 
     Parameters
@@ -61,9 +63,11 @@ def taking_all(library: str, face: Any, check_dtype: Callable[[Any], Any] | None
         The library's native face.
     check_dtype : callable or None
         Gives the data type to take; raises for one that the result would not have.
+    takes_numpy : bool
+        Whether the library's own ``asarray`` copies NumPy's arrays, to its default device.
     """
     home = library_named(library)
-    take = _Taking(home, face)
+    take = _Taking(home, face, takes_numpy)
 
     def asarray(
         obj: Any,
@@ -94,9 +98,10 @@ def taking_all(library: str, face: Any, check_dtype: Callable[[Any], Any] | None
 class _Taking:
     """From anything to what a library's own ``asarray`` makes an array of."""
 
-    def __init__(self, home: Library, face: Any) -> None:
+    def __init__(self, home: Library, face: Any, takes_numpy: bool) -> None:
         self.home = home
         self.face = face
+        self.takes_numpy = takes_numpy
 
     def __call__(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
         """``obj`` itself where the library's own ``asarray`` takes it; with ``shared`` no copy."""
@@ -140,7 +145,7 @@ class _Taking:
             return x.native
         if isinstance(x, numpy.ndarray):
             x = readable(x, shared)
-            if self.home.name in _TAKE_NUMPYS and not shared:
+            if self.takes_numpy and not shared:
                 plain = dtype is None or x.dtype.kind in "biufc"
                 return x if plain else x.astype(self.name_of(dtype) or x.dtype)  # ml_dtypes'
         to = self.home.name if DeviceType.CPU in self.home.accepts.devices else "numpy"
@@ -167,10 +172,6 @@ class _Taking:
     def name_of(self, dtype: Any) -> str | None:
         """The standard's name of a data type of the library."""
         return next((n for n in DATA_TYPES if getattr(self.face, n, None) == dtype), None)
-
-
-# Whose own asarray takes NumPy's arrays, by a copy and to the device that is its default.
-_TAKE_NUMPYS = frozenset({"numpy", "jax", "cupy", "dpnp"})
 
 
 def _memory(obj: Any, shared: bool) -> Any:

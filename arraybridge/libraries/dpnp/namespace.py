@@ -19,5 +19,5 @@ def _as_scalar(value: int, dtype: Any) -> float:
 
 
 WIDE = Wide(_as_scalar)
-TABLE = NativeNamespace("dpnp", "dpnp", CORRECTIONS, handlers=(WIDE,))
+TABLE = NativeNamespace("dpnp", "dpnp", CORRECTIONS, handlers=(WIDE,), takes_numpy=True)
 native = native_face(TABLE)

@@ -32,6 +32,11 @@ def _plain(value: Any) -> Any:
 WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain)  # what it takes with x64 off
 
 TABLE = NativeNamespace(
-    "jax", "jax.numpy", CORRECTIONS, handlers=(WIDE,), check_dtype=creation.check_dtype
+    "jax",
+    "jax.numpy",
+    CORRECTIONS,
+    handlers=(WIDE,),
+    check_dtype=creation.check_dtype,
+    takes_numpy=True,
 )
 native = native_face(TABLE)
