@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pytest
@@ -112,11 +113,24 @@ LESS = {"two channels", "three channels", "four channels", "two of four", "one o
         "planes flipped", "repeated"}  # fmt: skip
 
 
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-@pytest.mark.parametrize("name", VIEWS)
+def kernels():
+    """Every kernel; compiling one takes up to a second, so most are heavy."""
+    for name, itemsize, vector in product(VIEWS, ITEMSIZES, VECTORS):
+        for streamed in (True, False):
+            if vector < HOST and (itemsize not in (1, 4) or not streamed):
+                continue  # enough of the narrower vectors
+            light = vector == HOST and (itemsize == 4 or (itemsize in (1, 16) and streamed))
+            yield pytest.param(
+                *(name, itemsize, vector, streamed),
+                id=f"{name}-{itemsize}-{vector}-{'streamed' if streamed else 'cached'}",
+                marks=[pytest.mark.heavy] * (not light),
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "itemsize", "vector", "streamed"), list(kernels()), indirect=["vector", "streamed"]
+)
 def test_kernels(name: str, itemsize: int, vector: int, streamed: bool) -> None:
-    if vector < HOST and (itemsize not in (1, 4) or not streamed):
-        pytest.skip("enough of the narrower vectors: each kernel is a second of compiling")
     kind, shape, view = VIEWS[name]
     given = of_arrays(shape, view, itemsize)
     if itemsize < 16 or (vector > 16 and name not in LESS):  # 16 bytes are a vector anyway
