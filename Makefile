@@ -9,7 +9,7 @@
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
-#   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 FACES=... WRITE=1)
+#   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
 #   make clean        removes .venv and everything that was built or cached
 #
@@ -119,9 +119,9 @@ fuzz: $(VENV)/.test
 
 conformance: $(VENV)/.conformance
 	@test -n "$(SUITE)" || { echo "make conformance SUITE=<checkout of data-apis/array-api-tests, with" \
-		"its submodule array-api> [EXAMPLES=200] [FACES='numpy torch-native'] [JOBS=2] [WRITE=1]" >&2; exit 2; }
+		"its submodule array-api> [EXAMPLES=200] [NAMESPACES='numpy torch-native'] [JOBS=2] [WRITE=1]" >&2; exit 2; }
 	$(PY) -m tests.conformance "$(SUITE)" --examples $(EXAMPLES) \
-		$(if $(FACES),--faces $(FACES)) $(if $(WRITE),--write) $(if $(JOBS),--jobs $(JOBS))
+		$(if $(NAMESPACES),--namespaces $(NAMESPACES)) $(if $(WRITE),--write) $(if $(JOBS),--jobs $(JOBS))
 
 downstream: $(VENV)/.downstream
 	$(PY) -m tests.downstream $(if $(SUITES),--suites $(SUITES)) \

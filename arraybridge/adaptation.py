@@ -158,8 +158,8 @@ def _class_of(function: Any) -> tuple[str, str] | None:
     """(module, name) of the class in whose body a function is written, or None."""
     if not isinstance(function, FunctionType):
         return None
-    room = function.__qualname__.rpartition(".")[0]
-    return (function.__module__, room) if room and not room.endswith("<locals>") else None
+    scope = function.__qualname__.rpartition(".")[0]
+    return (function.__module__, scope) if scope and not scope.endswith("<locals>") else None
 
 
 def _function(function: Function, terms: Terms) -> Function:

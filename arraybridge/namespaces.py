@@ -9,7 +9,7 @@ import numpy
 from .array.adoption import adopter
 from .array.carrier import Array
 from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
-from .array.native import VERSIONS, array_class
+from .array.native_array import VERSIONS, array_class
 from .containers import mapped
 from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
@@ -35,8 +35,8 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     Returns
     -------
     module
-        For native arrays the library's native face (array-api-compat's namespace with what it gets
-        wrong put right), which takes and gives native arrays; for :class:`Array` the module
+        For native arrays, the library's native namespace: array-api-compat's with its errors
+        corrected, which takes and returns native arrays. For :class:`Array`, the module
         ``arraybridge.xp.<library>``.
 
     Raises
@@ -116,7 +116,7 @@ def unify(
         back as containers of their own class. Scalars, None and whatever else is no array come back
         as they are.
     like : array or container, optional
-        The model: the array (the first one, of a container) whose library, face and device all
+        The model: the array (the first one, of a container) whose library, namespace and device all
         others are brought to; copies across devices are then made. By default it is the first array
         of ``xs``, and arrays that cannot be had on its device without such a copy are an error.
     device : Device, (int, int), str or a library's own device, optional
@@ -152,14 +152,14 @@ def unify(
         )
     copy = checked_copy(copy)
     kind = kind_of(model)
-    if kind.face and array_class(kind.library) is None:
+    if kind.wrapped and array_class(kind.library) is None:
         kind = Kind(adopter(model.device), True)
     if device is not None:
         place: Device | None = place_named(device)
     else:
         place = None if like is None else place_of(model)
     # Before anything is converted: a library without a namespace is no good as a model.
-    cls = array_class(kind.library) if kind.face else None
+    cls = array_class(kind.library) if kind.wrapped else None
     own = library_named(kind.library).native_namespace() if cls is None else cls._namespace
     xp = namespace(model) if own is None else own
     done: dict[int, tuple[Any, Any]] = {}

@@ -78,16 +78,16 @@ def operations() -> list[str]:
         for size in (1_000, 1_000_000):
             native = make(size)
             array = ab.from_dlpack(native)
-            faces = [
+            namespaces = [
                 (array_api_compat.array_namespace(native), native),
                 (ab.namespace(native), native),
                 (ab.namespace(array), array),
             ]
             for name, operation in OPERATIONS.items():
                 ratios, peer = [], 0.0
-                for face, x in faces:
+                for namespace, x in namespaces:
                     pair = paired(
-                        lambda f=operation, face=face, x=x: f(face, x),
+                        lambda f=operation, namespace=namespace, x=x: f(namespace, x),
                         lambda f=operation, xp=OWN[library], x=native: f(xp, x),
                         rounds=9,
                     )
@@ -126,8 +126,8 @@ def memory() -> list[str]:
         xp = OWN[library]
         for name, operation in OPERATIONS.items():
             added = [
-                peak(lambda f=operation, face=face, x=x: f(face, x))
-                for face, x in ((xp, native), (ab.namespace(array), array))
+                peak(lambda f=operation, namespace=namespace, x=x: f(namespace, x))
+                for namespace, x in ((xp, native), (ab.namespace(array), array))
             ]
             lines.append(
                 f"| {library} | `{name}` | {added[0] / 1e6:,.0f} | {added[1] / 1e6:,.0f} |"

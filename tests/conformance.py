@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
 BEGIN, END = "<!-- {} examples: begin -->", "<!-- {} examples: end -->"
 
-# face -> (what it is in the table, the module that the suite imports, the library it stands on)
+# name -> (label in the table, the module that the suite imports, the library underneath)
 _NATIVE = "exec('import arraybridge.xp.{0} as m; xp = m.native')"
-FACES = {
+NAMESPACES = {
     library: (f"`arraybridge.xp.{library}`", f"arraybridge.xp.{library}", library)
     for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
 } | {
@@ -43,23 +43,23 @@ UNDERNEATH = {
     "dpnp": "dpnp",
     "cupy": "array_api_compat.cupy",
 }
-FACES |= {f"{k}-underneath": (f"`{module}`", module, k) for k, module in UNDERNEATH.items()}
+NAMESPACES |= {f"{k}-underneath": (f"`{module}`", module, k) for k, module in UNDERNEATH.items()}
 DEFAULT = "numpy torch jax array_api_strict".split()
 
 
 class Outcome(NamedTuple):
     """What the suite said of one namespace."""
 
-    face: str
+    name: str
     passed: int
     failed: tuple[str, ...]
     skipped: int
     minutes: float
 
 
-def outcome(face: str, suite: Path, examples: int, arguments: list[str]) -> Outcome:
+def outcome(name: str, suite: Path, examples: int, arguments: list[str]) -> Outcome:
     """Run the suite on one namespace, in a process of its own."""
-    _, module, library = FACES[face]
+    _, module, library = NAMESPACES[name]
     environment = os.environ | {
         "ARRAY_API_TESTS_MODULE": module,
         "ARRAY_API_TESTS_VERSION": "2025.12",
@@ -79,7 +79,7 @@ def outcome(face: str, suite: Path, examples: int, arguments: list[str]) -> Outc
             command + arguments, cwd=suite, env=environment, capture_output=True, text=True
         )
         if not report.exists():
-            sys.exit(f"{face}: the suite did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            sys.exit(f"{name}: the suite did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         cases = list(ET.parse(report).iter("testcase"))
     failed = [
         f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
@@ -88,7 +88,7 @@ def outcome(face: str, suite: Path, examples: int, arguments: list[str]) -> Outc
     ]
     skipped = sum(case.find("skipped") is not None for case in cases)
     minutes = (time.monotonic() - began) / 60
-    return Outcome(face, len(cases) - len(failed) - skipped, tuple(failed), skipped, minutes)
+    return Outcome(name, len(cases) - len(failed) - skipped, tuple(failed), skipped, minutes)
 
 
 def commit(checkout: Path) -> str:
@@ -120,12 +120,13 @@ def lines(outcomes: list[Outcome], suite: Path, examples: int) -> list[str]:
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     text += [
-        f"| {FACES[o.face][0]} | {o.passed} | {len(o.failed)} | {o.skipped} | {o.minutes:.1f} |"
+        f"| {NAMESPACES[o.name][0]} | {o.passed} | {len(o.failed)} | {o.skipped} "
+        f"| {o.minutes:.1f} |"
         for o in outcomes
     ]
     for o in outcomes:
-        if o.failed and not o.face.endswith("-underneath"):
-            text += ["", f"Failed on {FACES[o.face][0]}:", ""]
+        if o.failed and not o.name.endswith("-underneath"):
+            text += ["", f"Failed on {NAMESPACES[o.name][0]}:", ""]
             text += [f"- `{name}`" for name in o.failed]
     return text
 
@@ -136,7 +137,9 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=20, help="Hypothesis examples a test")
     parser.add_argument("--write", action="store_true", help="keep the counts in the page")
     parser.add_argument("--jobs", type=int, default=1, help="namespaces at a time")
-    parser.add_argument("--faces", nargs="+", default=DEFAULT, choices=FACES, metavar="FACE")
+    parser.add_argument(
+        "--namespaces", nargs="+", default=DEFAULT, choices=NAMESPACES, metavar="NAME"
+    )
     parser.add_argument("arguments", nargs="*", help="more for pytest, after --")
     chosen = parser.parse_args()
     suite = chosen.suite.resolve()
@@ -145,18 +148,18 @@ def main() -> None:
             f"{chosen.suite} is no checkout of data-apis/array-api-tests with its submodule: "
             "git clone --recurse-submodules it, and pass its folder"
         )
-    faces = [face for face in chosen.faces if find_spec(FACES[face][2]) is not None]
-    for face in sorted(set(chosen.faces) - set(faces)):
-        print(f"{face}: {FACES[face][2]} is not installed", flush=True)
+    namespaces = [n for n in chosen.namespaces if find_spec(NAMESPACES[n][2]) is not None]
+    for name in sorted(set(chosen.namespaces) - set(namespaces)):
+        print(f"{name}: {NAMESPACES[name][2]} is not installed", flush=True)
 
-    def run(face: str) -> Outcome:
-        o = outcome(face, suite, chosen.examples, chosen.arguments)
+    def run(name: str) -> Outcome:
+        o = outcome(name, suite, chosen.examples, chosen.arguments)
         counts = f"{o.passed} passed, {len(o.failed)} failed, {o.skipped} skipped"
-        print(f"{face}: {counts}, {o.minutes:.1f} minutes", flush=True)
+        print(f"{name}: {counts}, {o.minutes:.1f} minutes", flush=True)
         return o
 
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        outcomes = list(pool.map(run, faces))
+        outcomes = list(pool.map(run, namespaces))
     text = "\n".join(lines(outcomes, suite, chosen.examples))
     print(f"\n{text}")
     if chosen.write:

@@ -45,8 +45,8 @@ def test_loads_no_other_package(loaded: list[str]) -> None:
 
 
 def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
-    rooms = ("arraybridge.libraries.", "arraybridge.kernels", "arraybridge.cli")
-    assert [name for name in loaded if name.startswith(rooms)] == []
+    lazy = ("arraybridge.libraries.", "arraybridge.kernels", "arraybridge.cli")
+    assert [name for name in loaded if name.startswith(lazy)] == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 LAYERS = next(contract["layers"] for contract in LINTER["contracts"] if "layers" in contract)
-FACE = ("__init__", "__main__")  # above every layer
+PUBLIC = ("__init__", "__main__")  # above every layer
 KERNELS = "arraybridge.kernels"
 
 
@@ -62,10 +62,10 @@ def imported(source: str, module: str, *, is_package: bool = False) -> Iterator[
         yield from (name for name in names if name.split(".")[0] == "arraybridge")
 
 
-def room(name: str) -> str:
-    """The module of the package's first level: ``arraybridge.dlpack.capsule`` -> ``dlpack``."""
+def first_level(name: str) -> str:
+    """Return the top module: ``arraybridge.dlpack.capsule`` -> ``dlpack``."""
     parts = name.split(".")
-    if len(parts) == 1 or parts[1] in FACE:
+    if len(parts) == 1 or parts[1] in PUBLIC:
         return "__init__"
     known = {name.strip(" ()") for layer in LAYERS for name in layer.replace("|", ":").split(":")}
     # `from arraybridge import Array` names no module: it imports the package itself
@@ -73,24 +73,24 @@ def room(name: str) -> str:
     return parts[1] if is_module else "__init__"
 
 
-def height(module_room: str) -> int:
-    """How far up a room lies; the ground is 0."""
-    if module_room == "__init__":
+def height(top: str) -> int:
+    """Return how far up a module lies; the ground is 0."""
+    if top == "__init__":
         return len(LAYERS)
     for i, layer in enumerate(reversed(LAYERS)):
-        if module_room in (name.strip(" ()") for name in layer.replace("|", ":").split(":")):
+        if top in (name.strip(" ()") for name in layer.replace("|", ":").split(":")):
             return i
-    raise AssertionError(f"arraybridge.{module_room} has no layer: give it one in pyproject.toml")
+    raise AssertionError(f"arraybridge.{top} has no layer: give it one in pyproject.toml")
 
 
 def may_import(importer: str, target: str) -> bool:
     """Whether a module may import another: downwards, at home, or from a sibling by ``:``."""
-    a, b = room(importer), room(target)
+    a, b = first_level(importer), first_level(target)
     if a == b or importer == "arraybridge":
         return True
     if height(a) == height(b) < len(LAYERS):
         return "|" not in LAYERS[len(LAYERS) - 1 - height(a)]
-    # the command line is a user of the face, like any other
+    # the command line uses the public API, like any other program
     return height(a) > height(b) or (a == "cli" and b == "__init__")
 
 
@@ -136,7 +136,10 @@ def test_no_import_is_hidden_in_a_name() -> None:
             if (called.id if isinstance(called, ast.Name) else called) != "import_module":
                 continue
             name = ast.unparse(node.args[0])
-            assert "arraybridge" not in name or room(module) in ("__init__", "cli"), (module, name)
+            assert "arraybridge" not in name or first_level(module) in ("__init__", "cli"), (
+                module,
+                name,
+            )
 
 
 def test_one_file_uses_the_python_c_api() -> None:

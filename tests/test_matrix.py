@@ -118,7 +118,7 @@ def torch_of(x):
 PLUGIN = """
 import os, time
 import numpy as np
-from tests.matrix import native
+from tests.matrix import libraries
 from arraybridge import register_library
 from arraybridge.libraries.numpy.exchange import NumPy
 

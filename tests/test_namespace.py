@@ -16,7 +16,7 @@ import arraybridge as ab
 from arraybridge import namespaces
 from arraybridge.dispatch import registry
 
-from .support.faces import table_of
+from .support.namespaces import table_of
 from .support.optional import optional
 from .support.places import Speaker, far_library
 
@@ -34,7 +34,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_of_native_arrays(kind):
-    """The native face: all that array-api-compat's has, the same objects but for corrections."""
+    """The native namespace has all of array-api-compat's: the same objects but for corrections."""
     x = ARRAYS[kind]()
     xp = ab.namespace(x)
     assert ab.namespace(x) is xp
@@ -103,7 +103,7 @@ def test_numpys_scalars_beside_arrays_are_scalars(kind):
 
 
 def test_numpys_scalars_alone_are_numpys():
-    """Its native face gives them, where the standard has arrays of zero dimensions."""
+    """Its native namespace gives them, where the standard has arrays of zero dimensions."""
     x = np.ones(3, np.float32)
     xp = ab.namespace(x)
     brain = np.ones(3, jax.numpy.bfloat16)

@@ -60,15 +60,15 @@ def test_torchs_tensors_without_a_shape(make, message):
 
 
 @pytest.mark.parametrize("size", [2, 100])
-@pytest.mark.parametrize("face", ["native", "array"])
-def test_isin_among_elements_in_any_layout(size, face):
+@pytest.mark.parametrize("namespace", ["native", "array"])
+def test_isin_among_elements_in_any_layout(size, namespace):
     b = torch.arange(size * 6).reshape(size, 6)
     xp = torchs_namespace()
     layouts = [b, b.T, b[:, ::2], b[::2].T, b.expand(3, size, 6)[:, :, 1:4], b[:0].T, b[1, 1]]
     for x in layouts:
         for tests in layouts:
             for invert in (False, True):
-                if face == "native":
+                if namespace == "native":
                     found = ab.namespace(x).isin(x, tests, invert=invert)
                 else:
                     found = xp.isin(ab.from_dlpack(x), ab.from_dlpack(tests), invert=invert)

@@ -200,8 +200,8 @@ def test_large_arrays_are_read_before_the_call_returns():
         return y.native
 
     ways = {
-        "Array face": lambda x, i: xp.asarray(x).native,
-        "native face": lambda x, i: native.asarray(x),
+        "Array namespace": lambda x, i: xp.asarray(x).native,
+        "native namespace": lambda x, i: native.asarray(x),
         "a copy": lambda x, i: native.asarray(x, copy=True),
         "device": lambda x, i: xp.asarray(x, device="cpu").native,
         "nested": lambda x, i: native.asarray([x, x])[0],
@@ -225,18 +225,18 @@ def test_large_arrays_are_read_before_the_call_returns():
 def test_from_dlpack_of_both_faces(library, offset):
     pytest.importorskip(library)
     xp = importlib.import_module(f"arraybridge.xp.{library}")
-    for face in (xp, xp.native):
+    for namespace in (xp, xp.native):
         x = memory(offset)
         x.flags.writeable = False
-        found = face.from_dlpack(x)
+        found = namespace.from_dlpack(x)
         shared = address(found) == x.ctypes.data
         assert ab.inspect(found).readonly if shared else library in ("torch", "jax")
         x = memory(offset)
         for wanted in (x, x[:, ::-1], x.T, x[::2, ::2]):
             x[...] = 1
-            found = face.from_dlpack(wanted, copy=True)
+            found = namespace.from_dlpack(wanted, copy=True)
             x[...] = 7
             assert np.asarray(ab.convert(found, "numpy")).max() == 1
-            assert ab.inspect(face.from_dlpack(wanted)).shape == wanted.shape
-        found = face.from_dlpack(x)
+            assert ab.inspect(namespace.from_dlpack(wanted)).shape == wanted.shape
+        found = namespace.from_dlpack(x)
         assert address(found) == x.ctypes.data or (library == "jax" and offset)

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import arraybridge as ab
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
-from .support.faces import each_library, faces
+from .support.namespaces import each_library, namespaces
 from .support.optional import optional
 
 torch = optional("torch")
@@ -45,21 +45,21 @@ def native(source: str, x: np.ndarray) -> Any:
         return None
 
 
-def same(face: Any, found: Any, expected: np.ndarray) -> None:
-    back = face.left(found)
+def same(namespace: Any, found: Any, expected: np.ndarray) -> None:
+    back = namespace.left(found)
     assert back.dtype == expected.dtype
     np.testing.assert_array_equal(back, expected)
     assert back.shape == expected.shape
 
 
-def lacks(face: Any, name: str) -> bool:
-    return not hasattr(face.xp, name)
+def lacks(namespace: Any, name: str) -> bool:
+    return not hasattr(namespace.xp, name)
 
 
 @each_library
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_librarys_arrays(source, library):
-    """All dtypes and shapes, both faces; bare, as an Array, and in nested sequences."""
+    """All dtypes and shapes, both namespaces; bare, as an Array, and in nested sequences."""
     pytest.importorskip(source)
     for name, shape in itertools.product(DATA_TYPES, SHAPES):
         if source == "mlx" and name in ("float64", "complex128"):
@@ -70,48 +70,50 @@ def test_every_librarys_arrays(source, library):
         theirs = native(source, x)
         if theirs is None:
             continue
-        for face in faces(library):
-            same(face, face.xp.asarray(theirs), x)
-            same(face, face.xp.asarray(ab.from_dlpack(theirs)), x)
+        for namespace in namespaces(library):
+            same(namespace, namespace.xp.asarray(theirs), x)
+            same(namespace, namespace.xp.asarray(ab.from_dlpack(theirs)), x)
             if source in ("warp", "tvm_ffi") and not shape:
                 continue  # NumPy counts some of theirs as of one axis
-            same(face, face.xp.asarray([theirs, theirs]), np.asarray([x, x]))
-            same(face, face.xp.asarray(([theirs], [theirs])), np.asarray([[x], [x]]))
-            same(face, face.xp.asarray([ab.from_dlpack(theirs)]), np.asarray([x]))
+            same(namespace, namespace.xp.asarray([theirs, theirs]), np.asarray([x, x]))
+            same(namespace, namespace.xp.asarray(([theirs], [theirs])), np.asarray([[x], [x]]))
+            same(namespace, namespace.xp.asarray([ab.from_dlpack(theirs)]), np.asarray([x]))
 
 
 @each_library
 def test_data_types_beyond_the_standard(library):
     for name in ("float16", "bfloat16", "float8_e4m3fn"):
         x = torch.asarray([1.0, -2.0, 0.5]).to(getattr(torch, name))
-        for face in faces(library):
+        for namespace in namespaces(library):
             if library in ("array_api_strict", "dpnp"):
                 if library == "array_api_strict" or name != "float16":
                     with pytest.raises((ab.ConversionError, TypeError)):
-                        face.xp.asarray(x)
+                        namespace.xp.asarray(x)
             else:
-                assert name in str(face.xp.asarray(x).dtype)
-            found = face.xp.asarray(x, dtype=face.xp.float32)  # which every library has
-            same(face, found, np.asarray([1.0, -2.0, 0.5], "float32"))
+                assert name in str(namespace.xp.asarray(x).dtype)
+            found = namespace.xp.asarray(x, dtype=namespace.xp.float32)  # which every library has
+            same(namespace, found, np.asarray([1.0, -2.0, 0.5], "float32"))
 
 
 @each_library
 @pytest.mark.parametrize("source", ["numpy", "torch", "jax", "array_api_strict"])
 def test_dtype_and_copy_are_honoured(source, library):
-    for face in faces(library):
+    for namespace in namespaces(library):
         x = np.arange(16, dtype="int32")
         theirs = native(source, x)
         for name in ("int32", "float32", "uint8"):
-            dtype = getattr(face.xp, name)
+            dtype = getattr(namespace.xp, name)
             for copy in (None, True):
-                same(face, face.xp.asarray(theirs, dtype=dtype, copy=copy), x.astype(name))
-            same(face, face.xp.asarray([theirs], dtype=dtype), x.astype(name)[None])
-        for never, dtype in ((theirs, face.xp.float32), ([theirs, theirs], None)):
+                same(
+                    namespace, namespace.xp.asarray(theirs, dtype=dtype, copy=copy), x.astype(name)
+                )
+            same(namespace, namespace.xp.asarray([theirs], dtype=dtype), x.astype(name)[None])
+        for never, dtype in ((theirs, namespace.xp.float32), ([theirs, theirs], None)):
             with pytest.raises(ValueError):  # noqa: PT011 - each library's own words
-                face.xp.asarray(never, dtype=dtype, copy=False)
-        fresh = face.xp.asarray(theirs, copy=True)
+                namespace.xp.asarray(never, dtype=dtype, copy=False)
+        fresh = namespace.xp.asarray(theirs, copy=True)
         try:
-            view = face.xp.asarray(theirs, copy=False)
+            view = namespace.xp.asarray(theirs, copy=False)
         except ValueError:
             pass
         else:
@@ -135,23 +137,23 @@ def test_layouts(library):
             return
         view.flags.writeable = not readonly
         expected = view.astype(view.dtype.newbyteorder("="))
-        if lacks(faces(library)[0], expected.dtype.name):
+        if lacks(namespaces(library)[0], expected.dtype.name):
             return
-        for face in faces(library):
-            same(face, face.xp.asarray(view), expected)
-            same(face, face.xp.asarray([view, view]), np.asarray([expected, expected]))
+        for namespace in namespaces(library):
+            same(namespace, namespace.xp.asarray(view), expected)
+            same(namespace, namespace.xp.asarray([view, view]), np.asarray([expected, expected]))
 
     holds()
 
 
 @each_library
 def test_arrays_beside_numbers(library):
-    for face in faces(library):
+    for namespace in namespaces(library):
         a, b = np.asarray(1.5, "float32"), jnp.asarray(2.0)
-        found = face.xp.asarray([[a, 7], [torch.tensor(4), b]], dtype=face.xp.float32)
-        same(face, found, np.asarray([[1.5, 7], [4, 2]], "float32"))
+        found = namespace.xp.asarray([[a, 7], [torch.tensor(4), b]], dtype=namespace.xp.float32)
+        same(namespace, found, np.asarray([[1.5, 7], [4, 2]], "float32"))
         with pytest.raises((ValueError, TypeError)):  # JAX's
-            face.xp.asarray([np.ones(2), np.ones(3)])
+            namespace.xp.asarray([np.ones(2), np.ones(3)])
 
 
 @each_library
@@ -159,31 +161,37 @@ def test_memory_that_is_written_afterwards(library):
     """An array of JAX never changes: it has memory of its own. The others may share."""
     x = np.arange(1024.0)
     for source in (x, torch.from_numpy(x), ab.from_dlpack(x)):
-        for face in faces(library):
-            made = face.xp.asarray(source)
-            copied = face.xp.asarray(source, copy=True)
+        for namespace in namespaces(library):
+            made = namespace.xp.asarray(source)
+            copied = namespace.xp.asarray(source, copy=True)
             x += 1
-            assert (face.left(copied) == x - 1).all()
+            assert (namespace.left(copied) == x - 1).all()
             if library == "jax":
-                assert (face.left(made) == x - 1).all()
+                assert (namespace.left(made) == x - 1).all()
 
 
 @each_library
 def test_buffers(library):
-    for face in faces(library):
+    for namespace in namespaces(library):
         for buffer, expected in (
             (array.array("d", [1.0, 2.0]), np.asarray([1.0, 2.0])),
             (bytearray(b"abc"), np.asarray([97, 98, 99], "uint8")),
             (b"abc", np.asarray([97, 98, 99], "uint8")),
             (memoryview(np.ones((2, 3), "float32"))[1:], np.ones((1, 3), "float32")),
         ):
-            same(face, face.xp.asarray(buffer), expected)
-            same(face, face.xp.asarray([buffer, buffer]), np.asarray([expected, expected]))
-        same(face, face.xp.asarray(range(3), dtype=face.xp.int64), np.arange(3, dtype="int64"))
+            same(namespace, namespace.xp.asarray(buffer), expected)
+            same(
+                namespace, namespace.xp.asarray([buffer, buffer]), np.asarray([expected, expected])
+            )
+        same(
+            namespace,
+            namespace.xp.asarray(range(3), dtype=namespace.xp.int64),
+            np.arange(3, dtype="int64"),
+        )
         own = bytearray(b"abc")
-        copied = face.xp.asarray(own, copy=True)
+        copied = namespace.xp.asarray(own, copy=True)
         own[0] = 0
-        assert face.left(copied).tolist() == [97, 98, 99]
+        assert namespace.left(copied).tolist() == [97, 98, 99]
 
 
 NO_NUMBERS = [
@@ -197,10 +205,10 @@ NO_NUMBERS = [
 @each_library
 @pytest.mark.parametrize("x", NO_NUMBERS, ids=lambda x: repr(x).split(" at 0x")[0])
 def test_what_holds_no_numbers(x, library):
-    for face in faces(library):
-        for dtype in None, face.xp.float32:
+    for namespace in namespaces(library):
+        for dtype in None, namespace.xp.float32:
             with pytest.raises(TypeError):
-                face.xp.asarray(x, dtype=dtype)
+                namespace.xp.asarray(x, dtype=dtype)
 
 
 @each_library
@@ -210,11 +218,11 @@ def test_what_holds_no_numbers(x, library):
      ([[2**40]], "int32"), (2**31, "int32")],
 )  # fmt: skip
 def test_integers_that_do_not_fit(x, name, library):
-    for face in faces(library):
-        dtype = name and getattr(face.xp, name)
+    for namespace in namespaces(library):
+        dtype = name and getattr(namespace.xp, name)
         # dpnp takes numbers beyond every type for objects
         with pytest.raises((OverflowError, TypeError) if library == "dpnp" else OverflowError):
-            face.xp.asarray(x, dtype=dtype)
+            namespace.xp.asarray(x, dtype=dtype)
 
 
 WIDE = ("int64", "uint64", "float64", "complex128")
@@ -253,33 +261,33 @@ class TestJaxWithoutWideTypes:
 
     @pytest.mark.parametrize("name", WIDE)
     def test_dtypes(self, name):
-        for face in faces("jax"):
-            xp, dtype = face.xp, getattr(face.xp, name)
+        for namespace in namespaces("jax"):
+            xp, dtype = namespace.xp, getattr(namespace.xp, name)
             for make in MAKERS.values():
                 with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
                     make(xp, dtype)
             for wide in (np.asarray([3, 4], name), torch.from_numpy(np.asarray([3, 4], name))):
                 narrow = xp.asarray(wide, dtype=xp.complex64)
-                assert face.left(narrow).tolist() == [3, 4]
+                assert namespace.left(narrow).tolist() == [3, 4]
             with jax.enable_x64(True):
-                same(face, xp.asarray(np.asarray([3, 4], name)), np.asarray([3, 4], name))
+                same(namespace, xp.asarray(np.asarray([3, 4], name)), np.asarray([3, 4], name))
 
     @pytest.mark.parametrize("call", TOO_LARGE)
     def test_integers(self, call):
-        for face in faces("jax"):
+        for namespace in namespaces("jax"):
             with pytest.raises(OverflowError, match=r"jax_enable_x64|uint8"):
-                TOO_LARGE[call](face.xp)
+                TOO_LARGE[call](namespace.xp)
             if "uint8" not in call:
                 with jax.enable_x64(True):
-                    assert face.dtype_name(TOO_LARGE[call](face.xp)) == "int64"
+                    assert namespace.dtype_name(TOO_LARGE[call](namespace.xp)) == "int64"
 
     def test_what_fits_is_taken(self):
-        for face in faces("jax"):
-            xp = face.xp
+        for namespace in namespaces("jax"):
+            xp = namespace.xp
             assert xp.asarray([2**31 - 1, -(2**31)]).dtype == np.int32
             assert xp.asarray([2**40, 0.5]).dtype == np.float32
-            assert face.left(xp.arange(2**31 - 2, 2**31)).tolist() == [2**31 - 2, 2**31 - 1]
-            assert face.left(xp.linspace(0, 2**40, 3)).tolist() == [0, 2**39, 2**40]
+            assert namespace.left(xp.arange(2**31 - 2, 2**31)).tolist() == [2**31 - 2, 2**31 - 1]
+            assert namespace.left(xp.linspace(0, 2**40, 3)).tolist() == [0, 2**39, 2**40]
             assert xp.full((1,), 2**40, dtype=xp.float32).dtype == np.float32
             assert xp.asarray(np.float64(0.5)).dtype == np.float32
             assert xp.zeros(2, dtype=float).dtype == np.float32  # Python's: the default one

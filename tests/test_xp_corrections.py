@@ -26,7 +26,7 @@ from arraybridge.dispatch.registry import library_named  # noqa: E402
 from arraybridge.xp import standard  # noqa: E402
 from arraybridge.xp.corrections import Correction, special_cases  # noqa: E402
 
-from .support.faces import installed, table_of  # noqa: E402
+from .support.namespaces import installed, table_of  # noqa: E402
 
 HEAVY = {"dpnp"}
 PART_OF_NO_SIGNATURE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
@@ -66,7 +66,7 @@ def shows(entry: Correction, xp: Any, library: str = "") -> bool:
             return True
 
 
-def room_of(name: str, xp: Any) -> tuple[Any, str]:
+def module_of(name: str, xp: Any) -> tuple[Any, str]:
     """Where a function is: ``linalg.qr`` is in ``xp.linalg``."""
     extension, _, function = name.rpartition(".")
     return (getattr(xp, extension) if extension else xp), function
@@ -101,8 +101,8 @@ def test_still_needed(library: str, entry: Correction) -> None:
 
 @each_entry
 def test_nothing_is_put_over_a_library_that_is_right(library: str, entry: Correction) -> None:
-    room, name = room_of(entry.name, library_named(library).native_namespace())
-    function = inspect.unwrap(getattr(room, name), stop=lambda f: f is entry.function)
+    module, name = module_of(entry.name, library_named(library).native_namespace())
+    function = inspect.unwrap(getattr(module, name), stop=lambda f: f is entry.function)
     assert (function is entry.function) is (entry in table_of(library).applied)
 
 
@@ -127,8 +127,8 @@ def test_puts_it_right(library: str, entry: Correction) -> None:
 @each_applied
 def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
     assert template_of(entry.name) is not None
-    room, name = room_of(entry.name, library_named(library).native_namespace())
-    function = getattr(room, name)
+    module, name = module_of(entry.name, library_named(library).native_namespace())
+    function = getattr(module, name)
     assert inspect.unwrap(function, stop=lambda f: f is entry.function) is entry.function
     assert entry.clause
     assert entry.upstream
@@ -140,8 +140,8 @@ def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
 def test_keeps_the_signature(library: str, entry: Correction) -> None:
     """Every call that the standard allows is one of the function; more is the library's own."""
     wanted = inspect.signature(template_of(entry.name)).parameters
-    room, own = room_of(entry.name, library_named(library).native_namespace())
-    found = inspect.signature(getattr(room, own)).parameters
+    module, own = module_of(entry.name, library_named(library).native_namespace())
+    found = inspect.signature(getattr(module, own)).parameters
     takes = {p.kind for p in found.values()}
     positional = [p for p in found.values() if p.kind not in PART_OF_NO_SIGNATURE]
     for place, (name, parameter) in enumerate(wanted.items()):

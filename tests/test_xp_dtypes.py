@@ -14,7 +14,7 @@ import arraybridge as ab
 from arraybridge.xp.standard import functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES, KINDS
 
-from .support.faces import Face, each_library, faces
+from .support.namespaces import Namespace, each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -51,17 +51,17 @@ def takes_dtype(template: Any) -> bool:
 
 
 def test_every_function_that_takes_a_dtype_is_called():
-    face = faces("array_api_strict")[0].xp
-    assert {path for _, path, _, t in functions_of(face) if takes_dtype(t)} == set(CALLS)
+    namespace = namespaces("array_api_strict")[0].xp
+    assert {path for _, path, _, t in functions_of(namespace) if takes_dtype(t)} == set(CALLS)
 
 
-def spellings(face: Face, name: str) -> dict[str, Any]:
-    own = getattr(face.xp, name)
-    instance = face.xp.zeros((1,), dtype=own).dtype
+def spellings(namespace: Namespace, name: str) -> dict[str, Any]:
+    own = getattr(namespace.xp, name)
+    instance = namespace.xp.zeros((1,), dtype=own).dtype
     return {
         "the namespace's": own,
         "an array's": instance,
-        "result_type's": face.xp.result_type(instance, instance),
+        "result_type's": namespace.xp.result_type(instance, instance),
     }
 
 
@@ -72,41 +72,41 @@ def test_a_dtype_is_taken_however_it_is_written(path, library):
     call, names = CALLS[path]
     if library == "jax":  # which compiles for each
         names = tuple(n for n in names if n in ("bool", "int8", "int64", "float64", "complex128"))
-    for face in faces(library):
-        function = face.function(path)
+    for namespace in namespaces(library):
+        function = namespace.function(path)
         for source in ("int64", "float32", "float64"):
-            x = face.enter(np.ones((2, 2), source))
+            x = namespace.enter(np.ones((2, 2), source))
             for name in names:
-                for spelling, dtype in spellings(face, name).items():
+                for spelling, dtype in spellings(namespace, name).items():
                     result = call(function, x, dtype)
-                    assert face.dtype_name(result) == name, (source, spelling)
+                    assert namespace.dtype_name(result) == name, (source, spelling)
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax"])
 @pytest.mark.parametrize("path", CALLS)
 def test_numpys_own_dtypes_are_taken(path, library):
     call, names = CALLS[path]
-    for face in faces(library):
-        x = face.enter(np.ones((2, 2), "float32"))
+    for namespace in namespaces(library):
+        x = namespace.enter(np.ones((2, 2), "float32"))
         for name in set(names) & {"int64", "float64", "complex128"}:
-            result = call(face.function(path), x, np.dtype(name))
-            assert face.dtype_name(result) == name
+            result = call(namespace.function(path), x, np.dtype(name))
+            assert namespace.dtype_name(result) == name
 
 
 @each_library
 def test_asarray_of_its_own_kind_is_the_array_itself(library):
     """Of the dtype and the device that it has, however they are written."""
-    face = faces(library)[0]
+    namespace = namespaces(library)[0]
     for name in ("int32", "float64"):
-        x = face.enter(np.ones((2, 2), name))
-        for dtype in (None, *spellings(face, name).values()):
-            assert face.xp.asarray(x, dtype=dtype) is x
-            assert face.xp.asarray(x, dtype=dtype, device=x.device) is x
-            assert face.xp.asarray(x, dtype=dtype, copy=True) is not x
+        x = namespace.enter(np.ones((2, 2), name))
+        for dtype in (None, *spellings(namespace, name).values()):
+            assert namespace.xp.asarray(x, dtype=dtype) is x
+            assert namespace.xp.asarray(x, dtype=dtype, device=x.device) is x
+            assert namespace.xp.asarray(x, dtype=dtype, copy=True) is not x
 
 
 class TestQuestions:
-    """What is no data type is a TypeError that says so, on every library and both faces."""
+    """What is no data type is a TypeError that says so, on every library and both namespaces."""
 
     NONE = (None, "no dtype", 1.5, object(), [], {})
 
@@ -128,35 +128,37 @@ class TestQuestions:
 
     @each_library
     def test_what_is_no_dtype(self, library):
-        for face in faces(library):
+        for namespace in namespaces(library):
             for other in (*self.NONE, *self.strangers(library)):
                 for ask in self.ASKED[:5] if isinstance(other, float) else self.ASKED:
                     with pytest.raises(TypeError, match=r"takes .*, got"):
-                        ask(face.xp, other)
+                        ask(namespace.xp, other)
 
     @each_library
     def test_scalars_alone_have_no_dtype(self, library):
-        for face in faces(library):
+        for namespace in namespaces(library):
             for scalars in ((), (1,), (True, 1.5)):
                 with pytest.raises(ValueError, match="at least one array or data type"):
-                    face.xp.result_type(*scalars)
-            assert face.xp.result_type(face.xp.int8, 1) == face.xp.int8
+                    namespace.xp.result_type(*scalars)
+            assert namespace.xp.result_type(namespace.xp.int8, 1) == namespace.xp.int8
 
     @each_library
     def test_scalars_of_numpy(self, library):
         """They have a data type on NumPy, and are Python scalars elsewhere, as in operators."""
-        for face in faces(library):
-            x = face.xp.ones(2, dtype=face.xp.float32)
-            of_float64 = face.xp.result_type(x, np.float64("nan"))
-            assert of_float64 == (face.xp.float64 if library == "numpy" else face.xp.float32)
-            assert face.xp.result_type(x, np.float32(1)) == face.xp.float32
+        for namespace in namespaces(library):
+            x = namespace.xp.ones(2, dtype=namespace.xp.float32)
+            of_float64 = namespace.xp.result_type(x, np.float64("nan"))
+            assert of_float64 == (
+                namespace.xp.float64 if library == "numpy" else namespace.xp.float32
+            )
+            assert namespace.xp.result_type(x, np.float32(1)) == namespace.xp.float32
             with pytest.raises(TypeError, match=r"takes .*, got"):
-                face.xp.result_type(x, np.datetime64("2020"))
+                namespace.xp.result_type(x, np.datetime64("2020"))
 
     @each_library
     def test_limits_of_the_other_kind(self, library):
-        for face in faces(library):
-            xp = face.xp
+        for namespace in namespaces(library):
+            xp = namespace.xp
             for other in (xp.int32, xp.bool, xp.ones(2, dtype=xp.int8), int):
                 with pytest.raises(TypeError, match="finfo takes floating-point"):
                     xp.finfo(other)
@@ -168,26 +170,26 @@ class TestQuestions:
 
     @each_library
     def test_isdtype_of_an_array(self, library):
-        for face in faces(library):
+        for namespace in namespaces(library):
             with pytest.raises(TypeError, match="isdtype takes data types"):
-                face.xp.isdtype(face.xp.ones(2), "bool")
+                namespace.xp.isdtype(namespace.xp.ones(2), "bool")
             with pytest.raises(TypeError, match="names of kinds"):
-                face.xp.isdtype(face.xp.int8, ("bool", 1))
+                namespace.xp.isdtype(namespace.xp.int8, ("bool", 1))
 
     @each_library
     def test_astype_of_no_dtype_is_no_float64(self, library):
-        for face in faces(library):
-            x = face.xp.asarray([1, 2])
+        for namespace in namespaces(library):
+            x = namespace.xp.asarray([1, 2])
             for arguments in ((x, None), (x,)):
                 with pytest.raises(TypeError):
-                    face.xp.astype(*arguments)
-            assert face.xp.astype(x, face.xp.int8).dtype == face.xp.int8
+                    namespace.xp.astype(*arguments)
+            assert namespace.xp.astype(x, namespace.xp.int8).dtype == namespace.xp.int8
 
     @each_library
     def test_devices_are_a_tuple_that_takes_a_list(self, library):
         """2025.12 has a tuple; SciPy adds a list, which earlier versions of the standard had."""
-        for face in faces(library):
-            devices = face.xp.__array_namespace_info__().devices()
+        for namespace in namespaces(library):
+            devices = namespace.xp.__array_namespace_info__().devices()
             assert isinstance(devices, tuple)
             assert devices
             assert None not in devices
@@ -197,9 +199,9 @@ class TestQuestions:
 
     @each_library
     def test_kinds_that_there_are_not(self, library):
-        for face in faces(library):
+        for namespace in namespaces(library):
             with pytest.raises(ValueError, match="kind"):
-                face.xp.__array_namespace_info__().dtypes(kind="text")
+                namespace.xp.__array_namespace_info__().dtypes(kind="text")
 
 
 SPANS = [(0, 10, 4), (-10, 0, 4), (10, -3, 5), (0.5, 9.5, 7), (3, 3, 2), (0, 5, 1), (0, 5, 0)]
@@ -209,32 +211,34 @@ SPANS = [(0, 10, 4), (-10, 0, 4), (10, -3, 5), (0.5, 9.5, 7), (3, 3, 2), (0, 5, 
 @pytest.mark.parametrize("endpoint", [True, False])
 def test_integers_of_an_interval(endpoint, library):
     """Rounded down, as NumPy has them; exact beyond float64's integers; never wrapped."""
-    for face in faces(library):
+    for namespace in namespaces(library):
         for name in KINDS["integral"]:
-            dtype = getattr(face.xp, name)
+            dtype = getattr(namespace.xp, name)
             for start, stop, num in SPANS:
                 if name.startswith("u") and min(start, stop) < 0:
                     with pytest.raises(OverflowError):
-                        face.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+                        namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
                     continue
-                found = face.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+                found = namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
                 expected = np.linspace(start, stop, num, dtype=name, endpoint=endpoint)
-                assert face.dtype_name(found) == name
-                np.testing.assert_array_equal(face.left(found), expected)
+                assert namespace.dtype_name(found) == name
+                np.testing.assert_array_equal(namespace.left(found), expected)
             with pytest.raises(OverflowError):
-                face.xp.linspace(0, 2**70, 3, dtype=dtype, endpoint=endpoint)
-        wide = face.xp.linspace(2**64 - 4, 2**64 - 1, 4, dtype=face.xp.uint64)
-        assert face.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
+                namespace.xp.linspace(0, 2**70, 3, dtype=dtype, endpoint=endpoint)
+        wide = namespace.xp.linspace(2**64 - 4, 2**64 - 1, 4, dtype=namespace.xp.uint64)
+        assert namespace.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
 
 
 @each_library
 def test_a_range_beyond_its_dtype(library):
-    for face in faces(library):
-        xp = face.xp
+    for namespace in namespaces(library):
+        xp = namespace.xp
         for args, name in (((300, 302), "uint8"), ((-3, 0), "uint64"), ((0, -200, -50), "int8")):
             with pytest.raises(OverflowError):
                 xp.arange(*args, dtype=getattr(xp, name))
-        assert face.left(xp.arange(0, 256, 51, dtype=xp.uint8)).tolist() == [*range(0, 256, 51)]
+        assert namespace.left(xp.arange(0, 256, 51, dtype=xp.uint8)).tolist() == [
+            *range(0, 256, 51)
+        ]
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])

@@ -1,4 +1,4 @@
-"""How many frames lie between a caller and a library's own function: at most two, on both faces."""
+"""At most two frames lie between a caller and a library's own function, on both namespaces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 import arraybridge
 
 from .support import recipes
-from .support.faces import Face, each_library, faces
 from .support.functions import TABLE
+from .support.namespaces import Namespace, each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -110,13 +110,13 @@ def seen(x: Any) -> Any:
     return type(x)._of(native.view(Seen)) if type(native) is np.ndarray else x
 
 
-def frames_of(face: Face, name: str) -> int:
+def frames_of(ns: Namespace, name: str) -> int:
     """The most of our frames above a call of the library, while a function is called."""
     row = TABLE[name]
-    args, kwargs = face.taken(row.recipe(Plain(row.kinds)))
-    if face.library == "numpy" and row.gives:
+    args, kwargs = ns.taken(row.recipe(Plain(row.kinds)))
+    if ns.library == "numpy" and row.gives:
         args = [seen(x) for x in args]
-    function = face.function(name)
+    function = ns.function(name)
     found = Seen.found = [0]
 
     def profile(frame: FrameType, event: str, called: Any) -> None:
@@ -128,7 +128,7 @@ def frames_of(face: Face, name: str) -> int:
             name = getattr(called, "__module__", None) or type(called.__self__).__module__
         else:
             return
-        if name.partition(".")[0] == face.library:
+        if name.partition(".")[0] == ns.library:
             found.append(depth(frame))
 
     sys.setprofile(profile)
@@ -150,7 +150,7 @@ def compiled(library: str) -> Any:
 
 def between(library: str) -> list[str]:
     """The functions in whose place is one of ours; the others have one wrapper, or none."""
-    functions = faces(library)[1].xp._functions.values()
+    functions = namespaces(library)[1].xp._functions.values()
     return [
         function.path
         for function in functions
@@ -160,11 +160,11 @@ def between(library: str) -> list[str]:
 
 
 @each_library
-@pytest.mark.parametrize("face", ["wrapped", "native"])
-def test_at_most_two(face: str, library: str) -> None:
+@pytest.mark.parametrize("ns", ["wrapped", "native"])
+def test_at_most_two(ns: str, library: str) -> None:
     names = set(between(library)) - {*COMPOSED[library].split()}
     with compiled(library):
-        found = {name: frames_of(faces(library)[face == "native"], name) for name in names}
+        found = {name: frames_of(namespaces(library)[ns == "native"], name) for name in names}
     assert {name: count for name, count in found.items() if count > MOST} == {}
 
 
@@ -173,5 +173,5 @@ def test_those_that_are_excepted(library: str) -> None:
     """Delete the entry where this fails: there are no more than two frames."""
     excepted = COMPOSED[library].removeprefix(_COMPOSED).split()
     with compiled(library):
-        counts = {name: max(frames_of(face, name) for face in faces(library)) for name in excepted}
+        counts = {name: max(frames_of(ns, name) for ns in namespaces(library)) for name in excepted}
     assert [name for name, count in counts.items() if count <= MOST] == []

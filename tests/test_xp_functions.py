@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .support import checks
-from .support.faces import each_function, each_library, faces
 from .support.functions import TABLE, Row
+from .support.namespaces import each_function, each_library, namespaces
 from .support.recipes import Call, Pick
 from .test_xp_standard import TEMPLATES
 
@@ -26,7 +26,7 @@ def test_every_function_has_a_row():
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
 @each_function(TABLE)
 def test_agrees(name, library):
-    """Values, data types and types of the results, on both faces; the arguments stay."""
+    """Values, data types and types of the results, on both namespaces; the arguments stay."""
     row = TABLE[name]
 
     @settings(max_examples=EXAMPLES.get(library, 5), deadline=None)
@@ -39,32 +39,32 @@ def test_agrees(name, library):
 
 
 def hold(row: Row, call: Call, library: str) -> None:
-    """Hold what both faces of a library give against the reference."""
+    """Hold what both namespaces of a library give against the reference."""
     expected = row.expected(call)
-    wrapped, native = faces(library)
+    wrapped, native = namespaces(library)
     info = wrapped.xp.__array_namespace_info__()
     defaults = {k: str(v).rpartition(".")[2] for k, v in info.default_dtypes().items()}
-    for face in (wrapped, native):
-        args, kwargs = face.taken(call)
-        result = face.function(row.name)(*args, **kwargs)
-        row.equal(face.left(result) if row.gives else result, expected, call)
+    for namespace in (wrapped, native):
+        args, kwargs = namespace.taken(call)
+        result = namespace.function(row.name)(*args, **kwargs)
+        row.equal(namespace.left(result) if row.gives else result, expected, call)
         if row.gives:
-            arrays, theirs = face.arrays_of([result]), checks.arrays_of([expected])
+            arrays, theirs = namespace.arrays_of([result]), checks.arrays_of([expected])
             rules = row.gives if isinstance(row.gives, tuple) else (row.gives,) * len(arrays)
             wanted = [
                 checks.dtype_of(rule, like, call, defaults)
                 for rule, like in zip(rules, theirs, strict=True)
             ]
-            assert [face.dtype_name(x) for x in arrays] == wanted
-        after = [face.left(x) for x in face.arrays_of([args, kwargs])]
+            assert [namespace.dtype_name(x) for x in arrays] == wanted
+        after = [namespace.left(x) for x in namespace.arrays_of([args, kwargs])]
         checks.exact(tuple(after), tuple(checks.arrays_of(call)), call)  # none has changed
 
 
 @each_library
-@pytest.mark.parametrize("face", ["wrapped", "native"])
-def test_shapes_that_do_not_broadcast(face, library):
+@pytest.mark.parametrize("namespace", ["wrapped", "native"])
+def test_shapes_that_do_not_broadcast(namespace, library):
     """A ValueError that says so, on every library; PyTorch's own is a RuntimeError."""
-    xp = faces(library)[face == "native"].xp
+    xp = namespaces(library)[namespace == "native"].xp
     x, y = xp.zeros((2, 3)), xp.zeros((2,))
     for refused in (
         lambda: xp.broadcast_shapes((2, 3), (2,)),

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from .support.faces import each_library, faces
+from .support.namespaces import each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -19,7 +19,7 @@ SLICES = st.builds(slice, ENDS, ENDS, st.sampled_from([None, 1, 2, 5, -1, -2, -7
 @each_library
 def test_slices_are_pythons(library):
     """Ends beyond the extent too, which the standard leaves open: as of a list."""
-    wrapped, _ = faces(library)
+    wrapped, _ = namespaces(library)
 
     @settings(max_examples=30 if library == "jax" else 200, deadline=None)
     @given(st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]), st.data())
@@ -44,7 +44,7 @@ def test_slices_are_pythons(library):
 @each_library
 def test_a_stop_before_the_start(library):
     """For length 3, ``x[:-4]`` is nothing, and writing there changes nothing."""
-    wrapped, _ = faces(library)
+    wrapped, _ = namespaces(library)
     x = wrapped.enter(np.arange(3))
     assert x[:-4].shape == (0,)
     x[:-4] = 7
@@ -54,7 +54,7 @@ def test_a_stop_before_the_start(library):
 
 @each_library
 def test_masks_over_nothing(library):
-    wrapped, _ = faces(library)
+    wrapped, _ = namespaces(library)
     for shape in ((0,), (0, 3), (2, 0), (2, 0, 3), (3, 0, 2), (2, 3)):
         for axes in range(1, len(shape) + 1):
             for value in (True, False):
@@ -88,17 +88,17 @@ def test_searchsorted_keeps_to_sort(library):
     def holds(x1, x2, side, unsorted, name):
         x1, x2 = x1.astype(name), x2.astype(name)
         expected = np.searchsorted(np.sort(x1), x2, side=side)
-        for face in faces(library):
+        for namespace in namespaces(library):
             if unsorted:
-                sorter = face.enter(np.argsort(x1, stable=True))
-                found = face.xp.searchsorted(
-                    face.enter(x1), face.enter(x2), side=side, sorter=sorter
+                sorter = namespace.enter(np.argsort(x1, stable=True))
+                found = namespace.xp.searchsorted(
+                    namespace.enter(x1), namespace.enter(x2), side=side, sorter=sorter
                 )
             else:
-                order = face.xp.sort(face.enter(x1))
-                found = face.xp.searchsorted(order, face.enter(x2), side=side)
-            np.testing.assert_array_equal(face.left(found), expected)
-            assert face.dtype_name(found) == "int64"
+                order = namespace.xp.sort(namespace.enter(x1))
+                found = namespace.xp.searchsorted(order, namespace.enter(x2), side=side)
+            np.testing.assert_array_equal(namespace.left(found), expected)
+            assert namespace.dtype_name(found) == "int64"
 
     holds()
 
@@ -108,45 +108,45 @@ def test_searchsorted_keeps_to_sort(library):
 def test_searchsorted_of_unsigned_integers(name, library):
     most = np.iinfo(name).max
     x1, x2 = np.asarray([0, 1, most - 1], name), np.asarray([[0, 2], [most - 1, most]], name)
-    for face in faces(library):
+    for namespace in namespaces(library):
         for side in ("left", "right"):
-            found = face.xp.searchsorted(face.enter(x1), face.enter(x2), side=side)
-            np.testing.assert_array_equal(face.left(found), np.searchsorted(x1, x2, side=side))
+            found = namespace.xp.searchsorted(namespace.enter(x1), namespace.enter(x2), side=side)
+            np.testing.assert_array_equal(namespace.left(found), np.searchsorted(x1, x2, side=side))
 
 
 @each_library
 @pytest.mark.parametrize("index", [4, 5, -5, 8])
 def test_places_that_there_are_not(index, library):
     """An error where one costs nothing; never another element's value. docs/array.md has it."""
-    for face in faces(library):
-        x, places = face.enter(np.arange(4.0)), face.enter(np.asarray([index]))
-        for function in (face.xp.take_along_axis, face.xp.take):
+    for namespace in namespaces(library):
+        x, places = namespace.enter(np.arange(4.0)), namespace.enter(np.asarray([index]))
+        for function in (namespace.xp.take_along_axis, namespace.xp.take):
             if library == "jax":  # which does not look, since that would wait for the values
-                assert np.isnan(face.left(function(x, places, axis=0))).all()
+                assert np.isnan(namespace.left(function(x, places, axis=0))).all()
             elif library == "dpnp":  # nor does dpnp
-                assert face.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
+                assert namespace.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
             else:
                 with pytest.raises(IndexError):
                     function(x, places, axis=0)
-        if face is faces(library)[0] and library not in ("jax", "dpnp"):
+        if namespace is namespaces(library)[0] and library not in ("jax", "dpnp"):
             with pytest.raises(IndexError):
                 x[places]
             for dtype in ("float32", "int16", "uint16", "bool", "complex64"):  # other kernels
-                rows = face.enter(np.ones((2, 4), dtype))
+                rows = namespace.enter(np.ones((2, 4), dtype))
                 with pytest.raises(IndexError):
-                    face.xp.take(rows, places, axis=1)
+                    namespace.xp.take(rows, places, axis=1)
                 with pytest.raises(IndexError):
-                    face.xp.take_along_axis(rows, places[None, :], axis=1)
+                    namespace.xp.take_along_axis(rows, places[None, :], axis=1)
 
 
 @each_library
 def test_take_along_axis_broadcasts(library):
     x, places = np.arange(24.0).reshape(2, 3, 4), np.asarray([[[0, -1]], [[3, -4]]])
-    for face in faces(library):
-        found = face.xp.take_along_axis(face.enter(x), face.enter(places), axis=-1)
+    for namespace in namespaces(library):
+        found = namespace.xp.take_along_axis(namespace.enter(x), namespace.enter(places), axis=-1)
         np.testing.assert_array_equal(
-            face.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
+            namespace.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
         )
-        one = face.xp.take_along_axis(face.enter(x[:1]), face.enter(places), axis=2)
-        assert face.left(one).tolist() == face.left(one[:, :, :]).tolist()
+        one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
+        assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
         assert one.shape == (2, 3, 2)

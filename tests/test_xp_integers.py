@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from .support.faces import each_library, faces
+from .support.namespaces import each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -37,33 +37,33 @@ OPERATORS = (operator.add, operator.mul, operator.sub, operator.eq, operator.iad
 @each_library
 @pytest.mark.parametrize("dtype", WIDE)
 def test_are_of_the_array_s_data_type(dtype: str, library: str) -> None:
-    """Functions on both faces, operators and writing on Arrays; as NumPy."""
+    """Functions on both namespaces, operators and writing on Arrays; as NumPy."""
     x = np.asarray([3, 0, 1], dtype)
     mask = np.asarray([True, False, True])
 
-    def hold(face: Any, found: Any, expected: Any, kind: str) -> None:
-        np.testing.assert_array_equal(face.left(found), expected)
-        assert face.dtype_name(found) == (dtype if kind == "same" else kind)
+    def hold(namespace: Any, found: Any, expected: Any, kind: str) -> None:
+        np.testing.assert_array_equal(namespace.left(found), expected)
+        assert namespace.dtype_name(found) == (dtype if kind == "same" else kind)
 
     @settings(max_examples=3 if library == "jax" else 10, deadline=None)
     @given(value=WIDE[dtype])
     @example(value=2**63)
     def agrees(value: int) -> None:
-        for face in faces(library):
-            array = face.enter(x)
+        for namespace in namespaces(library):
+            array = namespace.enter(x)
             for name, (never, kind) in FUNCTIONS.items():
                 if dtype in never:
                     continue
-                before = (face.enter(mask),) if name == "where" else ()
+                before = (namespace.enter(mask),) if name == "where" else ()
                 plain = (mask,) if name == "where" else ()
                 for order in (1, -1):
                     args, native = (x, value)[::order], (array, value)[::order]
                     expected = getattr(np, name)(*plain, *args)
-                    hold(face, face.function(name)(*before, *native), expected, kind)
-            made = face.xp.full((2,), value, dtype=getattr(face.xp, dtype))
-            hold(face, made, np.full((2,), value, dtype), "same")
-            hold(face, face.xp.full_like(array, value), np.full_like(x, value), "same")
-        wrapped = faces(library)[0]
+                    hold(namespace, namespace.function(name)(*before, *native), expected, kind)
+            made = namespace.xp.full((2,), value, dtype=getattr(namespace.xp, dtype))
+            hold(namespace, made, np.full((2,), value, dtype), "same")
+            hold(namespace, namespace.xp.full_like(array, value), np.full_like(x, value), "same")
+        wrapped = namespaces(library)[0]
         for op in OPERATORS:
             kind = "bool" if op is operator.eq else "same"
             hold(wrapped, op(wrapped.enter(x), value), op(x.copy(), value), kind)
@@ -82,13 +82,13 @@ def test_beyond_int32_with_x64_off(dtype: str) -> None:
     """JAX takes integers for int32 then."""
     x = np.ones(2, dtype)
     with jax.enable_x64(False):
-        for face in faces("jax"):
-            array = face.enter(x)
+        for namespace in namespaces("jax"):
+            array = namespace.enter(x)
             for value in (2**31, 0x9E3779B9, 2**32 - 1):
                 for name in ("multiply", "maximum" if dtype != "complex64" else "add", "equal"):
-                    found = face.left(face.function(name)(array, value))
+                    found = namespace.left(namespace.function(name)(array, value))
                     np.testing.assert_array_equal(found, getattr(np, name)(x, value))
-        wrapped = faces("jax")[0]
+        wrapped = namespaces("jax")[0]
         array = wrapped.enter(x)
         np.testing.assert_array_equal(wrapped.left(array * 0x9E3779B9), x * 0x9E3779B9)
         array[0] = 2**31
@@ -99,8 +99,8 @@ def test_beyond_int32_with_x64_off(dtype: str) -> None:
 
 @each_library
 def test_too_wide_is_an_error(library: str) -> None:
-    for face in faces(library):
-        x = face.enter(np.ones(2, "uint64"))
+    for namespace in namespaces(library):
+        x = namespace.enter(np.ones(2, "uint64"))
         for value in (2**64, -(2**63) - 1):
             with pytest.raises(OverflowError):
-                face.function("add")(x, value)
+                namespace.function("add")(x, value)

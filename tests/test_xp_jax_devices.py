@@ -80,7 +80,7 @@ def place(x):
     (device,) = x.devices()
     return device.id
 host = np.arange(4, dtype="f4")
-native_face = xp.native
+native_namespace = xp.native
 """
 ONE = {
     "where it is": """
@@ -107,7 +107,7 @@ ONE = {
                 ab.convert(source, "jax", device="cpu:9")
             assert ab.explain(source, "jax", device="cpu:9").kind == "refuse"
         for moved in (
-            native_face.asarray(one(0), device=jax.devices()[1]),
+            native_namespace.asarray(one(0), device=jax.devices()[1]),
             xp.asarray(one(0), device="cpu:1", dtype=xp.int32, copy=True).native,
         ):
             assert place(moved) == 1 and moved.tolist() == [0, 1, 2, 3]

@@ -229,8 +229,12 @@ class TestNaNsAmongMany:
             x.reshape(-1)[place] = np.nan
             for keepdims in (False, True):
                 expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
-                for face, array in ((xp, xp.asarray(x)), (native, jnp.asarray(x)), (native, x)):
-                    found = getattr(face, name)(array, axis=axis, keepdims=keepdims)
+                for namespace, array in (
+                    (xp, xp.asarray(x)),
+                    (native, jnp.asarray(x)),
+                    (native, x),
+                ):
+                    found = getattr(namespace, name)(array, axis=axis, keepdims=keepdims)
                     np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
 
     def test_norms(self, dtype, x64):

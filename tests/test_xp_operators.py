@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from arraybridge.array.operators import OPERATORS
 
 from .support import checks
-from .support.faces import Face, each_library, faces
 from .support.functions import TABLE
+from .support.namespaces import Namespace, each_library, namespaces
 from .support.recipes import Call, Pick, values
 from .test_xp_functions import EXAMPLES
 
@@ -27,7 +27,7 @@ SQUARES = ((2, 3), (3, 3))
 def test_every_form(op, library):
     """Plain, reflected and in place; the right operands of each being those of the function."""
     row = TABLE[op.function]
-    face, _ = faces(library)
+    namespace, _ = namespaces(library)
 
     @settings(max_examples=EXAMPLES.get(library, 5), deadline=None)
     @given(st.data())
@@ -35,31 +35,31 @@ def test_every_form(op, library):
         pick = Pick(data.draw, row.kinds, few=library == "jax")
         call = row.recipe(pick)
         expected = np.asarray(row.expected(call))
-        args = face.taken(call.args)
-        check(face, op.plain(*args), expected, row, call)
+        args = namespace.taken(call.args)
+        check(namespace, op.plain(*args), expected, row, call)
         if op.forms == "arithmetic":
-            check_reflected(face, op, row, call)
+            check_reflected(namespace, op, row, call)
             if op.name == "matmul":
                 call = Call(tuple(pick.array(shape, "any", "float64") for shape in SQUARES), {})
-            check_in_place(face, op, row, call)
+            check_in_place(namespace, op, row, call)
 
     agrees()
 
 
-def check(face: Face, found: Any, expected: np.ndarray, row: Any, call: Call) -> None:
-    row.equal(face.left(found), expected, call)
-    assert face.dtype_name(found) == checks.dtype_of(row.gives, expected, call, {})
+def check(namespace: Namespace, found: Any, expected: np.ndarray, row: Any, call: Call) -> None:
+    row.equal(namespace.left(found), expected, call)
+    assert namespace.dtype_name(found) == checks.dtype_of(row.gives, expected, call, {})
 
 
-def check_reflected(face: Face, op: Any, row: Any, call: Call) -> None:
+def check_reflected(namespace: Namespace, op: Any, row: Any, call: Call) -> None:
     """The right operand's method, which Python asks where the left one is a scalar."""
-    left, right = face.taken(call.args)
-    if face.owns(right):
+    left, right = namespace.taken(call.args)
+    if namespace.owns(right):
         expected = np.asarray(row.expected(call))
-        check(face, getattr(right, f"__r{op.name}__")(left), expected, row, call)
+        check(namespace, getattr(right, f"__r{op.name}__")(left), expected, row, call)
 
 
-def check_in_place(face: Face, op: Any, row: Any, call: Call) -> None:
+def check_in_place(namespace: Namespace, op: Any, row: Any, call: Call) -> None:
     """With a left operand of the result's shape and dtype; only that Array changes, and stays."""
     expected = np.asarray(row.expected(call))
     dtype = checks.dtype_of(row.gives, expected, call, {})
@@ -68,10 +68,10 @@ def check_in_place(face: Face, op: Any, row: Any, call: Call) -> None:
         left = np.broadcast_to(left, expected.shape).astype(dtype)
     call = call._replace(args=(left, call.args[1]))
     expected = np.asarray(row.expected(call))
-    target, right = face.taken(call.args)
+    target, right = namespace.taken(call.args)
     result = op.in_place(target, right)
     assert result is target
-    check(face, target, expected, row, call)
+    check(namespace, target, expected, row, call)
 
 
 # Indices as the standard has them: integers, slices, an ellipsis, new axes; a mask alone; integers
@@ -128,7 +128,7 @@ KEYS = {"basic": basic, "mask": mask, "arrays": arrays}
 @pytest.mark.parametrize("kind", KEYS)
 def test_indexing(kind, library):
     """Elements read; and written, by an array or a scalar: JAX's Arrays, too."""
-    face, _ = faces(library)
+    namespace, _ = namespaces(library)
     few = library == "jax"
 
     @settings(max_examples=12 if few else 60, deadline=None)
@@ -140,32 +140,32 @@ def test_indexing(kind, library):
             shape = tuple(max(n, 1) for n in shape) or (3,)
         x = pick.array(shape, "full")
         key = KEYS[kind](pick, shape)
-        array, native_key = face.enter(x), face.taken(key)
+        array, native_key = namespace.enter(x), namespace.taken(key)
         expected = np.asarray(x[key])
         found = array[native_key]
-        checks.exact(face.left(found), expected, None)
-        assert face.dtype_name(found) == x.dtype.name
+        checks.exact(namespace.left(found), expected, None)
+        assert namespace.dtype_name(found) == x.dtype.name
 
         parts = key if isinstance(key, tuple) else (key,)
         if kind == "arrays" or any(part is None for part in parts):
             return  # the standard leaves open what writing to those does
-        before = face.enter(x)
+        before = namespace.enter(x)
         if pick.one_of(True, False) or kind == "mask":
             value = values(pick.rng, x.dtype.name, (), "any")
         else:
             value = values(pick.rng, x.dtype.name, pick.one_of(expected.shape, ()), "any")
         x[key] = value
-        taken = face.enter(value) if value.ndim or pick.one_of(True, False) else value.item()
+        taken = namespace.enter(value) if value.ndim or pick.one_of(True, False) else value.item()
         before[native_key] = taken
-        checks.exact(face.left(before), x, None)
-        assert face.dtype_name(before) == x.dtype.name
+        checks.exact(namespace.left(before), x, None)
+        assert namespace.dtype_name(before) == x.dtype.name
 
     agrees()
 
 
 @each_library
 def test_too_many_indices(library):
-    x = faces(library)[0].enter(np.zeros((2, 3)))
+    x = namespaces(library)[0].enter(np.zeros((2, 3)))
     for key in [(0, 0, 0), (..., 0, 0, 0), (slice(None), 0, None, 0), (..., 0, ...)]:
         with pytest.raises(IndexError):
             x[key]

@@ -19,7 +19,7 @@ import pyarrow
 import pytest
 import scipy.sparse
 
-from .support.faces import each_library, faces
+from .support.namespaces import each_library, namespaces
 from .support.optional import optional
 
 torch = optional("torch")
@@ -40,7 +40,7 @@ NO_NUMBERS = [
 
 @each_library
 def test_indices_are_no_fractions(library: str) -> None:
-    wrapped = faces(library)[0]
+    wrapped = namespaces(library)[0]
     x = wrapped.enter(np.asarray([10.0, 20.0, 30.0]))
     array = wrapped.enter(np.asarray([0.7, 1.9]))
     for key in (array, array[0], [0.7, 1.9], 1.7, np.float32(1.7), [[0, 1], [1, 1.5]]):
@@ -55,7 +55,7 @@ def test_indices_are_no_fractions(library: str) -> None:
 @each_library
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda x: type(x).__name__)
 def test_what_is_written_is_numbers(value: Any, library: str) -> None:
-    wrapped = faces(library)[0]
+    wrapped = namespaces(library)[0]
     x = wrapped.enter(np.asarray([0.0, 0.0]))
     with pytest.raises((TypeError, BufferError)):
         x[:] = value
@@ -64,7 +64,7 @@ def test_what_is_written_is_numbers(value: Any, library: str) -> None:
 
 @each_library
 def test_numpy_scalars_and_arrays_are_written(library: str) -> None:
-    wrapped = faces(library)[0]
+    wrapped = namespaces(library)[0]
     x = wrapped.enter(np.asarray([0.0, 0.0]))
     x[0] = np.float32(3)
     assert wrapped.left(x).tolist() == [3, 0]
@@ -75,14 +75,14 @@ def test_numpy_scalars_and_arrays_are_written(library: str) -> None:
 
 
 def test_numpy_scalars_beside_tensors() -> None:
-    wrapped, native = faces("torch")
+    wrapped, native = namespaces("torch")
     four = torch.tensor(4.0)
-    for face, one in ((wrapped, wrapped.xp.asarray(four)), (native, four)):
+    for namespace, one in ((wrapped, wrapped.xp.asarray(four)), (native, four)):
         for scalar, dtype in ((np.float32(3), "float32"), (np.float64(3), "float64")):
-            made = face.xp.asarray([one, scalar])
-            assert face.dtype_name(made) == dtype
-            assert face.left(made).tolist() == [4, 3]
-        assert face.left(face.xp.asarray([[one, 2], [np.int8(3), True]])).tolist() == [
+            made = namespace.xp.asarray([one, scalar])
+            assert namespace.dtype_name(made) == dtype
+            assert namespace.left(made).tolist() == [4, 3]
+        assert namespace.left(namespace.xp.asarray([[one, 2], [np.int8(3), True]])).tolist() == [
             [4, 2],
             [3, 1],
         ]
@@ -91,28 +91,28 @@ def test_numpy_scalars_beside_tensors() -> None:
 @each_library
 @pytest.mark.parametrize("values", [[True, False], [1j, 2]], ids=["bool", "complex"])
 def test_isin_of_bool_and_complex(values: list[complex], library: str) -> None:
-    for face in faces(library):
-        x = face.enter(np.asarray(values))
+    for namespace in namespaces(library):
+        x = namespace.enter(np.asarray(values))
         try:
-            found = face.xp.isin(x, x[:1])
+            found = namespace.xp.isin(x, x[:1])
         except TypeError:
             assert library == "array_api_strict"  # which takes integers alone
             continue
-        assert face.left(found).tolist() == [True, False]
-        assert face.left(face.xp.isin(x, x[:1], invert=True)).tolist() == [False, True]
+        assert namespace.left(found).tolist() == [True, False]
+        assert namespace.left(namespace.xp.isin(x, x[:1], invert=True)).tolist() == [False, True]
 
 
 @each_library
 @pytest.mark.parametrize("value", [*NO_NUMBERS, None, "a", [1, 2]], ids=lambda x: type(x).__name__)
 def test_fill_values_are_numbers(value: Any, library: str) -> None:
-    for face in faces(library):
-        one = face.enter(np.ones(2))
+    for namespace in namespaces(library):
+        one = namespace.enter(np.ones(2))
         for call in (
-            lambda: face.xp.full((2,), value),
-            lambda: face.xp.full((2,), value, dtype=face.xp.float64),
-            lambda: face.xp.full_like(one, value),
-            lambda: face.xp.linspace(value, 1.0, 3),
-            lambda: face.xp.arange(0, value if value is not None else "a"),
+            lambda: namespace.xp.full((2,), value),
+            lambda: namespace.xp.full((2,), value, dtype=namespace.xp.float64),
+            lambda: namespace.xp.full_like(one, value),
+            lambda: namespace.xp.linspace(value, 1.0, 3),
+            lambda: namespace.xp.arange(0, value if value is not None else "a"),
         ):
             with pytest.raises((TypeError, BufferError)):
                 call()
@@ -120,19 +120,19 @@ def test_fill_values_are_numbers(value: Any, library: str) -> None:
 
 @each_library
 def test_arrays_of_no_dimensions_and_numpy_scalars_fill(library: str) -> None:
-    for face in faces(library):
-        three, pair = face.enter(np.asarray(3.0)), face.enter(np.ones(2))
+    for namespace in namespaces(library):
+        three, pair = namespace.enter(np.asarray(3.0)), namespace.enter(np.ones(2))
         for value in (*[three, np.float64(3)] * (library != "array_api_strict"), 3, 3.0):
-            assert face.left(face.xp.full((2,), value)).tolist() == [3, 3]
-            assert face.left(face.xp.full_like(pair, value)).tolist() == [3, 3]
+            assert namespace.left(namespace.xp.full((2,), value)).tolist() == [3, 3]
+            assert namespace.left(namespace.xp.full_like(pair, value)).tolist() == [3, 3]
         for value in (pair, torch.ones(2)):
             with pytest.raises(TypeError):
-                face.xp.full((2,), value)
+                namespace.xp.full((2,), value)
 
 
 def test_dtypes_of_numpy_are_of_numbers() -> None:
-    for face in faces("numpy"):
-        xp, x = face.xp, face.enter(np.ones(2))
+    for namespace in namespaces("numpy"):
+        xp, x = namespace.xp, namespace.enter(np.ones(2))
         for dtype in (object, "U3", "M8[s]", [("a", int)]):
             for call in (xp.zeros, xp.ones, xp.empty, xp.eye):
                 with pytest.raises(TypeError):
@@ -151,19 +151,19 @@ def test_dtypes_of_numpy_are_of_numbers() -> None:
 
 @each_library
 def test_bounds_of_clip_are_of_the_kind_of_the_array(library: str) -> None:
-    for face in faces(library):
-        x = face.enter(np.asarray([0, 1, 2]))
-        for bound in (0.5, float("inf"), face.enter(np.asarray(0.5))):
+    for namespace in namespaces(library):
+        x = namespace.enter(np.asarray([0, 1, 2]))
+        for bound in (0.5, float("inf"), namespace.enter(np.asarray(0.5))):
             for bounds in ((bound, None), (None, bound)):
                 with pytest.raises(TypeError):
-                    face.xp.clip(x, *bounds)
-        x = face.enter(np.asarray([0.0, 1.0, 2.0]))
-        assert face.left(face.xp.clip(x, 0.5, 1)).tolist() == [0.5, 1, 1]
+                    namespace.xp.clip(x, *bounds)
+        x = namespace.enter(np.asarray([0.0, 1.0, 2.0]))
+        assert namespace.left(namespace.xp.clip(x, 0.5, 1)).tolist() == [0.5, 1, 1]
 
 
 @each_library
 def test_numbers_in_another_form_are_not_compared(library: str) -> None:
-    x = faces(library)[0].enter(np.asarray([5.0, 6.0]))
+    x = namespaces(library)[0].enter(np.asarray([5.0, 6.0]))
     data = array.array("d", [5, 6])
     for other in ([5.0, 6.0], (5, 6), range(2), b"ab", bytearray(2), memoryview(b"ab"), data):
         for compare in (operator.eq, operator.ne, operator.lt):
@@ -192,7 +192,7 @@ class WithInterface:
 
 @each_library
 def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
-    x = faces(library)[0].enter(np.asarray([5.0, 6.0]))
+    x = namespaces(library)[0].enter(np.asarray([5.0, 6.0]))
     table = pyarrow.table({"a": [5.0, 6.0]})
     numbers = (ctypes.c_double * 2)(5, 6)
     for other in (WithArray(), WithInterface(), numbers, mmap.mmap(-1, 16), table):
@@ -207,7 +207,7 @@ def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
             # SciPy's first asks for a NumPy array, of which there is none off the host.
             with pytest.raises((TypeError, BufferError), match=r"pass (x.toarray|device='cpu')"):
                 compare(sparse, x)
-        assert (x == faces(library)[0].xp.asarray(sparse.toarray())).shape[-1] == 2
+        assert (x == namespaces(library)[0].xp.asarray(sparse.toarray())).shape[-1] == 2
     for operate in (operator.eq, operator.add):
         with pytest.raises(TypeError, match=r"lose its mask: fill it first, x.filled\(value\)"):
             operate(x, MASKED)
@@ -215,25 +215,25 @@ def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
 
 @each_library
 def test_counts_are_integers(library: str) -> None:
-    for face in faces(library):
-        x = face.enter(np.ones((2, 2)))
+    for namespace in namespaces(library):
+        x = namespace.enter(np.ones((2, 2)))
         for call in (
-            lambda: face.xp.repeat(x, 1.7),
-            lambda: face.xp.roll(x, 1.7),
-            lambda: face.xp.roll(x, (1.7, 1), axis=(0, 1)),
-            lambda: face.xp.roll(x, shift=1.0),
-            lambda: face.xp.tril(x, k=0.5),
-            lambda: face.xp.triu(x, k=0.5),
+            lambda: namespace.xp.repeat(x, 1.7),
+            lambda: namespace.xp.roll(x, 1.7),
+            lambda: namespace.xp.roll(x, (1.7, 1), axis=(0, 1)),
+            lambda: namespace.xp.roll(x, shift=1.0),
+            lambda: namespace.xp.tril(x, k=0.5),
+            lambda: namespace.xp.triu(x, k=0.5),
         ):
             with pytest.raises(TypeError):
                 call()
-        assert face.left(face.xp.repeat(x, 2, axis=0)).shape == (4, 2)
+        assert namespace.left(namespace.xp.repeat(x, 2, axis=0)).shape == (4, 2)
 
 
 @each_library
 def test_numpy_scalars_fill_as_pythons_numbers_do(library: str) -> None:
-    for face in faces(library):
-        xp = face.xp
+    for namespace in namespaces(library):
+        xp = namespace.xp
         x = xp.zeros(2, dtype=xp.uint8)
         for call in (
             lambda: xp.full(2, np.int64(-1), dtype=xp.uint8),
@@ -241,7 +241,7 @@ def test_numpy_scalars_fill_as_pythons_numbers_do(library: str) -> None:
         ):
             with pytest.raises(OverflowError):
                 call()
-        assert face.left(xp.full(2, np.int64(7), dtype=xp.uint8)).tolist() == [7, 7]
+        assert namespace.left(xp.full(2, np.int64(7), dtype=xp.uint8)).tolist() == [7, 7]
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])

@@ -15,7 +15,7 @@ import pytest
 from arraybridge.array.operators import OPERATORS
 
 from .support import special_cases
-from .support.faces import each_function, each_library, faces
+from .support.namespaces import each_function, each_library, namespaces
 from .support.special_cases import BINARY, COMPLEX, REAL, TURNED, TURNED_IN, Case, cases
 
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
@@ -71,9 +71,9 @@ def agree(found: float, expected: float, free: bool, tolerance: float) -> bool:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_real(name, precision, library):
     found = EACH[name]
-    for face in faces(library):
-        args = [face.enter(x) for x in columns(found, precision)]
-        hold(face.left(face.function(name)(*args)), found, precision)
+    for ns in namespaces(library):
+        args = [ns.enter(x) for x in columns(found, precision)]
+        hold(ns.left(ns.function(name)(*args)), found, precision)
 
 
 @each_function(EACH_COMPLEX)
@@ -81,8 +81,8 @@ def test_real(name, precision, library):
 def test_complex(name, precision, library):
     found = EACH_COMPLEX[name]
     x = joined(columns(found, precision))
-    for face in faces(library):
-        hold(face.left(face.function(name)(face.enter(x))), found, precision)
+    for ns in namespaces(library):
+        hold(ns.left(ns.function(name)(ns.enter(x))), found, precision)
 
 
 WITH_CASES = [op for op in OPERATORS if op.function in BINARY]
@@ -93,42 +93,42 @@ WITH_CASES = [op for op in OPERATORS if op.function in BINARY]
 def test_operators(op, library):
     """Every form of an operator has the special cases of its function."""
     found = EACH[op.function]
-    face, _ = faces(library)
-    x1, x2 = (face.enter(x) for x in columns(found, "float64"))
-    hold(face.left(op.plain(x1, x2)), found, "float64")
+    ns, _ = namespaces(library)
+    x1, x2 = (ns.enter(x) for x in columns(found, "float64"))
+    hold(ns.left(op.plain(x1, x2)), found, "float64")
     if op.forms == "arithmetic":
-        hold(face.left(getattr(x2, f"__r{op.name}__")(x1)), found, "float64")
-        hold(face.left(op.in_place(x1, x2)), found, "float64")
+        hold(ns.left(getattr(x2, f"__r{op.name}__")(x1)), found, "float64")
+        hold(ns.left(op.in_place(x1, x2)), found, "float64")
     for case in found[:: len(found) // 30 + 1]:
         one, other = (np.asarray([x]) for x in case.inputs)
-        hold(face.left(op.plain(face.enter(one), other.item())), [case], "float64")
-        hold(face.left(op.plain(one.item(), face.enter(other))), [case], "float64")
+        hold(ns.left(op.plain(ns.enter(one), other.item())), [case], "float64")
+        hold(ns.left(op.plain(one.item(), ns.enter(other))), [case], "float64")
 
 
 @each_library
 def test_reductions_carry_nan(library):
     """NaN goes through; of no elements a mean is NaN, as is a variance of too few."""
     x = np.asarray([[1.0, np.nan, np.inf], [1.0, 2.0, 3.0]])
-    for face in faces(library):
+    for ns in namespaces(library):
         for name in ("max", "min", "mean", "std", "var", "sum", "prod"):
-            result = face.left(face.function(name)(face.enter(x), axis=1))
+            result = ns.left(ns.function(name)(ns.enter(x), axis=1))
             assert np.isnan(result).tolist() == [True, False], name
         for name in ("mean", "std", "var"):
-            assert np.isnan(face.left(face.function(name)(face.enter(x[:, :0]), axis=1))).all()
+            assert np.isnan(ns.left(ns.function(name)(ns.enter(x[:, :0]), axis=1))).all()
         for name in ("std", "var"):
-            assert np.isnan(face.left(face.function(name)(face.enter(x[1]), correction=3)))
+            assert np.isnan(ns.left(ns.function(name)(ns.enter(x[1]), correction=3)))
         for name in ("all", "any"):
-            assert face.left(face.function(name)(face.enter(x)))
+            assert ns.left(ns.function(name)(ns.enter(x)))
 
 
 @each_library
 def test_unique_tells_every_nan_apart(library):
     x = np.asarray([np.nan, 0.0, np.nan, -0.0, 1.0])
-    for face in faces(library):
-        values = face.left(face.function("unique_values")(face.enter(x)))
+    for ns in namespaces(library):
+        values = ns.left(ns.function("unique_values")(ns.enter(x)))
         assert np.isnan(values).sum() == 2
         assert sorted(values[~np.isnan(values)].tolist()) == [0.0, 1.0]
-        found = face.left(face.function("unique_all")(face.enter(x)))
+        found = ns.left(ns.function("unique_all")(ns.enter(x)))
         assert sorted(found.counts.tolist()) == [1, 1, 1, 2]
         np.testing.assert_array_equal(found.values[found.inverse_indices], x)
 
@@ -155,8 +155,8 @@ INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 def test_integers_at_their_limits(name, inputs, result, library):
     for dtype in INTEGERS:
         info = np.iinfo(dtype)
-        for face in faces(library):
-            args = [face.enter(np.asarray([x], dtype)) for x in inputs(info)]
-            found = face.left(face.function(name)(*args))
+        for ns in namespaces(library):
+            args = [ns.enter(np.asarray([x], dtype)) for x in inputs(info)]
+            found = ns.left(ns.function(name)(*args))
             assert found.dtype == dtype
             assert found.tolist() == [result(info)], (dtype, inputs(info))

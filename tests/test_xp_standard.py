@@ -37,7 +37,7 @@ COUNTS = {
     "fft": 14,
 }
 
-# The annotations of parameters that hold arrays: the faces unwrap by them.
+# The annotations of parameters that hold arrays: the namespaces unwrap by them.
 ARRAYS = {
     "Array",
     "Array | complex",

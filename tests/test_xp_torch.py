@@ -100,8 +100,8 @@ def test_unsigned_integers_of_one_array(name: str, data: st.DataObject) -> None:
     args = [kwargs.pop(key) for key in POSITIONAL if key in kwargs]
     name = name.strip()
     found, expected = (
-        getattr(face, name)(each, *args, **kwargs)
-        for face, each in zip((xp, np_xp), both(x), strict=True)
+        getattr(namespace, name)(each, *args, **kwargs)
+        for namespace, each in zip((xp, np_xp), both(x), strict=True)
     )
     if name == "unique_values":
         found, expected = xp.sort(found), np_xp.sort(expected)

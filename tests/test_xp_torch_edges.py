@@ -134,8 +134,8 @@ class TestIntegersOfNumPy:
     @pytest.mark.parametrize("axis", [0, -2])
     def test_as_an_axis(self, name, axis):
         x = xp.reshape(xp.arange(6.0), (2, 3))
-        room, _, function = name.rpartition(".")
-        function = getattr(getattr(xp, room) if room else xp, function)
+        extension, _, function = name.rpartition(".")
+        function = getattr(getattr(xp, extension) if extension else xp, function)
         for more in ({}, {"keepdims": True}) if takes_keepdims(function) else ({},):
             expected = function(x, axis=axis, **more)
             for kind in (np.int64, np.uint8, np.int16)[: 1 if axis < 0 else 3]:

@@ -69,7 +69,7 @@ class TestTransformations:
         found = torch.func.grad(lambda z: native.log1p(z).abs().sum())(z)
         torch.testing.assert_close(found, 1 / (1 + z))
 
-    def test_compile_of_the_native_face(self):
+    def test_compile_of_the_native_namespace(self):
         def function(v):
             n = native
             y = n.floor_divide(v, 2.0) + n.remainder(v, 1.5) + n.expm1(v) + n.finfo(v.dtype).eps

@@ -13,7 +13,7 @@ from ..dispatch.registry import computing_on, library_named
 from ..dlpack import Device
 from ..exchange import convert
 from .carrier import Array
-from .native import NativeArray, array_class
+from .native_array import NativeArray, array_class
 from .operators import OPERATORS
 
 

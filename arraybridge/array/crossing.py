@@ -132,7 +132,7 @@ class Crossing:
                 return seen
         terms = self.terms
         try:
-            native = x if kind is not None and not kind.face else adopt(x)[0]
+            native = x if kind is not None and not kind.wrapped else adopt(x)[0]
             if not self.pairs:
                 self._aim(x, native)
             home = terms.home or terms.find_home()
@@ -193,7 +193,7 @@ class Crossing:
                 if seen is x and _same_memory(given, seen):
                     return given
         try:
-            if terms.options or goal.face:
+            if terms.options or goal.wrapped:
                 copy = False if terms.copy is False else None
                 return goal.brought(x, device=self.place, copy=copy)
             return x if kind == goal else convert(x, goal.library)

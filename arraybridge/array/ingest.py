@@ -20,7 +20,7 @@ from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import adopt
 from .carrier import Array
 from .extent import check_extent
-from .native import NativeArray
+from .native_array import NativeArray
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:

@@ -15,7 +15,7 @@ from ..protocols.foreign import has_no_memory, speaks
 from .adoption import adopter
 from .carrier import Array
 from .ingest import from_dlpack
-from .native import NativeArray, array_class
+from .native_array import NativeArray, array_class
 
 _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic)
 
@@ -26,12 +26,12 @@ class Kind(NamedTuple):
     Attributes
     ----------
     library : str
-    face : bool
+    wrapped : bool
         Whether they are :class:`Array` of the library, rather than its native arrays.
     """
 
     library: str
-    face: bool
+    wrapped: bool
 
     def brought(self, x: Any, *, device: Device | None = None, copy: bool | None = None) -> Any:
         """``x`` as an array of this kind; itself where it is one and the policies allow.
@@ -52,7 +52,7 @@ class Kind(NamedTuple):
                 if native is x:
                     raise
                 raise ConversionError(of_native(str(error)), error.route) from None
-        if not self.face:
+        if not self.wrapped:
             return found
         if found is native and isinstance(x, Array) and x.library == self.library:
             return x
@@ -122,12 +122,12 @@ def kind_of(x: Any, adopted: Any = None) -> Kind:
     known: Kind | None = record_of(type(x)).kind
     if known is not None:
         return known
-    face = isinstance(x, Array)
-    if face and x.library != "dlpack":
+    wrapped = isinstance(x, Array)
+    if wrapped and x.library != "dlpack":
         return Kind(x.library, True)
     if adopted is not None:
         x, known = adopted, record_of(type(adopted)).kind
-    return known or Kind(adopter(inspect(x).device), face)
+    return known or Kind(adopter(inspect(x).device), wrapped)
 
 
 def place_of(x: Any) -> Device | None:

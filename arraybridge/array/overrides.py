@@ -135,7 +135,7 @@ def _in_the_standard() -> dict[Any, str]:
     from ..xp.standard import functions_of
 
     return {
-        getattr(room, name): path
-        for room, path, name, _ in functions_of(numpy)
-        if hasattr(room, name)
+        getattr(module, name): path
+        for module, path, name, _ in functions_of(numpy)
+        if hasattr(module, name)
     }

@@ -191,7 +191,7 @@ class Library:
     def native_namespace(self) -> Any:
         """The array-API namespace of its native arrays; None: arraybridge makes none.
 
-        See ``arraybridge.xp.native``, which makes one.
+        See ``arraybridge.xp.native_namespace``, which makes one.
         """
         return None
 

@@ -1,8 +1,8 @@
-"""Borrowing: what a library lacks runs in another one on the same device, through views.
+"""Borrowing: run what a library lacks in another one on the same device, through views.
 
 A library's table (`Borrowing`) says which of its dtypes few of its functions take, and which of its
-errors mean "not implemented"; the other library's native face computes. What tracks gradients or is
-traced is never borrowed: the graph would be cut.
+errors mean "not implemented"; the other library's native namespace computes. Arrays that track
+gradients or are traced never borrow, as that would cut the graph.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Borrowing(NamedTuple):
         try:
             device = library_named(self.library).describe(arrays[0]).device
             lender = adopter(device, but=self.library)
-            there = _There(self, function.face, lender)
+            there = _There(self, function.namespace, lender)
             args, kwargs = there.array_of(args), there.array_of(kwargs)
         except (ConversionError, ImportError, TypeError) as why:
             dtypes = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
@@ -92,15 +92,15 @@ def _arrays(x: Any, array: type) -> Iterator[Any]:
 class _There:
     """Arguments and results on their way to the lender and back."""
 
-    def __init__(self, table: Borrowing, face: Any, lender: str) -> None:
+    def __init__(self, table: Borrowing, namespace: Any, lender: str) -> None:
         self.table = table
         self.lender = lender
-        self.face = library_named(lender).native_namespace()
-        self.dtypes, self.names = _dtypes(face), _dtypes(self.face)
-        self.own = face
+        self.namespace = library_named(lender).native_namespace()
+        self.dtypes, self.names = _dtypes(namespace), _dtypes(self.namespace)
+        self.own = namespace
 
     def function(self, path: str) -> Any:
-        return functools.reduce(getattr, path.split("."), self.face)
+        return functools.reduce(getattr, path.split("."), self.namespace)
 
     def array_of(self, x: Any) -> Any:
         """An argument as the lender takes it: views of arrays, its own dtypes, no devices."""
@@ -111,7 +111,7 @@ class _There:
         if isinstance(x, dict):
             return {k: self.array_of(v) for k, v in x.items() if k != "device"}
         if _hashable(x) and x in self.dtypes:
-            return getattr(self.face, self.dtypes[x])
+            return getattr(self.namespace, self.dtypes[x])
         return x
 
     def back(self, x: Any) -> Any:
@@ -122,16 +122,16 @@ class _There:
         if isinstance(x, list):
             return [self.back(each) for each in x]
         if hasattr(x, "dtype") and hasattr(x, "shape"):  # a NumPy scalar, too
-            return convert(self.face.asarray(x), self.table.library)
+            return convert(self.namespace.asarray(x), self.table.library)
         if _hashable(x) and x in self.names:
             return getattr(self.own, self.names[x])
         return x
 
 
 @functools.cache
-def _dtypes(face: Any) -> dict[Any, str]:
+def _dtypes(namespace: Any) -> dict[Any, str]:
     """From a namespace's dtype objects to their names in the standard."""
-    return {getattr(face, name): name for name in DATA_TYPES if hasattr(face, name)}
+    return {getattr(namespace, name): name for name in DATA_TYPES if hasattr(namespace, name)}
 
 
 def _hashable(x: Any) -> bool:

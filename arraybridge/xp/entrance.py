@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..array.carrier import Array
-from ..array.native import NativeArray
+from ..array.native_array import NativeArray
 from ..dispatch.plan import missing_device
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import package_of

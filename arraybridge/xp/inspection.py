@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..array.native import NativeArray
+from ..array.native_array import NativeArray
 from ..dispatch.records import ConversionError
 from ..dlpack import Device
 from .entrance import native_device

@@ -69,7 +69,7 @@ class Wide(NamedTuple):
         """Whether ``x`` is an integer that the library may have refused for its size."""
         return x.__class__ is int and not self.least <= x <= self.most
 
-    def operands(self, path: str, template: Any, face: Any) -> Operands | None:
+    def operands(self, path: str, template: Any, namespace: Any) -> Operands | None:
         """What looks at a scalar operand of a function of two; None for other functions."""
         if list(template.__annotations__) != ["x1", "x2", "return"]:
             return None
@@ -82,7 +82,7 @@ class Wide(NamedTuple):
             if (x2.__class__ is int and not 0 <= x2 <= 127) or (
                 x1.__class__ is int and not 0 <= x1 <= 127
             ):
-                return x1, x2, _beyond(path, x1, x2, face)
+                return x1, x2, _beyond(path, x1, x2, namespace)
             return x1, x2, None
 
         return operands
@@ -94,7 +94,7 @@ def _is_of_scalars(annotation: str) -> bool:
     return beside_array or kinds == ["complex"]
 
 
-def _beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
+def _beyond(name: str, x1: Any, x2: Any, namespace: Any) -> Any:
     """The result for an integer that the array's dtype does not hold: comparisons have one.
 
     None: there is nothing that the library would get wrong.
@@ -111,7 +111,7 @@ def _beyond(name: str, x1: Any, x2: Any, face: Any) -> Any:
     answers = BEYOND.get(name if x is x1 else _MIRRORED.get(name, name))
     if answers is None:
         raise out_of_bounds(value, x.dtype)
-    return face.full_like(x, answers[where > 0], dtype=face.bool)
+    return namespace.full_like(x, answers[where > 0], dtype=namespace.bool)
 
 
 def writing_wide_integers(write: Any, wide: Wide) -> Any:

@@ -6,10 +6,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ..array.native import VERSIONS, NativeArray, refer_to_functions
+from ..array.native_array import VERSIONS, NativeArray, refer_to_functions
 from ..dispatch.registry import library_named
+from .array_namespace import build
 from .entrance import ENTRANCES
-from .face import build
 from .inspection import Info
 
 

@@ -63,8 +63,8 @@ class Function(NamedTuple):
         Where the data type is among the arguments, if ``before`` is called only for its sake.
     operands : callable, optional
         Called first if the two operands are not of one type: see `integers.Wide.operands`.
-    face : module, optional
-        The native face that it belongs to.
+    namespace : module, optional
+        The native namespace that it belongs to.
     """
 
     path: str
@@ -74,7 +74,7 @@ class Function(NamedTuple):
     before: Check | None = None
     dtype_at: int | None = None
     operands: Operands | None = None
-    face: Any = None
+    namespace: Any = None
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -123,7 +123,7 @@ class Refused(NamedTuple):
 
 
 def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as the native face offers it, described as the library's ``own``.
+    """The function as the native namespace offers it, described as the library's ``own``.
 
     It is that where nothing surrounds it.
     """

@@ -24,8 +24,8 @@ class Surroundings(NamedTuple):
 
     Attributes
     ----------
-    face : module
-        Its native face, whose functions are complete when the check is called.
+    namespace : module
+        Its native namespace, whose functions are complete when the check is called.
     owns : callable
         Whether a type is of its arrays.
     plain : callable
@@ -34,7 +34,7 @@ class Surroundings(NamedTuple):
         Gives the data type to take; raises for one that the result would not have.
     """
 
-    face: Any
+    namespace: Any
     owns: Callable[[type], bool]
     plain: Callable[[Any], Any]
     dtype: Callable[[Any], Any]
@@ -69,7 +69,7 @@ def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> A
     return number
 
 
-def _filled(value: Any, dtype: Any, face: Any, owns: Callable[[type], bool]) -> Any:
+def _filled(value: Any, dtype: Any, namespace: Any, owns: Callable[[type], bool]) -> Any:
     """A scalar, or an array of no dimensions, to fill an array with."""
     if value.__class__ not in SCALARS:
         value = _number(value, owns)
@@ -80,7 +80,7 @@ def _filled(value: Any, dtype: Any, face: Any, owns: Callable[[type], bool]) -> 
             check_kind(value, dtype)
     elif dtype is None:
         if value.__class__ is int and not -(2**31) <= value < 2**31:
-            default = face.__array_namespace_info__().default_dtypes()["integral"]
+            default = namespace.__array_namespace_info__().default_dtypes()["integral"]
             if range_of(default).most >= 2**32:  # else JAX says itself how to have wider ones
                 check(value, default)
     elif value.__class__ is not int or range_of(dtype).kind:  # 0 and 1 are taken for bools
@@ -89,13 +89,13 @@ def _filled(value: Any, dtype: Any, face: Any, owns: Callable[[type], bool]) -> 
 
 
 def _full(library: Surroundings) -> Check:
-    face, owns = library.face, library.owns
+    namespace, owns = library.namespace, library.owns
 
     def before(
         shape: Any, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
     ) -> Arguments:
         dtype = None if dtype is None else library.dtype(dtype)
-        fill_value = _filled(fill_value, dtype, face, owns)
+        fill_value = _filled(fill_value, dtype, namespace, owns)
         if args:
             return (shape, fill_value, dtype, *args), kwargs
         return (shape, fill_value), {"dtype": dtype, **kwargs}
@@ -104,13 +104,13 @@ def _full(library: Surroundings) -> Check:
 
 
 def _full_like(library: Surroundings) -> Check:
-    face, owns = library.face, library.owns
+    namespace, owns = library.namespace, library.owns
 
     def before(
         x: Any, /, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
     ) -> Arguments:
         dtype = None if dtype is None else library.dtype(dtype)
-        fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, face, owns)
+        fill_value = _filled(fill_value, x.dtype if dtype is None else dtype, namespace, owns)
         if args:
             return (x, fill_value, dtype, *args), kwargs
         return (x, fill_value), {"dtype": dtype, **kwargs}
@@ -137,7 +137,7 @@ def _where(library: Surroundings) -> Check:
 
 
 def _clip(library: Surroundings) -> Check:
-    face = library.face
+    namespace = library.namespace
 
     def bound(value: int, x: Any, open_side: int) -> int | None:
         where = bounds.side(value, x.dtype)
@@ -160,8 +160,10 @@ def _clip(library: Surroundings) -> Check:
             return value
         (_, low, high), (kind, least, most) = map(range_of, (value.dtype, x.dtype))
         if kind == 1 and (low < least or most < high):  # what the dtype does not hold is its end
-            value = face.clip(value, least if low < least else None, most if most < high else None)
-        return face.astype(value, x.dtype)
+            value = namespace.clip(
+                value, least if low < least else None, most if most < high else None
+            )
+        return namespace.astype(value, x.dtype)
 
     def before(
         x: Any, /, min: Any = None, max: Any = None, *args: Any, **kwargs: Any
@@ -235,14 +237,14 @@ def _linspace(library: Surroundings) -> Check:
 
 
 def _isin(library: Surroundings) -> Check:
-    face, plain = library.face, library.plain
+    namespace, plain = library.namespace, library.plain
 
     def before(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Arguments | None:
         if isinstance(x1, numpy.generic) or isinstance(x2, numpy.generic):
             x1, x2 = plain(x1), plain(x2)
         for value, x in (x1, x2), (x2, x1):
             if value.__class__ is int and hasattr(x, "dtype") and bounds.side(value, x.dtype):
-                none = face.empty((0,), dtype=x.dtype, device=x.device)
+                none = namespace.empty((0,), dtype=x.dtype, device=x.device)
                 x1, x2 = (x1, none) if value is x2 else (0, none)
         return (x1, x2, *args), kwargs
 

@@ -52,22 +52,22 @@ def _sort_of(cls: type) -> int:
 
 
 def taking_all(
-    library: str, face: Any, check_dtype: Callable[[Any], Any] | None, takes_numpy: bool
+    library: str, namespace: Any, check_dtype: Callable[[Any], Any] | None, takes_numpy: bool
 ) -> Check:
     """What brings the arguments of ``asarray`` into a form that the library's own takes.
 
     Parameters
     ----------
     library : str
-    face : module
-        The library's native face.
+    namespace : module
+        The library's native namespace.
     check_dtype : callable or None
         Gives the data type to take; raises for one that the result would not have.
     takes_numpy : bool
         Whether the library's own ``asarray`` copies NumPy's arrays, to its default device.
     """
     home = library_named(library)
-    take = _Taking(home, face, takes_numpy)
+    take = _Taking(home, namespace, takes_numpy)
 
     def asarray(
         obj: Any,
@@ -98,9 +98,9 @@ def taking_all(
 class _Taking:
     """From anything to what a library's own ``asarray`` makes an array of."""
 
-    def __init__(self, home: Library, face: Any, takes_numpy: bool) -> None:
+    def __init__(self, home: Library, namespace: Any, takes_numpy: bool) -> None:
         self.home = home
-        self.face = face
+        self.namespace = namespace
         self.takes_numpy = takes_numpy
 
     def __call__(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
@@ -136,7 +136,7 @@ class _Taking:
             return x
         taken = self(x, dtype, None, False)
         if isinstance(taken, numpy.ndarray) and not self.home.owns(numpy.ndarray):
-            return self.face.asarray(taken, dtype=dtype)
+            return self.namespace.asarray(taken, dtype=dtype)
         return taken
 
     def array(self, x: Any, dtype: Any, device: Any, shared: bool) -> Any:
@@ -171,7 +171,7 @@ class _Taking:
 
     def name_of(self, dtype: Any) -> str | None:
         """The standard's name of a data type of the library."""
-        return next((n for n in DATA_TYPES if getattr(self.face, n, None) == dtype), None)
+        return next((n for n in DATA_TYPES if getattr(self.namespace, n, None) == dtype), None)
 
 
 def _memory(obj: Any, shared: bool) -> Any:

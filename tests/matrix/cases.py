@@ -1,6 +1,6 @@
 """The cases of the matrix: arrays as data, each a dtype, a shape and steps that lay it out.
 
-A case says nothing about a library; :mod:`tests.matrix.native` builds it in one, by that
+A case says nothing about a library; :mod:`tests.matrix.libraries` builds it in one, by that
 library's own constructors and views.
 """
 

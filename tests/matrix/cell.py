@@ -60,7 +60,7 @@ class Pair:
     """The cells of one source and one target library."""
 
     def __init__(self, source: str, target: str, x64: bool = True) -> None:
-        from .native import Native, native
+        from .libraries import Native, native
 
         Native.x64 = x64
         names = coexist.in_import_order([source, target])
@@ -73,7 +73,7 @@ class Pair:
 
     def cell(self, case) -> dict[str, Any]:
         """The verdict on what arraybridge does with a case."""
-        from .native import InexpressibleError, reference
+        from .libraries import InexpressibleError, reference
 
         try:
             x = self.source.build(case)
@@ -246,7 +246,7 @@ class Pair:
 
     def native(self, case) -> str:
         """What the target's own importer does: view, copy, error, or what came out wrong."""
-        from .native import reference
+        from .libraries import reference
 
         x, expected = self.source.build(case), reference(case)
         try:

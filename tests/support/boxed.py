@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.array.native import NativeArray
+from arraybridge.array.native_array import NativeArray
 from arraybridge.array.operators import OPERATORS
 from arraybridge.xp.corrections import Correction
 from arraybridge.xp.namespace import open_namespace
-from arraybridge.xp.native import NativeNamespace, native_face
+from arraybridge.xp.native_namespace import NativeNamespace, make_native_namespace
 from arraybridge.xp.standard import EXTENSIONS, functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
@@ -113,7 +113,7 @@ _made: dict[str, Any] = {}
 def _native() -> Any:
     if "native" not in _made:
         mended = Correction("sign", _boxed(np.sign), "sign: -1, 0 or 1", "boxed#1", lambda xp: True)
-        _made["native"] = native_face(NativeNamespace("boxed", "boxed", (mended,)))
+        _made["native"] = make_native_namespace(NativeNamespace("boxed", "boxed", (mended,)))
     return _made["native"]
 
 

@@ -64,13 +64,13 @@ class Row(NamedTuple):
         return reference(*call.args, **call.kwargs)
 
 
-def rows(names: str, *row: Any, room: str = "", **fields: Any) -> list[Row]:
-    """One row for each of some functions that are alike; ``room``: the extension, with a dot."""
-    return [Row(room + name, *row, **fields) for name in names.split()]
+def rows(names: str, *row: Any, extension: str = "", **fields: Any) -> list[Row]:
+    """One row for each of some similar functions; ``extension``: its name, with a dot."""
+    return [Row(extension + name, *row, **fields) for name in names.split()]
 
 
-linalg = functools.partial(rows, room="linalg.")
-fft = functools.partial(rows, room="fft.")
+linalg = functools.partial(rows, extension="linalg.")
+fft = functools.partial(rows, extension="fft.")
 
 
 ELEMENTWISE = [
@@ -135,12 +135,12 @@ DATA_TYPES = [
 LINEAR_ALGEBRA = [
     *(
         row
-        for room in ("", "linalg.")
+        for extension in ("", "linalg.")
         for row in (
-            *rows("matmul", "numeric", matrix_arguments.matmul, room=room),
-            *rows("matrix_transpose", "all", matrices(), exact, room=room),
-            *rows("tensordot", "numeric", matrix_arguments.tensordot, room=room),
-            *rows("vecdot", "numeric", matrix_arguments.vecdot, room=room),
+            *rows("matmul", "numeric", matrix_arguments.matmul, extension=extension),
+            *rows("matrix_transpose", "all", matrices(), exact, extension=extension),
+            *rows("tensordot", "numeric", matrix_arguments.tensordot, extension=extension),
+            *rows("vecdot", "numeric", matrix_arguments.vecdot, extension=extension),
         )
     ),
     *linalg("cholesky", "floating", symmetric(positive=True, upper=flag)),

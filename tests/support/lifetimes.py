@@ -52,7 +52,7 @@ def contents(view: Any) -> bytes | None:
     return ctypes.string_at(start, nbytes) if mapped(start, nbytes) else None
 
 
-def faces(target: str) -> dict[str, Callable[[Any], Any]]:
+def ways_to(target: str) -> dict[str, Callable[[Any], Any]]:
     """How an array gets to a library: by what there is for native arrays, and for Arrays."""
     ways: dict[str, Callable[[Any], Any]] = {
         "native": lambda x: ab.convert(x, target),
@@ -305,15 +305,15 @@ def looked_at(source: str, targets: list[str]) -> Iterator[tuple[Case, str]]:
     arrays, losses = WAYS[source]()
     losses = losses | {"del": None}
     for target in targets:
-        for (face, way), (kind, make) in product(faces(target).items(), arrays.items()):
-            if face != "native" and make is not next(iter(arrays.values())):
+        for (name, way), (kind, make) in product(ways_to(target).items(), arrays.items()):
+            if name != "native" and make is not next(iter(arrays.values())):
                 continue  # the other arrays by one way
             for loss, lose in losses.items():
                 forget()  # closes the doors: the planned route first, then they
                 for turn in ("first", "later"):
                     wrong = after(make, way, lose)
                     if wrong is not None:
-                        yield (f"{kind} to {target}", face, loss, turn), wrong
+                        yield (f"{kind} to {target}", name, loss, turn), wrong
 
 
 def after(make: Callable[[], Any], way: Callable[[Any], Any], lose: Any) -> str | None:

@@ -116,14 +116,14 @@ def strided_arrays(
     extents = [0] * ndim  # of the block, in the view's order of axes
     index: list[slice] = [slice(None)] * ndim
     spread = []
-    room = 4 * max_size + 64  # elements of the block
+    left = 4 * max_size + 64  # elements of the block
     for axis, extent in enumerate(shape):
         if extent > 1 and broadcast and draw(st.integers(0, 7)) == 7:
             spread.append(axis)
             extents[axis] = 1
             continue
         step = before = after = 0
-        if room > extent:  # keep the block small where there are many axes
+        if left > extent:  # keep the block small where there are many axes
             step = draw(st.integers(1, 3)) if stepped else 1
             before, after = (draw(st.integers(0, 2)) if sliced else 0 for _ in range(2))
         step = max(step, 1)
@@ -133,7 +133,7 @@ def strided_arrays(
         if negative and used and draw(st.booleans()):
             stop = before - 1
             index[axis] = slice(before + used - 1, stop if stop >= 0 else None, -step)
-        room //= max(extents[axis], 1)
+        left //= max(extents[axis], 1)
 
     align = 1 if unaligned else dtype.alignment
     offset = draw(st.integers(0, 63 // align)) * align

@@ -7,7 +7,7 @@ from typing import Any
 import array_api_strict as xp
 
 from ...xp.integers import Wide
-from ...xp.native import NativeNamespace, native_face
+from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS
 
 
@@ -20,4 +20,4 @@ def _as_scalar(value: int, dtype: Any) -> float:
 
 WIDE = Wide(_as_scalar)
 TABLE = NativeNamespace("array_api_strict", "array_api_strict", CORRECTIONS, handlers=(WIDE,))
-native = native_face(TABLE)
+native = make_native_namespace(TABLE)

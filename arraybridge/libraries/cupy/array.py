@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import cupy
 
-from ...array.native import NativeArray
+from ...array.native_array import NativeArray
 from ...xp.namespace import open_namespace
-from ...xp.native import corrected_operators
+from ...xp.native_namespace import corrected_operators
 from .exchange import LIBRARY
 from .namespace import TABLE, native
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...xp.native import NativeNamespace, native_face
+from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS
 
 TABLE = NativeNamespace("cupy", "array_api_compat.cupy", CORRECTIONS, takes_numpy=True)
-native = native_face(TABLE)
+native = make_native_namespace(TABLE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dpnp
 
 from ...array.indexing import set_in_place
-from ...array.native import NativeArray
+from ...array.native_array import NativeArray
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
-from ...xp.native import corrected_operators
+from ...xp.native_namespace import corrected_operators
 from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import jax
 
-from ...array.native import NativeArray
+from ...array.native_array import NativeArray
 from ...xp.entrance import native_device
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
-from ...xp.native import corrected_operators
+from ...xp.native_namespace import corrected_operators
 from . import indexing
 from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native

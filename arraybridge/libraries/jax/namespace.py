@@ -10,7 +10,7 @@ import numpy as np
 
 from ...array.bounds import scalar_of
 from ...xp.integers import Wide
-from ...xp.native import NativeNamespace, native_face
+from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS, creation
 
 
@@ -39,4 +39,4 @@ TABLE = NativeNamespace(
     check_dtype=creation.check_dtype,
     takes_numpy=True,
 )
-native = native_face(TABLE)
+native = make_native_namespace(TABLE)

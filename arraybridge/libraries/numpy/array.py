@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from ...array.native import NativeArray
+from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
 from ...xp.namespace import open_namespace
-from ...xp.native import corrected_operators
+from ...xp.native_namespace import corrected_operators
 from . import indexing
 from .exchange import LIBRARY
 from .namespace import TABLE, native

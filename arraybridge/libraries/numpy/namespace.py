@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...xp.native import NativeNamespace, native_face
+from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS, check_dtype
 
 TABLE = NativeNamespace(
     "numpy", "array_api_compat.numpy", CORRECTIONS, check_dtype=check_dtype, takes_numpy=True
 )
-native = native_face(TABLE)
+native = make_native_namespace(TABLE)

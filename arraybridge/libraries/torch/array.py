@@ -7,7 +7,7 @@ Autograd goes through Arrays as through tensors: of ``y = xp.sum(x * x)`` take
 
     torch.func.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
 
-``torch.compile`` traces both faces in one graph, all operators of Arrays but ``@``, which it
+``torch.compile`` traces both namespaces in one graph, all operators of Arrays but ``@``, which it
 refuses for whatever is no tensor: write ``xp.matmul(x, y)`` there.
 
 uint16, uint32 and uint64, and whatever else PyTorch has no kernel for, run in NumPy (in CuPy on
@@ -22,10 +22,10 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ...array.native import NativeArray
+from ...array.native_array import NativeArray
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
-from ...xp.native import corrected_operators
+from ...xp.native_namespace import corrected_operators
 from . import indexing
 from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native

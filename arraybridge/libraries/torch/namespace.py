@@ -9,7 +9,7 @@ import torch
 from ...xp.axes import Axes
 from ...xp.borrow import Borrowing
 from ...xp.integers import Wide
-from ...xp.native import NativeNamespace, native_face
+from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS
 
 # Other functions accept any integer type by themselves.
@@ -58,4 +58,4 @@ BORROWING = Borrowing(
 TABLE = NativeNamespace(
     "torch", "array_api_compat.torch", CORRECTIONS, handlers=(AXES, WIDE, BORROWING)
 )
-native = native_face(TABLE)
+native = make_native_namespace(TABLE)

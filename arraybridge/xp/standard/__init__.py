@@ -1,7 +1,7 @@
 """The array API standard, 2025.12, as typed and documented templates: one module per chapter.
 
-Every function is a signature with a ``...`` body. The faces in :mod:`arraybridge.xp` are built from
-the signatures and annotations, and type checkers and ``help()`` read the same definitions. An
+Every function is a signature with a ``...`` body. The namespaces in :mod:`arraybridge.xp` are built
+from the signatures and annotations, and type checkers and ``help()`` read the same definitions. An
 annotation that begins with ``Array`` marks an argument to unwrap; ``Sequence[Array]`` and
 ``*arrays: Array`` mark several. Names, kinds and defaults are the standard's. A function of an
 :data:`EXTENSIONS` module belongs in the sub-namespace of that name.
@@ -35,13 +35,13 @@ CHAPTERS = (
 EXTENSIONS = ("linalg", "fft")
 
 
-def functions_of(face: Any) -> Iterator[tuple[Any, str, str, Any]]:
+def functions_of(namespace: Any) -> Iterator[tuple[Any, str, str, Any]]:
     """(where it is in a namespace, "linalg.qr", "qr", its template) for each function."""
     for chapter in (*CHAPTERS, *EXTENSIONS):
         templates: Any = import_module(f"{__name__}.{chapter}")
         extension = chapter in EXTENSIONS
-        room = getattr(face, chapter) if extension else face
+        module = getattr(namespace, chapter) if extension else namespace
         for name in templates.__all__:
             template = getattr(templates, name)
             if inspect.isfunction(template) and template.__module__ == templates.__name__:
-                yield room, f"{chapter}.{name}" if extension else name, name, template
+                yield module, f"{chapter}.{name}" if extension else name, name, template

@@ -1,4 +1,4 @@
-"""The native face: a library's namespace over its own arrays, with its corrections applied.
+"""The native namespace: a library's namespace over its own arrays, with its corrections applied.
 
 array-api-compat underneath where it wraps the library, the library's own namespace elsewhere.
 """
@@ -62,7 +62,7 @@ class NativeNamespace(NamedTuple):
         return [entry for entry in self.corrections if entry.applies_to(version)]
 
 
-def native_face(table: NativeNamespace) -> Any:
+def make_native_namespace(table: NativeNamespace) -> Any:
     """Make the namespace of a library's native arrays.
 
     Returns
@@ -70,37 +70,37 @@ def native_face(table: NativeNamespace) -> Any:
     module
         All that the namespace underneath has, and the corrected functions in their places. Its
         ``_functions`` are those of the standard by name, with what surrounds a call of each: the
-        face over Arrays calls them itself.
+        namespace over Arrays calls them itself.
     """
-    face: Any = _corrected(table)
-    face._functions = {function.path: function for function in _functions(table, face)}
-    for path, function in face._functions.items():
-        room, _, name = path.rpartition(".")
-        module = getattr(face, room) if room else face
+    xp: Any = _corrected(table)
+    xp._functions = {function.path: function for function in _functions(table, xp)}
+    for path, function in xp._functions.items():
+        extension, _, name = path.rpartition(".")
+        module = getattr(xp, extension) if extension else xp
         setattr(module, name, recovering(function, getattr(module, name, function.own)))
     # The check may take more than the function.
-    face.asarray.__signature__ = inspect.signature(face._functions["asarray"].before)
-    vars(face)["__array_namespace_info__"] = listing_devices(face.__array_namespace_info__)
-    _aliased(face)
-    return face
+    xp.asarray.__signature__ = inspect.signature(xp._functions["asarray"].before)
+    vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
+    _aliased(xp)
+    return xp
 
 
-def _functions(table: NativeNamespace, face: Any) -> list[Function]:
+def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """The functions of the standard in a library, and what surrounds a call of each."""
     library, check_dtype = table.library, table.check_dtype
     handlers = (*table.handlers, Limits(library))
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
-    befores = questions(library, face.float32)
-    befores["asarray"] = taking_all(library, face, check_dtype, table.takes_numpy)
+    befores = questions(library, xp.float32)
+    befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)
     functions = []
-    for room, path, name, template in functions_of(face):
-        public = getattr(room, name, None) or _missing(library, path, template)
+    for module, path, name, template in functions_of(xp):
+        public = getattr(module, name, None) or _missing(library, path, template)
         own = direct(public)
         parameters = inspect.signature(template).parameters
         before, dtype_at = befores.get(path), None
         if path in CHECKS:
             surroundings = Surroundings(
-                face,
+                xp,
                 library_named(library).owns,
                 wide.plain if wide else _itself,
                 check_dtype or _itself,
@@ -121,8 +121,8 @@ def _functions(table: NativeNamespace, face: Any) -> list[Function]:
                 serving,
                 before,
                 dtype_at,
-                wide.operands(path, template, face) if wide in serving else None,
-                face,
+                wide.operands(path, template, xp) if wide in serving else None,
+                xp,
             )
         )
     return functions
@@ -144,9 +144,9 @@ def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
     return function
 
 
-def corrected_operators(table: NativeNamespace, face: Any) -> dict[str, Callable[..., Any]]:
+def corrected_operators(table: NativeNamespace, xp: Any) -> dict[str, Callable[..., Any]]:
     """The functions that put the library's operators right, by their names in the standard."""
-    return {entry.name: getattr(face, entry.name) for entry in table.applied if entry.operators}
+    return {entry.name: getattr(xp, entry.name) for entry in table.applied if entry.operators}
 
 
 def _itself(value: Any) -> Any:
@@ -157,21 +157,21 @@ def _corrected(table: NativeNamespace) -> ModuleType:
     # The library's own name: array_api_compat.is_torch_namespace and its like, in whatever package
     # carries a copy of them, go by it, and so do clients that delegate to the library.
     base = table.module
-    face = _clone(base, table.base.removeprefix("array_api_compat."))
+    xp = _clone(base, table.base.removeprefix("array_api_compat."))
     for extension in EXTENSIONS:
         own = _extension(base, extension)
-        setattr(face, extension, _clone(own, f"{face.__name__}.{extension}"))
+        setattr(xp, extension, _clone(own, f"{xp.__name__}.{extension}"))
     for correction in table.applied:
-        room, _, name = correction.name.rpartition(".")
-        setattr(getattr(face, room) if room else face, name, correction.function)
-    return face
+        extension, _, name = correction.name.rpartition(".")
+        setattr(getattr(xp, extension) if extension else xp, name, correction.function)
+    return xp
 
 
-def _aliased(face: Any) -> None:
+def _aliased(xp: Any) -> None:
     """One function, however it is reached."""
     for extension, names in _ALIASES.items():
         for name in names:
-            setattr(getattr(face, extension), name, getattr(face, name))
+            setattr(getattr(xp, extension), name, getattr(xp, name))
 
 
 def _extension(base: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The namespaces under test: each library's two faces, and values in and out of them."""
+"""The namespaces under test: each library's two namespaces, and values in and out of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.dispatch.registry import library_names
-from arraybridge.xp.native import NativeNamespace
+from arraybridge.xp.native_namespace import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
 from . import coexist
@@ -75,7 +75,7 @@ def each_function(names: Iterable[str]) -> pytest.MarkDecorator:
     )
 
 
-class Face(NamedTuple):
+class Namespace(NamedTuple):
     """A namespace, and how NumPy's arrays enter and leave it."""
 
     library: str
@@ -101,7 +101,7 @@ class Face(NamedTuple):
         return x
 
     def left(self, x: Any) -> Any:
-        """Results, which must be arrays of this face, as NumPy's."""
+        """Results, which must be arrays of this namespace, as NumPy's."""
         if isinstance(x, tuple | list):  # lists are NumPy's and JAX's own
             parts = [self.left(each) for each in x]
             return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -109,7 +109,7 @@ class Face(NamedTuple):
         return np.asarray(x if isinstance(x, np.generic) else ab.convert(x, "numpy", device="cpu"))
 
     def arrays_of(self, x: Any) -> list[Any]:
-        """This face's arrays among arguments or results."""
+        """This namespace's arrays among arguments or results."""
         if isinstance(x, dict):
             x = list(x.values())
         if isinstance(x, list | tuple):
@@ -122,8 +122,8 @@ class Face(NamedTuple):
 
 
 @functools.cache
-def faces(library: str) -> tuple[Face, Face]:
-    """The face over Arrays, and that over native arrays."""
+def namespaces(library: str) -> tuple[Namespace, Namespace]:
+    """The namespace over Arrays, and that over native arrays."""
     xp = import_module(f"arraybridge.xp.{library}")
     native = xp.native
     library_arrays = type(xp.zeros((1,)))
@@ -140,6 +140,6 @@ def faces(library: str) -> tuple[Face, Face]:
         )
 
     return (
-        Face(library, xp, enter_wrapped, lambda x: type(x) is library_arrays),
-        Face(library, native, enter, is_native),
+        Namespace(library, xp, enter_wrapped, lambda x: type(x) is library_arrays),
+        Namespace(library, native, enter, is_native),
     )

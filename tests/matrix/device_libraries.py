@@ -1,10 +1,10 @@
-"""The libraries of :mod:`tests.matrix.native` whose arrays lie on another device."""
+"""The libraries of :mod:`tests.matrix.libraries` whose arrays lie on another device."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .native import InexpressibleError, Native, Views
+from .libraries import InexpressibleError, Native, Views
 
 
 class Dpnp(Views, Native):

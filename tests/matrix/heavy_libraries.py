@@ -1,4 +1,4 @@
-"""The libraries of :mod:`tests.matrix.native` that take a gigabyte, or seconds to load."""
+"""The libraries of :mod:`tests.matrix.libraries` that take a gigabyte, or seconds to load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from arraybridge.dlpack import peek
 
-from .native import InexpressibleError, Native, Views, numpy_dtype, raw
+from .libraries import InexpressibleError, Native, Views, numpy_dtype, raw
 
 
 class TensorFlow(Native):

@@ -1,4 +1,4 @@
-"""The public face as type checkers see it: mypy and, strictly, pyright (`make lint`); never run."""
+"""The public API as type checkers see it: mypy and, strictly, pyright (`make lint`); never run."""
 
 from __future__ import annotations
 

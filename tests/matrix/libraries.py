@@ -316,17 +316,17 @@ class Strict(Ndarrays):
 NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "numpy": (".native", "NumPy"),
     "array_api_strict": (".native", "Strict"),
-    "torch": (".native_light", "Torch"),
-    "jax": (".native_light", "Jax"),
-    "pyarrow": (".native_light", "Arrow"),
-    "tvm_ffi": (".native_light", "TvmFfi"),
-    "tensorflow": (".native_heavy", "TensorFlow"),
-    "paddle": (".native_heavy", "Paddle"),
-    "warp": (".native_heavy", "Warp"),
-    "mlx": (".native_heavy", "Mlx"),
-    "dpnp": (".native_device", "Dpnp"),
-    "cupy": (".native_device", "CuPy"),
-    "numba": (".native_device", "NumbaCuda"),
+    "torch": (".light_libraries", "Torch"),
+    "jax": (".light_libraries", "Jax"),
+    "pyarrow": (".light_libraries", "Arrow"),
+    "tvm_ffi": (".light_libraries", "TvmFfi"),
+    "tensorflow": (".heavy_libraries", "TensorFlow"),
+    "paddle": (".heavy_libraries", "Paddle"),
+    "warp": (".heavy_libraries", "Warp"),
+    "mlx": (".heavy_libraries", "Mlx"),
+    "dpnp": (".device_libraries", "Dpnp"),
+    "cupy": (".device_libraries", "CuPy"),
+    "numba": (".device_libraries", "NumbaCuda"),
 }
 
 

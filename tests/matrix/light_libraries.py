@@ -1,10 +1,10 @@
-"""The libraries of :mod:`tests.matrix.native` that install in a minute."""
+"""The libraries of :mod:`tests.matrix.libraries` that install in a minute."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .native import (
+from .libraries import (
     InexpressibleError,
     Native,
     NumPy,

@@ -1,7 +1,7 @@
-"""The Array face: each function of the standard over :class:`arraybridge.Array`.
+"""The Array namespace: each function of the standard over :class:`arraybridge.Array`.
 
 Built from the functions of ``standard``: their annotations say which arguments are arrays, devices
-or else, and what comes back. The work is done by the native face of the same library.
+or else, and what comes back. The work is done by the native namespace of the same library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy
 
 from ..array.bounds import check_number, scalar_of
 from ..array.carrier import Array
-from ..array.native import NativeArray
+from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole, no_array
 from . import standard
@@ -37,15 +37,15 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
     cls : type
         The class of its Arrays.
     native : module
-        The library's native face.
+        The library's native namespace.
     """
     names: list[str] = []
     for chapter in standard.CHAPTERS:
         names += _fill(module, chapter, cls, native._functions)
     for extension in standard.EXTENSIONS:
-        room: Any = ModuleType(f"{module.__name__}.{extension}")
-        room.__all__ = _fill(room, extension, cls, native._functions, main=module)
-        setattr(module, extension, room)
+        inner: Any = ModuleType(f"{module.__name__}.{extension}")
+        inner.__all__ = _fill(inner, extension, cls, native._functions, main=module)
+        setattr(module, extension, inner)
     dtypes = [name for name in DATA_TYPES if hasattr(native, name)]
     for name in dtypes:
         setattr(module, name, getattr(native, name))
@@ -53,7 +53,7 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
 
 
 def _fill(
-    room: Any, chapter: str, cls: Any, functions: dict[str, Function], main: Any = None
+    module: Any, chapter: str, cls: Any, functions: dict[str, Function], main: Any = None
 ) -> list[str]:
     """Put a chapter's functions and constants into a module; gives their names."""
     templates: Any = import_module(f"{standard.__name__}.{chapter}")
@@ -61,14 +61,14 @@ def _fill(
     for name in templates.__all__:
         template = getattr(templates, name)
         if not inspect.isfunction(template):  # a constant
-            setattr(room, name, template)
+            setattr(module, name, template)
         elif template.__module__ != templates.__name__:  # an alias of a main function
-            setattr(room, name, getattr(main, name))
-        elif name in vars(room):
-            _describe(vars(room)[name], template, room.__name__)
+            setattr(module, name, getattr(main, name))
+        elif name in vars(module):
+            _describe(vars(module)[name], template, module.__name__)
         else:
             native = over_arrays(cls, functions[prefix + name])
-            setattr(room, name, _over(template, cls, native, room.__name__))
+            setattr(module, name, _over(template, cls, native, module.__name__))
     names: list[str] = templates.__all__
     return names
 
