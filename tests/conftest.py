@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from .support import coexist
-from .support.optional import installed
+from .support.optional import Missing, installed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,6 +57,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     Nothing else that fails to import is forgiven: a test that does not itself name the library
     must pass without it.
     """
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        for value in item.callspec.params.values():
+            if isinstance(value, Missing):
+                pytest.skip(f"{value} is not installed")
     try:
         return (yield)
     except ImportError as error:
@@ -67,8 +71,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 
 def _names(item: pytest.Item, library: str) -> bool:
-    """Whether a test says the name of a library: in its code, or among its parameters."""
+    """Whether a test says the name of a library: in its file, or among its parameters."""
     if not isinstance(item, pytest.Function):
         return False
     word = re.compile(rf"(?<![a-z]){library}(?![a-z])")
-    return bool(word.search(item.name) or word.search(inspect.getsource(item.function)))
+    return bool(word.search(item.name) or word.search(inspect.getsource(item.module)))

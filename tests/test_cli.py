@@ -16,6 +16,8 @@ import pytest
 import arraybridge as ab
 from arraybridge.cli import arrays, child, info, main, matrix
 
+from .support.optional import needs
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -75,8 +77,17 @@ def test_explain_prints_for_people(capsys) -> None:
         (["--from", "numpy", "--to", "numpy", "--device", "foo"], "unknown device 'foo'"),
         (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: invalid"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
-        (["--from", "torch", "--to", "numpy", "--layout", "negative"], "takes no negative strides"),
-        (["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy can be so"),
+        pytest.param(
+            *(
+                ["--from", "torch", "--to", "numpy", "--layout", "negative"],
+                "takes no negative strides",
+            ),
+            marks=needs("torch"),
+        ),
+        pytest.param(
+            *(["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy can be so"),
+            marks=needs("torch"),
+        ),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
     ],
 )

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .support.optional import needs
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -27,6 +29,12 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
     ]
 
 
+def named(page: Path) -> list[str]:
+    """The libraries that a page's snippets use."""
+    words = {word for _, text in blocks(page, "python") for word in re.findall(r"\w+", text)}
+    return sorted(words & {"torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict", "ml_dtypes"})
+
+
 @pytest.fixture
 def untouched_jax():
     """Snippets may set jax_enable_x64."""
@@ -38,7 +46,9 @@ def untouched_jax():
 
 
 @pytest.mark.usefixtures("untouched_jax")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.name, marks=needs(*named(page))) for page in PAGES]
+)
 def test_python_snippets(page):
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     parser = doctest.DocTestParser()
@@ -78,7 +88,11 @@ def test_docstrings(name):
 
 
 COMMANDS = [
-    pytest.param(command, id=f"{page.name}: {command}")
+    pytest.param(
+        command,
+        id=f"{page.name}: {command}",
+        marks=needs(*{"torch"} & set(re.findall(r"\w+", command))),
+    )
     for page in PAGES
     for _, text in blocks(page, "console")
     for command in re.findall(r"^\$ (.*)$", text, re.MULTILINE)

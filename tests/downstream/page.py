@@ -6,6 +6,7 @@ import sys
 from collections import Counter, defaultdict
 from datetime import date
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,4 +132,5 @@ def _line(message: str) -> str:
 
 def _versions() -> str:
     names = ("numpy", "torch", "jax", "array-api-strict")
+    names = tuple(name for name in names if find_spec(name.replace("-", "_")))
     return f"Python {sys.version.split()[0]}, {', '.join(f'{n} {version(n)}' for n in names)}"
