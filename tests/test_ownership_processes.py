@@ -101,7 +101,7 @@ def run(script, *, prelude=PRELUDE):
 
 @pytest.mark.parametrize("held", ENDS)
 def test_the_interpreter_ends_with_live_exports(held):
-    for library in ("jax", "tvm_ffi"):
+    for library in ("jax", "torch", "tvm_ffi"):
         if library in held:
             pytest.importorskip(library)
     run(ENDS[held])
