@@ -15,7 +15,7 @@ from .dispatch.route import no_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .protocols.objects import LIBRARY as PROTOCOL
-from .protocols.objects import adopt
+from .protocols.objects import as_source
 
 
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
@@ -52,7 +52,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     result = compact(x)
     if result is not None:
         return result
-    x, library = adopt(x)
+    x, library = as_source(x)
     if library is PROTOCOL:
         return _of_bare_memory(x)
     held = library.held(x)
@@ -111,9 +111,9 @@ def _of_array(x: Any) -> Any:
 def _of_bare_memory(tensor: Any) -> Any:
     """The contiguous Array of the library that serves the device of memory without a library."""
     from .array import Array
-    from .array.adoption import adopted
+    from .array.fallback import in_fallback_library
 
-    return _of_array(adopted(Array(tensor, PROTOCOL)))
+    return _of_array(in_fallback_library(Array(tensor, PROTOCOL)))
 
 
 def copyto(dst: Any, src: Any, /) -> None:
@@ -138,10 +138,10 @@ def copyto(dst: Any, src: Any, /) -> None:
 def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, which the caller knows by `name`."""
     try:
-        destination, out_library = adopt(out)
+        destination, out_library = as_source(out)
     except TypeError as error:
         raise _no_destination(error, name) from None
-    given, (x, library) = x, adopt(x)
+    given, (x, library) = x, as_source(x)
     if library is out_library and own_copies_serve() and library.assign(destination, x):
         return
     into, x = out_library.held(destination), library.held(x)

@@ -14,7 +14,7 @@ from .dispatch.registry import RECORDS, library_named
 from .dispatch.route import route_between
 from .dlpack import Tensor, is_capsule, peek
 from .protocols.objects import LIBRARY as PROTOCOL
-from .protocols.objects import adopt
+from .protocols.objects import as_source
 
 
 def convert(
@@ -82,7 +82,7 @@ def convert(
 
 def _planned(given: Any, target: Library, **terms: Any) -> Any:
     """What the route gives that is planned on the terms of `route_between`."""
-    x, source = adopt(given)
+    x, source = as_source(given)
     held = source.held(x)
     route, info = route_between(held, source, target, **terms)
     if route.kind == "refuse":
@@ -149,7 +149,7 @@ def explain(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else adopt(x)
+    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x)
     route, info = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
@@ -182,5 +182,5 @@ def inspect(x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(Tensor(x))
     if is_capsule(x):
         return TensorInfo.of_tensor(peek(x))
-    x, library = adopt(x)
+    x, library = as_source(x)
     return library.describe(x)

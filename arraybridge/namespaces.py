@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from .array.adoption import adopter
 from .array.carrier import Array
+from .array.fallback import fallback_library
 from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
@@ -153,7 +153,7 @@ def unify(
     copy = checked_copy(copy)
     kind = kind_of(model)
     if kind.wrapped and array_class(kind.library) is None:
-        kind = Kind(adopter(model.device), True)
+        kind = Kind(fallback_library(model.device), True)
     if device is not None:
         place: Device | None = place_named(device)
     else:

@@ -39,13 +39,13 @@ def latency_cases():
     fixed = aligned.view()
     fixed.flags.writeable = False
     to_jax = jax.dlpack.from_dlpack
-    convert, adopt, namespace = ab.convert, ab.from_dlpack, ab.namespace
+    convert, wrap, namespace = ab.convert, ab.from_dlpack, ab.namespace
     compat = array_api_compat.array_namespace
     return [
         ("torch to NumPy", lambda: convert(tensor, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(tensor), 0.5),
         ("NumPy to torch", lambda: convert(array, "torch"), "torch.from_dlpack", lambda: torch.from_dlpack(array), 0.6),
-        ("from_dlpack(torch)", lambda: adopt(tensor), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(tensor), 2.5),
-        ("from_dlpack(NumPy)", lambda: adopt(array), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(array), 2.5),
+        ("from_dlpack(torch)", lambda: wrap(tensor), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(tensor), 2.5),
+        ("from_dlpack(NumPy)", lambda: wrap(array), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(array), 2.5),
         ("JAX to NumPy", lambda: convert(jax_array, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(jax_array), 1.0),
         ("JAX to torch (copied: immutable)", lambda: convert(jax_array, "torch"), "torch.from_dlpack (a writable view)", lambda: torch.from_dlpack(jax_array), 1.0),
         ("NumPy to JAX (copied: writable)", lambda: convert(array, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(array), 1.0),

@@ -75,7 +75,7 @@ class TestEverySource:
             np.testing.assert_array_equal(np.asarray(values), image())
 
     def test_again(self, kind):
-        """The second adoption of a type takes the short way, to the same end."""
+        """The second array of a type takes the fast path, with the same result."""
         for _ in range(3):
             x = ab.from_dlpack(MAKERS[kind]())
             assert ab.from_dlpack(x).info == x.info

@@ -15,7 +15,7 @@ import pytest
 import tvm_ffi
 
 import arraybridge as ab
-from arraybridge.array import adoption
+from arraybridge.array import fallback
 from arraybridge.array.operators import OPERATORS
 
 from .support.optional import optional
@@ -228,7 +228,7 @@ class TestAdoption:
         assert source[1, 2] == 6
 
     def test_elsewhere_says_what_to_install(self, monkeypatch):
-        monkeypatch.setattr(adoption, "find_spec", lambda name: None)
+        monkeypatch.setattr(fallback, "find_spec", lambda name: None)
         for device, install in [
             ("cuda", r"CuPy \(cupy-cuda12x\) or a CUDA build of PyTorch"),
             ("rocm", "a ROCm build of CuPy or a ROCm build of PyTorch"),
@@ -245,15 +245,15 @@ class TestAdoption:
 
     def test_a_library_built_for_the_cpu_alone_does_not_compute_elsewhere(self, monkeypatch):
         """PyTorch of the CPU, or CuPy without a driver."""
-        monkeypatch.setattr(adoption, "find_spec", lambda name: name)
-        library_named = adoption.library_named
+        monkeypatch.setattr(fallback, "find_spec", lambda name: name)
+        library_named = fallback.library_named
 
         def without_gpu(name):
             if name == "cupy":
                 raise ImportError("libcuda.so.1")
             return library_named(name)
 
-        monkeypatch.setattr(adoption, "library_named", without_gpu)
+        monkeypatch.setattr(fallback, "library_named", without_gpu)
         torchs = library_named("torch")
         cpu = torchs.accepts._replace(devices=frozenset({ab.DeviceType.CPU}))
         monkeypatch.setattr(type(torchs), "accepts", cpu)
@@ -390,7 +390,7 @@ class TestCopies:
         assert float(x[0, 0]) == 0
         assert float(again[0, 0]) == 9
 
-    def test_carried_memory_is_pickled_as_its_adopters(self):
+    def test_carried_memory_is_pickled_as_its_fallback_librarys(self):
         x = ab.from_dlpack(VALUES.__dlpack__(max_version=(1, 0)))
         again = pickle.loads(pickle.dumps(x))
         assert again.library == "numpy"

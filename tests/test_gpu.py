@@ -115,7 +115,7 @@ def test_contiguous_on_the_device():
 @pytest.mark.parametrize("source", SOURCES)
 def test_arrays_compute_on_the_device(source):
     x = ab.from_dlpack(SOURCES[source]())
-    xp = ab.namespace(x)  # numba has none of its own: CuPy or PyTorch adopts its arrays
+    xp = ab.namespace(x)  # numba has none of its own: CuPy or PyTorch computes
     y = xp.sum(x * 2 + 1, axis=0)
     assert y.device == x.device == CUDA
     if y.library != "cupy":  # which has no arrays on the CPU
@@ -126,7 +126,7 @@ def test_arrays_compute_on_the_device(source):
     assert made.device == CUDA
 
 
-def test_bare_memory_is_adopted_on_the_device():
+def test_bare_memory_computes_on_the_device():
     x = on_torch()
     bare = ab.from_dlpack(x.__dlpack__())
     assert bare.library == "dlpack"

@@ -197,7 +197,7 @@ class TestUnify:
             assert a.ctypes.data == x.ctypes.data
             assert (a + b).tolist() == [2, 2, 2]
 
-    def test_an_array_on_bare_memory_is_adopted(self):
+    def test_an_array_on_bare_memory_computes(self):
         x = np.ones(3)
         bare = ab.from_pointer(x.ctypes.data, (3,), "float64", device="cpu", owner=x)
         xp, a, b = ab.unify(bare, torch.ones(3))

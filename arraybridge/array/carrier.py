@@ -23,7 +23,7 @@ from ..dlpack import (
 )
 from ..exchange import convert
 from ..protocols.objects import LIBRARY as PROTOCOL
-from ..protocols.objects import adopt
+from ..protocols.objects import as_source
 from .declared import ArrayObject
 from .overrides import array_function, array_ufunc
 
@@ -187,7 +187,7 @@ class Array(ArrayObject):
                     f"arraybridge cannot export from {info.device} to {dl_device}"
                 )
             if not info.device.host:
-                x, library = adopt(library.to_host(x))
+                x, library = as_source(library.to_host(x))
                 info, stream = library.describe(x), None
         versioned = max_version is not None and max_version[0] >= 1
         reasons = [*info.pending]

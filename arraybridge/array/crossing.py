@@ -13,7 +13,7 @@ from ..dispatch.registry import library_named
 from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
-from ..protocols.objects import adopt
+from ..protocols.objects import as_source
 from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
 from .written import Lent
 
@@ -132,7 +132,7 @@ class Crossing:
                 return seen
         terms = self.terms
         try:
-            native = x if kind is not None and not kind.wrapped else adopt(x)[0]
+            native = x if kind is not None and not kind.wrapped else as_source(x)[0]
             if not self.pairs:
                 self._aim(x, native)
             home = terms.home or terms.find_home()
@@ -156,7 +156,7 @@ class Crossing:
                 if seen is not None:
                     return seen
         target = library_named(terms.library)
-        array, source = adopt(native)
+        array, source = as_source(native)
         held = source.held(array)
         route, info = route_between(held, source, target, **terms.options)
         if route.kind == "refuse":

@@ -1,7 +1,7 @@
 """What type checkers are told of the methods that tables make: the standard's array object.
 
 Array API standard 2025.12, "Array object". Nothing of this is there at run time: the methods come
-from ``operators``, ``native`` and, for arrays without a library of their own, ``adoption``.
+from ``operators``, ``native_array`` and, for arrays without a library of their own, ``fallback``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from ..dispatch.registry import library_named, package_of
 from ..dlpack import Device, ManagedTensor, is_capsule
 from ..dlpack.validate import extent
 from ..layout import span
-from ..protocols.objects import adopt
+from ..protocols.objects import as_source
 
 
 def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
@@ -79,7 +79,7 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     if is_capsule(owner) or isinstance(owner, type):
         return None
     try:
-        x, library = adopt(owner)
+        x, library = as_source(owner)
         info = library.describe(x)
         if info.refused and hasattr(x, "detach"):  # as for gradients, which matter to no memory
             x = x.detach()

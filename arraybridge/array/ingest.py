@@ -17,7 +17,7 @@ from ..dispatch.registry import RECORDS, library_named
 from ..dispatch.route import route_between
 from ..dlpack import DataType, ManagedTensor
 from ..protocols.objects import LIBRARY as PROTOCOL
-from ..protocols.objects import adopt
+from ..protocols.objects import as_source
 from .carrier import Array
 from .extent import check_extent
 from .native_array import NativeArray
@@ -59,7 +59,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     copy = checked_copy(copy)
     if device is not None:
         device = place_named(device)
-    native, library = adopt(x)
+    native, library = as_source(x)
     info = library.describe(native)
     if info.refused and not library.carries(native):
         raise ConversionError(info.refused)
@@ -151,7 +151,7 @@ def from_pointer(
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
     kind = dtype if isinstance(dtype, DataType) else _data_type(dtype)
-    tensor = ManagedTensor.adopt(
+    tensor = ManagedTensor.as_source(
         ptr,
         shape,
         kind,

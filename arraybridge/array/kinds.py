@@ -12,8 +12,8 @@ from ..dispatch.registry import RECORDS, UNKNOWN, TypeRecord
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
 from ..protocols.foreign import has_no_memory, speaks
-from .adoption import adopter
 from .carrier import Array
+from .fallback import fallback_library
 from .ingest import from_dlpack
 from .native_array import NativeArray, array_class
 
@@ -105,19 +105,19 @@ def unwrapped(x: Any) -> Any:
     return x.__arraybridge__()[0] if isinstance(x, Array) else x
 
 
-def kind_of(x: Any, adopted: Any = None) -> Kind:
-    """The kind of an array; what has no library counts with the one that serves its device.
+def kind_of(x: Any, source: Any = None) -> Kind:
+    """Return the kind of an array; without a library, that of the one that computes on its device.
 
     Parameters
     ----------
     x : array
-    adopted : array or tensor, optional
-        What stands for ``x``, if it was adopted before: a producer is not asked twice.
+    source : array or tensor, optional
+        What ``x`` was converted to before, so that its producer is not called again.
 
     Raises
     ------
     ImportError, BufferError
-        If none does; see :func:`arraybridge.array.adoption.adopter`.
+        If there is none; see :func:`arraybridge.array.fallback.fallback_library`.
     """
     known: Kind | None = record_of(type(x)).kind
     if known is not None:
@@ -125,9 +125,9 @@ def kind_of(x: Any, adopted: Any = None) -> Kind:
     wrapped = isinstance(x, Array)
     if wrapped and x.library != "dlpack":
         return Kind(x.library, True)
-    if adopted is not None:
-        x, known = adopted, record_of(type(adopted)).kind
-    return known or Kind(adopter(inspect(x).device), wrapped)
+    if source is not None:
+        x, known = source, record_of(type(source)).kind
+    return known or Kind(fallback_library(inspect(x).device), wrapped)
 
 
 def place_of(x: Any) -> Device | None:

@@ -260,7 +260,7 @@ class NativeArray(Array):
 
     @classmethod
     def _same(cls, other: Array) -> Any:
-        """The native array of another Array, if it is of this library or can be adopted by it."""
+        """The native array of another Array, if it is of this library or can be viewed in it."""
         if isinstance(other, cls):
             return other._native
         if isinstance(other, NativeArray):

@@ -19,7 +19,7 @@ from .foreign import handed_on, lost, no_array, own
 
 
 class Protocol(Library):
-    """The library of core tensors themselves: everything that has no array type of its own."""
+    """The library of core tensors: everything without an array type of its own."""
 
     name = "dlpack"
     accepts = Accepts(library="dlpack", tested="1.3", dtypes=frozenset())
@@ -38,15 +38,15 @@ class Protocol(Library):
 LIBRARY = Protocol()
 
 
-def adopt(x: Any) -> tuple[object, Library]:
-    """(an array or tensor that stands for ``x``, its library); a capsule is consumed.
+def as_source(x: Any) -> tuple[object, Library]:
+    """Return an array or tensor that stands for ``x``, and its library; consume a capsule.
 
     Raises
     ------
     TypeError
-        If ``x`` is no array in memory, whatever protocol it is asked by.
+        If ``x`` is not an array in memory by any protocol.
     ConversionError
-        If its memory is not all that it means: it has a unit, or answers for what it wraps.
+        If its memory is not all of it: it has a unit, or passes on the protocol of what it wraps.
     """
     library = library_of_type(type(x))
     if library is not None:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..array.adoption import adopter
+from ..array.fallback import fallback_library
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
 from ..exchange import convert
@@ -61,7 +61,7 @@ class Borrowing(NamedTuple):
             return NotImplemented
         try:
             device = library_named(self.library).describe(arrays[0]).device
-            lender = adopter(device, but=self.library)
+            lender = fallback_library(device, but=self.library)
             there = _There(self, function.namespace, lender)
             args, kwargs = there.array_of(args), there.array_of(kwargs)
         except (ConversionError, ImportError, TypeError) as why:

@@ -1,7 +1,7 @@
-"""Arrays that only speak DLPack, or whose library has no namespace: adopted to be computed with.
+"""Computing with arrays that only support DLPack, or whose library has no namespace.
 
-The library that serves their device takes them, as a view: NumPy on the CPU; CuPy, else PyTorch,
-on CUDA and ROCm; dpnp on oneAPI.
+A fallback library computes, on a view: NumPy on the CPU; CuPy, or else PyTorch, on CUDA and ROCm;
+dpnp on oneAPI.
 """
 
 from __future__ import annotations
@@ -17,29 +17,27 @@ from .native_array import NativeArray, array_class
 from .operators import OPERATORS
 
 
-def adopted(x: Array) -> NativeArray:
-    """``x`` as an Array of the library that serves its device, on the same memory.
+def in_fallback_library(x: Array) -> NativeArray:
+    """View ``x`` as an Array of the library that computes on its device.
 
     Raises
     ------
     ImportError
-        If no such library is installed, built for the device; the message says which would do.
+        If no such library is installed and built for the device; the message names the candidates.
     BufferError
         If no library computes on the device, or none takes the array as a view.
     """
-    adopted: NativeArray
     if isinstance(x, NativeArray):
-        adopted = x
-        return adopted
-    name = adopter(x.device)
+        return x
+    name = fallback_library(x.device)
     cls = array_class(name)
     assert cls is not None
-    adopted = cls._of(convert(x, name, copy=False))
-    return adopted
+    viewed: NativeArray = cls._of(convert(x, name, copy=False))
+    return viewed
 
 
-def adopter(device: Device, but: str | None = None) -> str:
-    """The name of the library, another than ``but``, that computes on a device."""
+def fallback_library(device: Device, but: str | None = None) -> str:
+    """Return the name of a library, other than ``but``, that computes on a device."""
     if device.host and but != "numpy":
         return "numpy"
     remedies = computing_on(str(device).partition(":")[0])
@@ -59,16 +57,16 @@ def adopter(device: Device, but: str | None = None) -> str:
 
 
 def _serves(name: str, device: Device) -> bool:
-    """Whether a library is there, and built for a device: PyTorch may be for the CPU alone."""
+    """Whether a library is installed and built for a device: PyTorch may be built for the CPU."""
     if find_spec(name) is None:
         return False
     try:
         return device.type in library_named(name).accepts.devices
-    except ImportError:  # it does not load: a driver is missing
+    except ImportError:  # a driver is missing
         return False
 
 
-# What an Array without a library of its own hands on to the one that adopts it.
+# The methods that an Array without a library of its own delegates to its view.
 _METHODS = (
     *(name for op in OPERATORS for name in op.methods),
     *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
@@ -78,24 +76,24 @@ _METHODS = (
 _PROPERTIES = ("T", "mT")
 
 
-def hand_on(cls: type[Array]) -> None:
-    """Give :class:`Array` itself the methods that adopt first."""
+def delegate_to_fallback(cls: type[Array]) -> None:
+    """Give :class:`Array` itself the methods that delegate to its view in the fallback library."""
     for name in _METHODS:
-        setattr(cls, name, _handing_on(name))
+        setattr(cls, name, _delegated_method(name))
     for name in _PROPERTIES:
-        setattr(cls, name, _property_handing_on(name))
+        setattr(cls, name, _delegated_property(name))
 
 
-def _property_handing_on(name: str) -> property:
-    return property(lambda self: getattr(adopted(self), name))
+def _delegated_property(name: str) -> property:
+    return property(lambda self: getattr(in_fallback_library(self), name))
 
 
-def _handing_on(name: str) -> Any:
+def _delegated_method(name: str) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        array = adopted(self)
+        array = in_fallback_library(self)
         before = array._native
         result = getattr(array, name)(*args, **kwargs)
-        if array._native is not before:  # read-only memory was written to: this is the copy
+        if array._native is not before:  # a write to read-only memory made a copy
             self._native, self._library = array._native, array._library
         return result
 
