@@ -27,13 +27,15 @@ def in_fallback_library(x: Array) -> NativeArray:
     BufferError
         If no library computes on the device, or none takes the array as a view.
     """
+    found: NativeArray
     if isinstance(x, NativeArray):
-        return x
+        found = x
+        return found
     name = fallback_library(x.device)
     cls = array_class(name)
     assert cls is not None
-    viewed: NativeArray = cls._of(convert(x, name, copy=False))
-    return viewed
+    found = cls._of(convert(x, name, copy=False))
+    return found
 
 
 def fallback_library(device: Device, but: str | None = None) -> str:

@@ -151,7 +151,7 @@ def from_pointer(
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
     kind = dtype if isinstance(dtype, DataType) else _data_type(dtype)
-    tensor = ManagedTensor.as_source(
+    tensor = ManagedTensor.adopt(
         ptr,
         shape,
         kind,
