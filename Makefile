@@ -4,6 +4,9 @@
 #   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
 #   make test         the tests, with the libraries that install in a minute
 #   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (5 GB on disk more)
+#   make test-newest  the first of these on the newest Python and libraries, without PyTorch
+#   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
+#   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
 #   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
@@ -40,13 +43,19 @@ PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEW_ENOUGH)' 2>/dev/null && { echo "$$p"; break; }; done)
 endif
 
+# A Python of one version: by its name, if that runs, else among those that pyenv keeps.
+python = $(shell for p in python$(1) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$(1)*/bin/python3; do \
+	"$$p" -c 'import venv, ensurepip' 2>/dev/null && { echo "$$p"; break; }; done)
+NEWEST_PYTHON ?= $(call python,3.13)
+LOWEST_PYTHON ?= $(call python,3.11)
+
 # Constraints from the environment, so that pip's isolated build environments get them as well
 # (the second is the newer pips' name for that).
 INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all lint bench gpu matrix fuzz conformance downstream clean
+.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint bench gpu matrix fuzz conformance downstream clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -96,6 +105,31 @@ test: $(VENV)/.test
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
 
+# Virtual environments of their own: another Python, and other versions than the pins.
+.venv-newest/.made .venv-lowest/.made:
+	@test -n "$(OTHER_PYTHON)" || { echo "no Python for $(@D): name one, with" \
+		"NEWEST_PYTHON= or LOWEST_PYTHON=" >&2; exit 1; }
+	"$(OTHER_PYTHON)" -m venv --clear $(@D)
+	@touch $@
+.venv-newest/.made: OTHER_PYTHON = $(NEWEST_PYTHON)
+.venv-lowest/.made: OTHER_PYTHON = $(LOWEST_PYTHON)
+
+.venv-%/.test: .venv-%/.made pyproject.toml requirements/%.txt
+	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) -r requirements/$*.txt
+	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable . && touch $@
+
+test-newest test-lowest: test-%: .venv-%/.test
+	.venv-$*/bin/python -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
+
+try-newest: .venv-newest/.test
+	rm .venv-newest/.test
+	sed 's/==.*//' requirements/newest.txt > .venv-newest/names.txt
+	.venv-newest/bin/python -m pip install --no-input $(PIP_FLAGS) --upgrade -r .venv-newest/names.txt
+	.venv-newest/bin/python -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
+
+newest-python: # prints where it is, or nothing
+	@echo "$(NEWEST_PYTHON)"
+
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -128,6 +162,6 @@ downstream: $(VENV)/.downstream
 		$(if $(LIBRARIES),--libraries $(LIBRARIES)) $(if $(WRITE),--write)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
+	rm -rf $(VENV) .venv-newest .venv-lowest build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
 		.import_linter_cache .hypothesis
 	find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
