@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from .support.optional import needs
 from .support.programs import run
 from .support.programs.page import page
 from .support.programs.record import LIBRARIES
@@ -43,6 +44,7 @@ def cases():
         marks = pytest.mark.heavy if library == "jax" else ()
         for name, program in PROGRAMS.items():
             slow = program.slow and library == "jax"
+            marks = [*marks, needs(library)]
             yield pytest.param(library, name, slow, id=f"{library}: {name}", marks=marks)
 
 
