@@ -41,10 +41,9 @@ def report(library: str, *options: str) -> dict[str, str]:
 def cases():
     """Every program on every library; JAX compiles them long, each for itself."""
     for library in LIBRARIES:
-        marks = pytest.mark.heavy if library == "jax" else ()
+        marks = [needs(library)] + [pytest.mark.heavy] * (library == "jax")
         for name, program in PROGRAMS.items():
             slow = program.slow and library == "jax"
-            marks = [*marks, needs(library)]
             yield pytest.param(library, name, slow, id=f"{library}: {name}", marks=marks)
 
 
