@@ -19,10 +19,10 @@ import numpy
 from ..dispatch.library import Library
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named, library_of_type
-from ..dlpack import CPU, Device
+from ..dlpack import Device
 from ..exchange import convert
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
-from . import indexing, operators
+from . import indexing, operators, pickling
 from .bounds import check_kind, check_number, scalar_of
 from .carrier import INSTEAD, Array, refer
 
@@ -62,29 +62,6 @@ def _mixed(one: str, another: str) -> TypeError:
     return TypeError(
         f"arrays of {one} and {another} in one operation: bring them into one library with "
         "`xp, *arrays = arraybridge.unify(...)`"
-    )
-
-
-def _out_of_band(x: numpy.ndarray) -> tuple[Any, ...]:
-    """An array as NumPy pickles it out of band: compact, and of NumPy's own dtypes."""
-    dtype = x.dtype
-    if not (x.flags.c_contiguous or x.flags.f_contiguous):
-        writeable = x.flags.writeable
-        x = numpy.ascontiguousarray(x)
-        x.flags.writeable = writeable
-    if dtype.isbuiltin == 2:  # made elsewhere: bfloat16
-        return x.view(f"u{dtype.itemsize}"), dtype
-    return (x,)
-
-
-def restored(library: str, native: Any, dtype: Any = None) -> Array:
-    """An Array from what it was pickled as: a native array, or NumPy's of the bytes of a dtype."""
-    cls = array_class(library)
-    assert cls is not None, library
-    if dtype is not None:
-        native = native.view(dtype)
-    return cls._of(
-        native if library_named(library).owns(type(native)) else convert(native, library)
     )
 
 
@@ -429,14 +406,7 @@ class NativeArray(Array):
         return type(self)._of(copy.deepcopy(self._native, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # As a NumPy view where there is one: its memory can then travel out of band (protocol 5).
-        name = self._home.name
-        try:
-            if self.device == CPU:
-                return restored, (name, *_out_of_band(convert(self._native, "numpy")))
-        except (ConversionError, TypeError):  # a gradient, say
-            pass
-        return restored, (name, self._native)
+        return pickling.reduced(self._home.name, self._native, self.device)
 
     def _advice(self, name: str) -> str:
         found = [INSTEAD[name]] if name in INSTEAD else []
