@@ -194,7 +194,7 @@ def test_a_copy_runs_no_other_users_code(tmp_path):
 @root
 def test_another_user_has_a_cache_too(tmp_path):
     """Root's files are not this user's, who has a folder of their own."""
-    for folder in (tmp_path, *tmp_path.parents[:3]):  # one more where tests run in parallel
+    for folder in (tmp_path, *tmp_path.parents[:3]):  # one more in a process of several
         folder.chmod(folder.stat().st_mode | 0o011)
     python(
         f"""
