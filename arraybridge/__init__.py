@@ -1,4 +1,4 @@
-"""arraybridge: any array library's array to any other.
+"""arraybridge: convert arrays of any library to any other.
 
 Zero-copy where that is safe, a fast copy where it is not, a clear error where neither is right.
 

@@ -1,4 +1,4 @@
-"""``adapt``: functions written for one library take any array, and give back the caller's kind."""
+"""``adapt``: let functions written for one library take any array and return the caller's kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 class Adapter(Protocol):
-    """What ``adapt("numpy")`` gives: a decorator that keeps the signature."""
+    """The decorator that ``adapt("numpy")`` returns; it keeps the signature."""
 
     @overload
     def __call__(self, function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
@@ -55,7 +55,7 @@ def adapt(
     result: str | ModuleType = "caller",
     alias_readonly: bool = False,
 ) -> Any:
-    """Let a function written for one library take any array, and give back the caller's kind.
+    """Let a function written for one library take any array and return the caller's kind.
 
     Arrays are converted, by :func:`arraybridge.convert` and so as views wherever that is safe, in
     positional and keyword arguments, bare or in nested lists, tuples, dicts and dataclasses; every
@@ -155,7 +155,7 @@ def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
 
 
 def _class_of(function: Any) -> tuple[str, str] | None:
-    """(module, name) of the class in whose body a function is written, or None."""
+    """Return (module, name) of the class in whose body a function is defined, or None."""
     if not isinstance(function, FunctionType):
         return None
     scope = function.__qualname__.rpartition(".")[0]
@@ -250,7 +250,7 @@ def _async_generator_function(function: Function, terms: Terms) -> Function:
 
 
 def _like(is_kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """``is_kind`` of a function, or of what is called when an object is."""
+    """Apply ``is_kind`` to a function, or to the ``__call__`` of an object."""
     return lambda f: is_kind(f) or (not isinstance(f, type) and is_kind(type(f).__call__))
 
 

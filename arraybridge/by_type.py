@@ -15,7 +15,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a m
 
 
 class ByType(dict[type, V], Generic[V]):
-    """What ``find`` says of a class, asked once and kept no longer than the class.
+    """The results of ``find`` for classes, each computed once and kept no longer than the class.
 
     A class that is there for good is a plain key, for speed. Others (classes are made by the
     thousand too, each Mock has its own) are held weakly, and cost a call more.
@@ -41,7 +41,7 @@ class ByType(dict[type, V], Generic[V]):
         return value
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all results."""
         super().clear()
         self._passing.clear()
 

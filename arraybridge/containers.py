@@ -1,4 +1,4 @@
-"""Nested containers: one function over every leaf, in a container of the same class.
+"""Nested containers: apply a function to every leaf, in a container of the same class.
 
 Containers are lists, tuples, dicts, what is derived from them, and instances of dataclasses. All
 else is a leaf, sets and other mappings included; a dict's keys are none. Where no leaf changes, the
@@ -21,7 +21,7 @@ Rebuild = Callable[[Leaf, Any, IsLeaf], Any]
 
 
 def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """``tree`` with ``function`` applied to its leaves, in order.
+    """Apply ``function`` to the leaves of ``tree``, in order.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
 
 
 def items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
-    """``[mapped(function, tree, is_leaf) for tree in trees]``, in fewer calls."""
+    """Compute ``[mapped(function, tree, is_leaf) for tree in trees]`` in fewer calls."""
     try:
         return _items(function, trees, is_leaf)
     except RecursionError:
@@ -73,7 +73,7 @@ def _endless() -> RecursionError:
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a tree, in order."""
+    """List the leaves of a tree, in order."""
     found: list[Any] = []
 
     def keep(leaf: Any) -> Any:
@@ -85,7 +85,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def _container(cls: type) -> Rebuild | None:
-    """How a container of a class is made with other elements; None for the class of a leaf."""
+    """Return the function that rebuilds a container of a class; None for the class of a leaf."""
     for known, rebuild in _PLAIN:
         if cls is known:
             return rebuild

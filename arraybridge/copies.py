@@ -19,7 +19,7 @@ from .protocols.objects import as_source
 
 
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
-    """The C-contiguous array with the elements of ``x``, in the library of ``x``.
+    """Return a C-contiguous array with the elements of ``x``, in the library of ``x``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
 
 
 def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
-    """The contiguous copy of an array whose memory alone does not tell what its elements are."""
+    """Copy an array whose memory alone does not determine its elements."""
     copy = library.copy(x)
     if copy is not None:
         return copy
@@ -80,7 +80,7 @@ def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
 
 
 def _way_of(array_type: type) -> Callable[[Any], Any]:
-    """What a library has for arrays that need no kernel: contiguous already, or small."""
+    """Return a library's function for arrays that need no kernel: contiguous already, or small."""
     record = RECORDS[array_type]
     if hasattr(array_type, "__arraybridge__"):
         way: Callable[[Any], Any] = _of_array
@@ -93,7 +93,7 @@ def _way_of(array_type: type) -> Callable[[Any], Any]:
 
 
 def _of_array(x: Any) -> Any:
-    """The contiguous Array: ``x`` itself, or another of the same library."""
+    """Return a contiguous Array: ``x`` itself, or another one of the same library."""
     from .array import Array, from_dlpack  # here, as native arrays need none of it
 
     native, library = x.__arraybridge__()
@@ -109,7 +109,7 @@ def _of_array(x: Any) -> Any:
 
 
 def _of_bare_memory(tensor: Any) -> Any:
-    """The contiguous Array of the library that serves the device of memory without a library."""
+    """Return bare memory as a contiguous Array of the library that computes on its device."""
     from .array import Array
     from .array.fallback import in_fallback_library
 
@@ -136,7 +136,7 @@ def copyto(dst: Any, src: Any, /) -> None:
 
 
 def _write(out: Any, x: Any, name: str) -> None:
-    """Copy ``x`` into ``out``, which the caller knows by `name`."""
+    """Copy ``x`` into ``out``, the caller's argument `name`."""
     try:
         destination, out_library = as_source(out)
     except TypeError as error:
@@ -163,7 +163,7 @@ def _write(out: Any, x: Any, name: str) -> None:
 
 
 def _no_destination(error: TypeError, name: str) -> TypeError:
-    """Why what is no array in memory cannot be written to; what would be passed is a copy."""
+    """Make the error for a destination that is not an array in memory, or whose array is a copy."""
     why, _, code = str(error).partition(": pass ")
     if not code:
         return error
@@ -176,7 +176,7 @@ def _no_destination(error: TypeError, name: str) -> TypeError:
 
 
 def _told_of(given: Any, info: TensorInfo) -> TensorInfo:
-    """What is refused of the native array, told of the Array where that is what was given."""
+    """Restate a refusal of the native array for the Array that was passed, if it was one."""
     if info.refused is None or not hasattr(type(given), "__arraybridge__"):
         return info
     return info._replace(refused=of_native(info.refused))
@@ -215,7 +215,7 @@ _LAZY = {  # pending, and the library's own assignment minds it
 
 
 def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
-    """Why something cannot be written to, and what to do."""
+    """Return why something cannot be written to, and what to do."""
     if wanted.refused:
         why, _, remedy = wanted.refused.partition(": ")
         if remedy.endswith(".detach()"):
@@ -237,7 +237,7 @@ def _instead(wanted: TensorInfo, source: str) -> str:
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether the bytes between the first and the last element of each meet."""
+    """Whether the byte ranges of two arrays overlap."""
     if 0 in a.shape:
         return False
     (a_low, a_high), (b_low, b_high) = (

@@ -1,4 +1,4 @@
-"""``convert`` and its kin: from the array of one library to that of another."""
+"""``convert``, ``explain`` and ``inspect``: from the array of one library to that of another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def convert(
     copy: bool | None = None,
     alias_readonly: bool = False,
 ) -> Any:
-    """The array of library ``to`` with the elements of ``x``.
+    """Convert ``x`` to an array of library ``to``.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def convert(
 
 
 def _planned(given: Any, target: Library, **terms: Any) -> Any:
-    """What the route gives that is planned on the terms of `route_between`."""
+    """Plan and execute a route, with the options of `route_between`."""
     x, source = as_source(given)
     held = source.held(x)
     route, info = route_between(held, source, target, **terms)
@@ -92,14 +92,14 @@ def _planned(given: Any, target: Library, **terms: Any) -> Any:
 
 
 def refusal(given: object, route: Route) -> Route:
-    """A route that is refused, with what to do about an Array where that is what was given."""
+    """Make the error for a refused route, with advice about the Array if one was passed."""
     if not hasattr(type(given), "__arraybridge__"):
         return route
     return route._replace(why=of_native(route.why))
 
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
-    """The door of a type of which none is known yet; None where there is none."""
+    """Find the door of a type for the first time; None if there is none."""
     target, record = library_named(to), RECORDS[kind]
     source, door = record.library, None
     if source is not None and source.has_doors(kind):
@@ -109,7 +109,7 @@ def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
 
 
 def view_door(kind: type, to: object) -> Callable[[Any], Any] | None:
-    """The door from arrays of a type to a library; None for none, or where it copies."""
+    """Return the door from arrays of a type to a library; None if it copies or is missing."""
     door: Callable[[Any], Any] | None
     try:
         door = RECORDS[kind].doors[to]
@@ -119,7 +119,7 @@ def view_door(kind: type, to: object) -> Callable[[Any], Any] | None:
 
 
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
-    """As :func:`convert`, by the rule of the standard's ``from_dlpack``: what can be is shared.
+    """Convert as the standard's ``from_dlpack`` does: share memory wherever possible.
 
     With libraries whose arrays never change too, although the memory may still be written.
     """
@@ -139,7 +139,7 @@ def explain(
     copy: bool | None = None,
     alias_readonly: bool = False,
 ) -> Route:
-    """The route that :func:`convert` would take with the same arguments; nothing is done.
+    """Return the route that :func:`convert` would take with the same arguments.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def explain(
 
 
 def inspect(x: Any) -> TensorInfo:
-    """What ``x`` is, without touching its data or needing its device's runtime.
+    """Describe ``x`` without touching its data or needing its device's runtime.
 
     Parameters
     ----------

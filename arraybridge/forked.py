@@ -1,4 +1,4 @@
-"""What other threads were doing when the process was forked: importing, or compiling.
+"""The state of other threads at a fork: importing, or compiling.
 
 In the child nobody releases the locks of the parent's other threads. So a fork waits a while for
 the imports that arraybridge has begun, of other packages too. Modules of arraybridge that are then

@@ -1,4 +1,4 @@
-"""``namespace``: the array-API namespace of some arrays; ``unify``: arrays in one library."""
+"""``namespace``: the array API namespace of arrays; ``unify``: convert arrays to one library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCALARS = (bool, int, float, complex, type(None), numpy.generic)
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
-    """The array-API namespace of some arrays, cached by type.
+    """Return the array API namespace of arrays, cached by type.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _of_native(x: Any) -> Any:
 def unify(
     *xs: Any, like: Any = None, device: object = None, copy: bool | None = None
 ) -> tuple[Any, ...]:
-    """``(xp, x1, x2, ...)``: every array in one library and on one device.
+    """Convert arrays to one library and one device: ``(xp, x1, x2, ...)``.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def unify(
 
 
 def _check_one_device(arrays: list[Any], library: str) -> None:
-    """That arrays of one library, none of them moved, are on one device."""
+    """Check that arrays of one library, none of which moves, are on one device."""
     accepts = library_named(library).accepts
     only_host = all(Device(kind).host for kind in accepts.devices)
     if len(arrays) < 2 or (only_host and accepts.cpus == 1):

@@ -1,4 +1,4 @@
-"""Which numbers a dtype holds, and what else is to be of that dtype: scalars, arrays.
+"""The numbers that a dtype holds, and checks of scalars and arrays that are to have that dtype.
 
 Array API standard 2025.12, "Mixing arrays with Python scalars" and "Indexing": what a dtype does
 not hold is left to the libraries, some of which wrap or cut it in silence. Here it is an error on
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"(u?)int(\d+)$")
 
 
 class Range(NamedTuple):
-    """What a dtype holds.
+    """The numbers that a dtype holds.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ _of_torch: dict[Any, Range] = {}  # apart: torch.compile compares no others
 
 
 def range_of(dtype: Any) -> Range:
-    """What a dtype of any library holds."""
+    """Return the range of a dtype of any library."""
     dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared to NumPy's
     ranges = _of_torch if hasattr(dtype, "is_floating_point") else _ranges
     known = ranges.get(dtype)
@@ -69,7 +69,7 @@ def _signed(bits: int) -> Range:
 
 
 def side(value: int, dtype: Any) -> int:
-    """-1 for an integer below what an integer dtype holds, 1 for one above, else 0."""
+    """Return -1 for an integer below the range of an integer dtype, 1 for one above, else 0."""
     kind, least, most = range_of(dtype)
     if kind != _INTEGRAL or least <= value <= most:
         return 0
@@ -77,13 +77,13 @@ def side(value: int, dtype: Any) -> int:
 
 
 def check(value: int, dtype: Any) -> None:
-    """Raise OverflowError if ``value`` is to be of an integer dtype that does not hold it."""
+    """Raise OverflowError for a ``value`` that an integer dtype does not hold."""
     if side(value, dtype):
         raise out_of_bounds(value, dtype)
 
 
 def fitting(value: Any, dtype: Any) -> Any:
-    """A Python scalar, or an array, as what can be written in an array of ``dtype``.
+    """Convert a Python scalar or an array for writing to an array of ``dtype``.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def check_kind(value: Any, dtype: Any) -> None:
 
 
 def is_fractional(x: Any) -> bool:
-    """Whether a number, an array or a nested sequence is of, or has, floating-point numbers."""
+    """Whether a number, an array or a nested sequence contains floating-point numbers."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         if isinstance(x, list | tuple):
@@ -133,12 +133,12 @@ def is_fractional(x: Any) -> bool:
 
 
 def is_numeric(dtype: Any) -> bool:
-    """Whether a NumPy dtype is of numbers or bool: its own, or registered as ml_dtypes' are."""
+    """Whether a NumPy dtype is numeric or bool: its own, or registered as ml_dtypes' are."""
     return dtype.kind in "biufc" or dtype.isbuiltin == 2
 
 
 def scalar_of(value: Any) -> Any:
-    """A number of NumPy's, or of a subclass of Python's, as Python's own; else what it is."""
+    """Convert a scalar of NumPy or of a subclass of a Python number; return anything else."""
     if isinstance(value, numpy.generic):
         if not is_numeric(value.dtype):
             return value
@@ -150,13 +150,13 @@ def scalar_of(value: Any) -> Any:
 
 
 def check_number(value: Any) -> None:
-    """Raise TypeError for a scalar of NumPy's that is none of numbers: text, a time."""
+    """Raise TypeError for a NumPy scalar that is not a number: text, a time."""
     if not is_numeric(value.dtype):
         raise TypeError(f"arraybridge takes Arrays and numbers, got {value!r}")
 
 
 def out_of_bounds(value: int, dtype: Any) -> OverflowError:
-    """The error for an integer that a dtype does not hold."""
+    """Make the error for an integer that a dtype does not hold."""
     name = getattr(dtype, "__name__", dtype)  # of a scalar type, numpy.uint8
     return OverflowError(
         f"Python integer {value} out of bounds for {name}: bring the array to a dtype that holds "

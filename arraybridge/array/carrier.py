@@ -1,4 +1,4 @@
-"""``Array``: any library's array, or bare memory, behind the protocols that every library reads.
+"""``Array``: an array of any library, or bare memory, with the protocols that every library reads.
 
 It carries, describes and exports; arithmetic belongs to the namespaces.
 """
@@ -29,7 +29,7 @@ from .overrides import array_function, array_ufunc
 
 
 class Array(ArrayObject):
-    """An array of any library, or memory that only speaks DLPack. Made by :func:`from_dlpack`.
+    """An array of any library, or memory that only supports DLPack; made by :func:`from_dlpack`.
 
     It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
     and for memory that the CPU can read ``__array__``, ``__bytes__`` and, from Python 3.12 on, the
@@ -57,12 +57,12 @@ class Array(ArrayObject):
 
     @property
     def native(self) -> Any:
-        """The library's own array; None where there is only memory (a capsule, a pointer)."""
+        """The library's own array; None for bare memory (a capsule, a pointer)."""
         return None if self._library is PROTOCOL else self._native
 
     @property
     def info(self) -> TensorInfo:
-        """All that is known of the array; strides in elements."""
+        """A description of the array; strides in elements."""
         return self._library.describe(self._native)
 
     @property
@@ -87,7 +87,7 @@ class Array(ArrayObject):
 
     @property
     def device(self) -> Device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self.info.device
 
     @property
@@ -102,7 +102,7 @@ class Array(ArrayObject):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, were they compact."""
+        """The number of bytes that the elements take when compact."""
         return self.info.nbytes
 
     @property
@@ -119,7 +119,7 @@ class Array(ArrayObject):
         copy: bool | None = None,
         alias_readonly: bool = False,
     ) -> Any:
-        """The native array of a library, as :func:`arraybridge.convert` makes it.
+        """Convert to the native array of a library, as :func:`arraybridge.convert` does.
 
         Without ``library`` an Array of the same library on ``device``.
         """
@@ -130,7 +130,7 @@ class Array(ArrayObject):
         return from_dlpack(self, device=device, copy=copy)
 
     def __arraybridge__(self) -> tuple[Any, Library]:
-        """(what this stands for, its library): how the rest of arraybridge looks inside."""
+        """Return the underlying array or tensor and its library, for the rest of arraybridge."""
         return self._native, self._library
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -209,7 +209,7 @@ class Array(ArrayObject):
         return _capsule(own, library, stream, versioned)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The NumPy array on the same memory; see ``numpy.asarray``."""
+        """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         try:
             result = convert(self, "numpy", copy=copy)
         except ConversionError:
@@ -224,14 +224,14 @@ class Array(ArrayObject):
         return result.astype(dtype)
 
     def _interface_info(self, name: str) -> TensorInfo:
-        """``info``, for an attribute that consumers look for: what has none lacks the attribute."""
+        """Return ``info``; raise AttributeError without one, since consumers probe attributes."""
         try:
             return self.info
         except ConversionError as error:
             raise AttributeError(f"no {name}: {error}") from error
 
     def __bytes__(self) -> bytes:
-        """The elements' bytes in C order, whatever the layout."""
+        """Return the elements' bytes in C order, whatever the layout."""
         elements: bytes = self.__array__().tobytes()
         return elements
 
@@ -261,7 +261,7 @@ class Array(ArrayObject):
         return [name for name, x in members.items() if not isinstance(x, _Elsewhere)]
 
     def _advice(self, name: str) -> str:
-        """What to say of a method that there is elsewhere."""
+        """Make the advice for a method that exists elsewhere."""
         if name in INSTEAD:
             return f"an arraybridge Array has no {name!r}: {INSTEAD[name]}"
         return (
@@ -270,7 +270,7 @@ class Array(ArrayObject):
         )
 
     def __format__(self, spec: str) -> str:
-        """As a Python number where it has zero dimensions; elsewhere ``str`` alone."""
+        """Format as a Python number if it has zero dimensions; otherwise only as ``str``."""
         if not spec:
             return str(self)
         if self.ndim:
@@ -287,7 +287,7 @@ class Array(ArrayObject):
 
 
 class _Elsewhere:
-    """A method that an Array has not and other arrays have: AttributeErrors say where it is.
+    """A method of other arrays that Array lacks; its AttributeError names the replacement.
 
     A ``__getattr__`` would do it for every name, and make each ``x._native`` a slower look-up.
     """
@@ -304,7 +304,7 @@ class _Elsewhere:
 
 
 def refer(cls: type[Array], names: Iterable[str]) -> None:
-    """Have a class of Arrays say where those methods are that it has not."""
+    """Make a class of Arrays name replacements for the methods that it lacks."""
     for name in names:
         if not hasattr(cls, name):
             setattr(cls, name, _Elsewhere(name))

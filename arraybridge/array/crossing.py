@@ -1,4 +1,4 @@
-"""Calls of an adapted function: arrays on their way in, and on their way back."""
+"""Calls of an adapted function: conversion of its arguments and of its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .written import Lent
 
 
 class Terms:
-    """What was agreed when a function was adapted; see :func:`arraybridge.adapt`."""
+    """The options of an adapted function; see :func:`arraybridge.adapt`."""
 
     __slots__ = (
         "asks",
@@ -58,17 +58,17 @@ class Terms:
         self.home: Kind | None = None
 
     def find_home(self) -> Kind:
-        """The kind of the function's own arrays: asked at its first call, as it may load them."""
+        """Return the kind of the function's own arrays; called late, as it may load the library."""
         self.home = Kind(library_named(self.library).name, False)
         return self.home
 
     def is_own(self, x: Any) -> bool:
-        """Whether ``x`` is what the function, a method, is called on."""
+        """Whether ``x`` is the object on which the function, a method, is called."""
         return any((cls.__module__, cls.__qualname__) == self.own for cls in type(x).__mro__)
 
 
 class Crossing:
-    """The arrays of one call, as the caller gave them and as the function sees them."""
+    """The arrays of one call, as passed by the caller and as seen by the function."""
 
     __slots__ = ("arguments", "copies", "goal", "lent", "pairs", "place", "terms")
 
@@ -82,7 +82,7 @@ class Crossing:
         self.lent: list[Lent] = []  # the copies among what is seen
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments as the function is to see them."""
+        """Convert the arguments for the function."""
         method = self.terms.own is not None and args and self.terms.is_own(args[0])
         seen = items(self._in, args[1:] if method else args, is_array)
         if method:
@@ -93,12 +93,12 @@ class Crossing:
         return seen, kwargs
 
     def send(self, value: Any) -> Any:
-        """What is sent to a generator, as it is to see it; what was sent before is forgotten."""
+        """Convert a value that is sent to a generator; forget those sent before."""
         del self.pairs[self.arguments :], self.lent[self.copies :]
         return mapped(self._in, value, is_array)
 
     def leave(self, result: Any) -> Any:
-        """What is returned or yielded, as the caller is to see it."""
+        """Convert a value that is returned or yielded for the caller."""
         for lost in self._give_back(lambda: leaves(result, is_array)):
             name = self.terms.function
             lost.add_note(f"That was an argument of {name}, adapted by arraybridge.")
@@ -106,13 +106,13 @@ class Crossing:
         return mapped(self._out, result, is_array)
 
     def fail(self, error: BaseException) -> None:
-        """Nothing is returned, for an error: what was written until then stays, as it does."""
+        """Finish a call that raised: what was written until then is given back."""
         for lost in self._give_back(list):
             if str(lost) != str(error):  # a generator may have had it before
                 error.add_note(str(lost))
 
     def _give_back(self, results: Callable[[], list[Any]]) -> list[Exception]:
-        """Write what was written to copies of arguments to the arguments; why some cannot be."""
+        """Write changes to copies back to the arguments; return why some cannot be written."""
         lost: list[Exception] = []
         for lent in self.lent:
             try:
@@ -147,7 +147,7 @@ class Crossing:
         return seen
 
     def _converted(self, given: Any, native: Any) -> Any:
-        """The argument in the function's library; a copy is remembered, as it may be written to."""
+        """Convert an argument to the function's library; remember a copy, which may be written."""
         terms = self.terms
         if not terms.options:
             door = view_door(type(native), terms.library)
@@ -171,7 +171,7 @@ class Crossing:
         return seen
 
     def _aim(self, first: Any, native: Any) -> None:
-        """Decide, by the first array and what stands for it, what becomes of the result's."""
+        """Decide the kind of the result's arrays from the first argument that is an array."""
         terms = self.terms
         if terms.result == "caller":
             self.goal = kind_of(first, native)
@@ -203,7 +203,7 @@ class Crossing:
 
 
 def _same_memory(given: Any, seen: Any) -> bool:
-    """Whether what the function saw is the caller's array: not a copy, nor a capsule now empty."""
+    """Whether the function saw the caller's own array: not a copy, nor a consumed capsule."""
     native = unwrapped(given)
     if native is seen:
         return True

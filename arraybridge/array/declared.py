@@ -1,4 +1,4 @@
-"""What type checkers are told of the methods that tables make: the standard's array object.
+"""Declarations for type checkers of the methods that are made from tables.
 
 Array API standard 2025.12, "Array object". Nothing of this is there at run time: the methods come
 from ``operators``, ``native_array`` and, for arrays without a library of their own, ``fallback``.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ArrayObject:
-    """The operators and methods of the standard's array object, declared."""
+    """Declare the operators and methods of the standard's array object."""
 
     __slots__ = ()
 

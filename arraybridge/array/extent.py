@@ -1,4 +1,4 @@
-"""How much memory an owner has: what ``from_pointer`` is told is held against it."""
+"""The size of an owner's memory, against which ``from_pointer`` checks its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..protocols.objects import as_source
 
 
 def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
-    """Check that a tensor which begins in its owner's memory ends in it as well.
+    """Check that a tensor that begins in its owner's memory also ends in it.
 
     Where that memory is read-only, the tensor becomes so.
 
@@ -59,7 +59,7 @@ def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
 
 
 def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
-    """(first byte, end, read-only, what holds it) of an object's memory; None: nobody knows."""
+    """Return (first byte, end, read-only, holder) of an object's memory; None if unknown."""
     root = _root(owner)
     if device.host:
         kind = type(root)
@@ -94,14 +94,14 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
 
 
 def _readonly(owner: Any) -> bool:
-    """Whether a view may not be written, though what it is a view of may."""
+    """Whether a view is read-only although its base is writable."""
     if isinstance(owner, memoryview):
         return owner.readonly
     return isinstance(owner, numpy.ndarray) and library_named("numpy").describe(owner).readonly
 
 
 def _root(owner: Any) -> Any:
-    """What a view is a view of, in the end: the whole of the memory."""
+    """Return the object at the end of a chain of views: the whole of the memory."""
     while True:
         try:
             base = owner.obj if isinstance(owner, memoryview) else owner.base

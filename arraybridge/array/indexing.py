@@ -1,4 +1,4 @@
-"""Reading and writing elements as the standard has it, for libraries that each have it otherwise.
+"""Reading and writing elements by the standard's rules, whatever the library's own.
 
 Array API standard 2025.12, "Indexing".
 """
@@ -18,7 +18,7 @@ _PLAIN = (int, slice, type(None), type(...), bool)
 
 
 def methods(cls: Any) -> dict[str, Callable[..., Any]]:
-    """``__getitem__`` and ``__setitem__`` for the Arrays of one library, a ``NativeArray``."""
+    """Make ``__getitem__`` and ``__setitem__`` for the Arrays of one library."""
     native_type, normal, get, set = cls._native_type, cls._normal, cls._get, cls._set
 
     def __getitem__(self: Any, key: Any) -> Any:
@@ -49,7 +49,7 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
 
 
 def unwrapped(array: Any, key: Any) -> Any:
-    """An index with native arrays in place of Arrays."""
+    """Replace Arrays in an index by native arrays."""
     if isinstance(key, tuple):
         return tuple([part if part.__class__ in _PLAIN else _part(array, part) for part in key])
     return _part(array, key)
@@ -70,13 +70,13 @@ def _part(array: Any, part: Any) -> Any:
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:
-    """Write elements by the library's own indexing; gives the array."""
+    """Write elements by the library's own indexing; return the array."""
     native[key] = value
     return native
 
 
 class Steps(NamedTuple):
-    """An index with negative steps, for libraries that have only positive ones, in two parts.
+    """An index with negative steps, in two parts, for libraries that only support positive ones.
 
     ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``, is what is meant.
     ``at_once`` is the index with each negative step taken forward, and ``turned`` are the axes of
@@ -91,7 +91,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
-    """How to do with positive steps alone; None if there are no negative ones.
+    """Restate an index with positive steps; None if it has no negative ones.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
 
 
 def axes_of(part: Any) -> int:
-    """How many axes of an array one part of an index takes up."""
+    """Return how many axes of an array one part of an index consumes."""
     if part is None or part is ... or isinstance(part, bool):
         return 0
     if isinstance(part, slice):  # of which torch.compile asks no attribute
@@ -148,6 +148,6 @@ def _backward(part: Any) -> bool:
 
 
 def _reversed(part: slice, extent: int) -> slice:
-    """The elements of a slice with a negative step, in the order of memory."""
+    """Return the slice of the same elements with a positive step."""
     indices = range(*part.indices(extent))
     return slice(indices[-1], indices[0] + 1, -indices.step) if indices else slice(0, 0, 1)

@@ -1,4 +1,4 @@
-"""``from_dlpack`` and ``from_pointer``: how an Array is made."""
+"""``from_dlpack`` and ``from_pointer``: make an Array."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .native_array import NativeArray
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
-    """An :class:`Array` on anything that speaks DLPack.
+    """Make an :class:`Array` over anything that supports DLPack.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 
 
 def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
-    """What makes an Array of a library's arrays of one type: with operators, if it has any."""
+    """Return the function that makes Arrays of one array type, with operators if possible."""
     cls: type[NativeArray] | None = library.array_class()
     if cls is None:
         return lambda native: Array(native, library)
@@ -86,7 +86,7 @@ def _maker(library: Library, kind: type) -> Callable[[Any], Array]:
 
 
 class _Lease:
-    """Memory that somebody else owns: keeps the owner, and calls the deleter once at the end."""
+    """A lease of memory: keeps the owner alive, and calls the deleter once at the end."""
 
     __slots__ = ("deleter", "held", "owner", "pointer")
 
@@ -114,7 +114,7 @@ def from_pointer(
     deleter: object = None,
     readonly: bool = False,
 ) -> Array:
-    """An :class:`Array` on memory that somebody else owns, exported to every consumer.
+    """Make an :class:`Array` over memory that somebody else owns.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def from_pointer(
 
 
 def _data_type(dtype: Any) -> DataType:
-    """Of a name, or of any library's dtype: whatever has the name, or ends in it as it prints."""
+    """Return the data type of a name or of any library's dtype, by its name or its repr."""
     name = dtype if isinstance(dtype, str) else None
     if dtype is None:  # which is float64 to NumPy
         raise TypeError("dtype is None: from_pointer must be told what the memory holds")
@@ -191,7 +191,7 @@ def _data_type(dtype: Any) -> DataType:
 
 
 def _check_byte_order(dtype: Any) -> None:
-    """Refuse elements in the other byte order, which neither the name nor DLPack can express."""
+    """Refuse the other byte order, which neither the name nor DLPack can express."""
     swapped = isinstance(dtype, numpy.dtype)
     if isinstance(dtype, str) and dtype.startswith(("<", ">")):
         with suppress(TypeError):

@@ -1,4 +1,4 @@
-"""Kinds of arrays: of which library, and whether native or an ``Array``."""
+"""Kinds of arrays: the library, and whether they are native or Arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     wrapped: bool
 
     def brought(self, x: Any, *, device: Device | None = None, copy: bool | None = None) -> Any:
-        """``x`` as an array of this kind; itself where it is one and the policies allow.
+        """Convert ``x`` to this kind; return ``x`` itself where it is one and that is allowed.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class Kind(NamedTuple):
 
 
 def is_array(x: Any) -> bool:
-    """Whether ``x`` is what adapt and unify take for an array.
+    """Whether adapt and unify treat ``x`` as an array.
 
     An array of a library, an Array, a DLPack capsule, or what speaks DLPack or an array interface;
     and what can only be refused: arrays that lie in no memory (graphs, files), and wrappers that
@@ -75,7 +75,7 @@ def is_array(x: Any) -> bool:
 
 
 def record_of(cls: type) -> TypeRecord:
-    """The record of a type, with what this module knows of it.
+    """Return the record of a type, completed by this module.
 
     ``kind`` is the :class:`Kind` of all its instances, or None; ``is_array`` whether they are
     arrays, None where each must be asked; ``in_memory`` is False for graphs and files.
@@ -101,7 +101,7 @@ def _complete(record: TypeRecord, cls: Any) -> None:
 
 
 def unwrapped(x: Any) -> Any:
-    """What an Array stands on; anything else as it is."""
+    """Return the array underneath an Array; anything else as it is."""
     return x.__arraybridge__()[0] if isinstance(x, Array) else x
 
 
@@ -131,7 +131,7 @@ def kind_of(x: Any, source: Any = None) -> Kind:
 
 
 def place_of(x: Any) -> Device | None:
-    """The device of an array; None where DLPack has no word for it, or there is no memory."""
+    """Return the device of an array; None if DLPack cannot name it or there is no memory."""
     try:
         return inspect(x).device
     except (ConversionError, RuntimeError, NotImplementedError):
@@ -139,5 +139,5 @@ def place_of(x: Any) -> Device | None:
 
 
 def arrays_in(tree: Any) -> list[Any]:
-    """The arrays in nested containers, in order."""
+    """List the arrays in nested containers, in order."""
     return [x for x in leaves(tree, is_array) if is_array(x)]

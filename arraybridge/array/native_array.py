@@ -1,4 +1,4 @@
-"""Arrays over a native array of a library with a namespace: the array object of the standard.
+"""``NativeArray``: the standard's array object over a library's native arrays.
 
 :func:`array_class` gives the class of one library.
 """
@@ -32,7 +32,7 @@ _UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffe
 
 
 def array_class(library: str) -> type[NativeArray] | None:
-    """The class of a library's Arrays; None for a library without a namespace here."""
+    """Return the class of a library's Arrays; None for a library without a namespace here."""
     try:
         home = library_named(library)
     except ValueError:  # what only speaks a protocol
@@ -42,7 +42,7 @@ def array_class(library: str) -> type[NativeArray] | None:
 
 
 def refer_to_functions(cls: type[NativeArray]) -> None:
-    """Have the missing methods of a class refer to the functions of its namespace."""
+    """Make missing methods of a class refer to the functions of its namespace."""
     refer(cls, (name for name in cls._namespace.__all__ if _is_function(cls, name)))
 
 
@@ -52,7 +52,7 @@ def _is_function(cls: type[NativeArray], name: str) -> bool:
 
 
 def _call(function: Any) -> str:
-    """How a function is called with an array ``x``, and what else it needs: ``"(x, shape)"``."""
+    """Return how to call a function on ``x``, with its required arguments: ``"(x, shape)"``."""
     others = list(inspect.signature(function).parameters.values())[1:]
     needed = [p.name for p in others if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     return f"({', '.join(['x', *needed])})"
@@ -66,7 +66,7 @@ def _mixed(one: str, another: str) -> TypeError:
 
 
 class NativeArray(Array):
-    """An array of a library with a namespace, as the standard has it.
+    """The standard's array object over the native arrays of one library.
 
     Made by :func:`arraybridge.from_dlpack` or by a function of a namespace. Each library has a
     class of its own, which says how its operators and its indexing depart from the standard's; the
@@ -132,7 +132,7 @@ class NativeArray(Array):
 
     @staticmethod
     def _normal(result: Any) -> Any:
-        """A native array for what an operation gave that is not of ``_native_type``."""
+        """Convert the result of an operation that is not of ``_native_type`` to a native array."""
         return result
 
     @classmethod
@@ -143,7 +143,7 @@ class NativeArray(Array):
 
     @classmethod
     def _taken(cls, native: Any) -> Self:
-        """As ``_of``, for what the library itself has not made: NumPy's subclasses as plain arrays.
+        """Make an Array of an object from outside, such as a subclass of ndarray; see ``_of``.
 
         ``numpy.matrix`` has another ``*`` and another indexing, and a mask would be forgotten.
         """
@@ -154,11 +154,11 @@ class NativeArray(Array):
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
-        """A small native array on one of the library's devices; None is the default one."""
+        """Make a small native array on a device of the library; None is the default device."""
         return native.empty((1,), device=device)
 
     def _operand(self, other: Any) -> Any:
-        """What another operand than an Array of this class or a Python scalar stands for."""
+        """Convert an operand that is neither an Array of this class nor a Python scalar."""
         if isinstance(other, Array):
             return self._same(other)
         if isinstance(other, numpy.generic):
@@ -184,7 +184,7 @@ class NativeArray(Array):
         return NotImplemented
 
     def _incomparable(self, other: Any) -> Any:
-        """NotImplemented, Python's False, except for numbers in another form."""
+        """Return NotImplemented, which Python makes False, except for numbers in another form."""
         if isinstance(other, _UNWRAPPED) or array_like(other):
             raise TypeError(
                 f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
@@ -199,7 +199,7 @@ class NativeArray(Array):
         return NotImplemented
 
     def _value(self, value: Any) -> Any:
-        """What is to be written stands for: a native array, or a Python scalar."""
+        """Convert a value that is written to a native array or a Python scalar."""
         if isinstance(value, Array):
             return self._same(value)
         asarray = self._namespace.asarray
@@ -232,12 +232,12 @@ class NativeArray(Array):
 
     @staticmethod
     def _scalar(other: Any) -> Any:
-        """A NumPy scalar as an operand."""
+        """Convert a NumPy scalar to an operand."""
         return scalar_of(other)
 
     @classmethod
     def _same(cls, other: Array) -> Any:
-        """The native array of another Array, if it is of this library or can be viewed in it."""
+        """Return the native array of another Array of this library, or a view of one in it."""
         if isinstance(other, cls):
             return other._native
         if isinstance(other, NativeArray):
@@ -246,7 +246,7 @@ class NativeArray(Array):
 
     @classmethod
     def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
-        """What an operator gives where the library has raised ``error``: as its function does."""
+        """Return an operator's result after the library raised ``error``, as its function does."""
         native = getattr(cls._native_namespace, function)
         return cls._of(cls._normal(native(*operands)))
 
@@ -273,7 +273,7 @@ class NativeArray(Array):
 
     @property
     def device(self) -> Any:
-        """Where the memory is: a Device, or the library's own where DLPack has no word for it."""
+        """The device: a Device, or the library's own object where DLPack cannot name it."""
         device = self._native.device
         try:
             return self._devices[device]
@@ -301,11 +301,11 @@ class NativeArray(Array):
 
     @property
     def mT(self) -> Any:
-        """The transposes of a stack of matrices: the last two axes exchanged."""
+        """The transposes of a stack of matrices: the last two axes swapped."""
         return self._namespace.matrix_transpose(self)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array on another device; itself where it is there already.
+        """Copy to another device; return the array itself if it is there already.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class NativeArray(Array):
         return cls._of(to_device(native, device, stream=stream))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The namespace: the module ``arraybridge.xp.<library>``.
+        """Return the namespace: the module ``arraybridge.xp.<library>``.
 
         Raises
         ------
@@ -374,7 +374,7 @@ class NativeArray(Array):
         return int(self)
 
     def _number(self) -> complex:
-        """The Python number that an array of zero dimensions is."""
+        """Convert an array of zero dimensions to a Python number."""
         dtype = str(self._native.dtype)
         for kind in complex, bool, int:
             if kind.__name__ in dtype:

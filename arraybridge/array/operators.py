@@ -1,4 +1,4 @@
-"""The operators of the standard, from one table: made for each library's class of Arrays.
+"""The operators of the standard, made from one table for each library's class of Arrays.
 
 Array API standard 2025.12, "Array object: operators".
 """
@@ -94,7 +94,7 @@ BEYOND = {
 
 
 def methods(cls: Any) -> dict[str, Callable[..., Any]]:
-    """Every operator's methods for the Arrays of one library, a ``NativeArray``."""
+    """Make every operator's methods for the Arrays of one library."""
     table: dict[str, Callable[..., Any]] = {}
     for op in OPERATORS:
         plain = cls._corrected.get(op.function) or cls._operators.get(op.function) or op.plain
@@ -175,7 +175,7 @@ def _binary(plain: Function, op: Operator, cls: Any) -> Any:
 
 
 def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
-    """As ``_binary``, for a library whose own operator is right only for arrays of one dtype."""
+    """Make a binary operator for a library whose own is only right for two arrays of one dtype."""
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
     compares = op.forms == "compare"
@@ -241,7 +241,7 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
 
 
 def _beyond(op: Operator, cls: Any) -> Any:
-    """What to do with an integer that not every dtype holds: None to go on, else the result."""
+    """Check an integer that not every dtype holds: None to continue, else the result."""
     answers = BEYOND.get(op.function)
     if op.function == "divide":  # which makes no integers of integers
         return lambda self, value: None
@@ -295,7 +295,7 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
 
 
 def _assigning(op: Operator, binary: Function) -> Any:
-    """In place by way of a result of its own, where the library has no right in-place operator."""
+    """Make an in-place operator from the plain one, where the library's own is wrong or missing."""
 
     def method(self: Any, other: Any) -> Any:
         result = binary(self, other)
@@ -309,7 +309,7 @@ def _assigning(op: Operator, binary: Function) -> Any:
 
 
 def _rebinding(op: Operator, binary: Function) -> Any:
-    """In place for arrays that cannot be written: the Array stands for the result from now on."""
+    """Make an in-place operator for immutable arrays: the Array refers to the result afterwards."""
 
     def method(self: Any, other: Any) -> Any:
         result = binary(self, other)
@@ -323,7 +323,7 @@ def _rebinding(op: Operator, binary: Function) -> Any:
 
 
 def _check_fits(op: Operator, left: Any, result: Any) -> None:
-    """An in-place operator may change neither the shape nor the dtype of its left operand."""
+    """Check that an in-place operator keeps the shape and the dtype of its left operand."""
     if result.shape != left.shape:
         raise ValueError(
             f"in-place {op.function} would change the shape {left.shape} to {result.shape}: "
@@ -334,7 +334,7 @@ def _check_fits(op: Operator, left: Any, result: Any) -> None:
 
 
 def _check_promotes(op: Operator, cls: Any, left: Any, right: Any) -> None:
-    """The same of two native arrays before anything is computed: some libraries would narrow."""
+    """Check the same of two native arrays in advance, as some libraries would narrow."""
     dtype = cls._native_namespace.result_type(left, right)
     if dtype != left.dtype:
         raise _changed(op, left.dtype, dtype)

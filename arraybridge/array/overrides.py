@@ -1,4 +1,4 @@
-"""NumPy's functions and ufuncs on an Array: refused, with the remedy, unless they only ask.
+"""NumPy's functions and ufuncs on an Array: pure queries work, others are refused with advice.
 
 They would otherwise give NumPy's arrays in silence (``numpy.mean``) or fail (``numpy.sum``), each
 as it happens to be written. The error is for whoever wrote the call: within packages that bring any
@@ -101,13 +101,13 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
 
 
 def _converting() -> bool:
-    """Whether one of those packages has called."""
+    """Whether the call comes from one of those packages."""
     caller = sys._getframe(2).f_globals.get("__name__", "")
     return caller.partition(".")[0] in CONVERTING
 
 
 def _taken(arguments: Any) -> Any:
-    """Arguments with NumPy's arrays in place of Arrays."""
+    """Replace Arrays among arguments by NumPy's arrays."""
     if isinstance(arguments, dict):
         return {name: _taken(x) for name, x in arguments.items()}
     if isinstance(arguments, list | tuple):
@@ -131,7 +131,7 @@ def _refusal(x: Any, function: Any, name: str) -> TypeError:
 
 @functools.cache
 def _in_the_standard() -> dict[Any, str]:
-    """NumPy's functions that the standard has, and what it calls them: ``"linalg.qr"``."""
+    """Map NumPy's functions to their names in the standard: ``"linalg.qr"``."""
     from ..xp.standard import functions_of
 
     return {

@@ -1,4 +1,4 @@
-"""What an adapted function has written to the copy of an argument, on its way to the caller."""
+"""Writes of an adapted function to the copy of an argument, and their way to the caller."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Lent:
         self.before = self._state(seen)
 
     def _state(self, copy: Any) -> object:
-        """What tells whether a copy was written to: its elements; off the host PyTorch's counter.
+        """Return what shows writes to a copy: its elements, or PyTorch's version counter.
 
         Elements off the host are fetched where they came from it; else None: nobody knows.
         """
@@ -78,11 +78,11 @@ class Lent:
         return string_at(block.pointer, block.nbytes)
 
     def _stale(self) -> bool:
-        """Whether the caller's array has changed since it was copied, as far as can be seen."""
+        """Whether the caller's array is known to have changed since it was copied."""
         return isinstance(self.before, bytes) and self._state(self.again()) != self.before
 
     def _why_not(self) -> str | None:
-        """What the function did that the caller's array cannot follow, or None."""
+        """Return why the caller's array cannot take what the function wrote, or None."""
         info, seen = self.info, self.home.describe(self.seen)
         for what in "shape", "dtype":
             if getattr(seen, what) != getattr(info, what):
@@ -96,7 +96,7 @@ class Lent:
         return f"{wrote} ({info.library}, {obstacle})"
 
     def give_back(self, results: Callable[[], list[Any]]) -> None:
-        """Write to the caller's array what the function wrote to the copy, if it did.
+        """Write the function's changes to the copy to the caller's array, if there are any.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Lent:
 
 
 def _on_host(x: Any, library: Library) -> tuple[Any, Library]:
-    """An array whose memory the CPU reads, and its library: ``x``, or what is fetched of it."""
+    """Return an array that the CPU can read, and its library: ``x`` or a copy of it on the host."""
     if library.describe(x).device.host:
         return x, library
     fetched = library.to_host(x)

@@ -1,4 +1,4 @@
-"""``execute``: do what a :class:`Route` says."""
+"""``execute``: carry out a :class:`Route`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
 
 
 def _relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
-    """Host memory under another label; ``tensor`` may be the caller's, and stays as it is."""
+    """Relabel host memory as another device; leave ``tensor``, which may be the caller's."""
     return ManagedTensor.adopt(
         tensor.pointer,
         tensor.shape,
@@ -65,7 +65,7 @@ def _copied(x: object, source: Library, target: Library, route: Route, info: Ten
 
 
 def resolved(x: object, library: Library, info: TensorInfo) -> object:
-    """A copy of ``x`` without what is ``pending``.
+    """Copy ``x`` with everything ``pending`` applied.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
 def copied_on_host(
     x: object, source: Library, target: Library, info: TensorInfo, device: Device
 ) -> object:
-    """A C-contiguous copy in host memory, by the kernel, as an array of the target."""
+    """Copy to C-contiguous host memory by the kernel, and wrap it as an array of the target."""
     block = compact_copy(source.lend(x, info))
     if device.type == CPU.type:  # the target may tell several apart
         block.device = device
@@ -89,7 +89,7 @@ def copied_on_host(
 
 
 def copied_off_host(x: object, library: Library, info: TensorInfo) -> object | None:
-    """A C-contiguous copy on the same device, by its kernel or by the library; None for neither."""
+    """Copy on the same device, C-contiguous, by its kernel or the library; None if neither can."""
     kernel = kernel_for(info.device)
     if kernel is None or not allocates(library):
         return library.copy(x)
@@ -102,7 +102,7 @@ def copied_off_host(x: object, library: Library, info: TensorInfo) -> object | N
 def _transferred(
     x: object, source: Library, target: Library, route: Route, info: TensorInfo
 ) -> object:
-    """Across devices: within one library where one holds both, else by way of the host."""
+    """Copy across devices: within one library that supports both, or else through the host."""
     place = route.device
     if place.type == CPU.type:
         return _onward(source.to_host(x), None, target, place)
@@ -119,7 +119,7 @@ def _transferred(
 def _onward(
     x: object, source: Library | None, target: Library, device: Device | None = None
 ) -> object:
-    """The second leg: what nobody else refers to, as the target's array."""
+    """Convert an intermediate array, to which nothing else refers, to the target."""
     source = source or library_of_type(type(x))  # what a library resolved may be a core tensor
     assert source is not None, f"{type(x).__name__} came from a transfer, and is no known array"
     route, info = route_between(x, source, target, device=device, share=True)

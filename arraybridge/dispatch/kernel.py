@@ -97,12 +97,12 @@ def _kind_of(device: object) -> int:
 
 
 def own_copies_serve() -> bool:
-    """Whether a library may copy small arrays on the CPU by itself: nobody registered a kernel."""
+    """Whether libraries may copy small arrays on the CPU themselves: no kernel is registered."""
     return DeviceType.CPU not in _kernels
 
 
 def kernel_for(device: Device) -> Kernel | None:
-    """The kernel that copies on a device; None if there is none."""
+    """Return the kernel that copies on a device; None if there is none."""
     found = _kernels.get(device.type)
     if found is None and device.host:
         return _CPU
@@ -121,7 +121,7 @@ def copier_of(info: TensorInfo) -> str:
 
 
 def compact_copy(tensor: Tensor) -> ManagedTensor:
-    """A C-contiguous copy of host memory: one block, aligned to 64 bytes."""
+    """Copy host memory to one C-contiguous block, aligned to 64 bytes."""
     block = ManagedTensor.allocate(tensor.shape, tensor.dtype, padded=tensor.padded)
     copy_into(block, tensor)
     return block

@@ -1,4 +1,4 @@
-"""``Library``: what arraybridge must know of an array library."""
+"""``Library``: the interface between arraybridge and an array library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Library:
         return True
 
     def describe(self, x: Any) -> TensorInfo:
-        """What ``x`` is; by default from what it exports, without keeping it.
+        """Describe ``x``; by default from its export, which is not kept.
 
         Raises
         ------
@@ -62,14 +62,14 @@ class Library:
         return TensorInfo.of_tensor(self.export(x), self.name)
 
     def carries(self, x: Any) -> bool:
-        """Whether an Array may stand on ``x``: quick, since ``from_dlpack`` asks every time.
+        """Whether an Array may wrap ``x``; quick, since every ``from_dlpack`` checks it.
 
         An array may be carried although it cannot be exported as it is (a gradient is tracked).
         """
         return self.describe(x).refused is None
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
-        """An owning tensor on ``x``; by default through the protocol.
+        """Return an owning tensor on ``x``; by default through DLPack.
 
         Called after :meth:`describe` has found neither ``pending`` nor ``refused``.
         """
@@ -83,18 +83,18 @@ class Library:
     def export_described(
         self, x: Any, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
-        """As :meth:`export`, where ``info`` is what :meth:`describe` has said of ``x``."""
+        """Export ``x`` as :meth:`export` does, given its ``info`` from :meth:`describe`."""
         on_stream = stream is not None and info.device.type != DeviceType.CPU
         if not self.exports_description or on_stream:
             return self.export(x, stream)
         return _on_memory(info, self.pin(x, info))
 
     def held(self, x: Any) -> Any:
-        """``x``, or what has its memory of this moment: another thread may give ``x`` another."""
+        """Return ``x``, or a holder of its current memory, which another thread may replace."""
         return x
 
     def pin(self, x: Any, info: TensorInfo) -> object:
-        """What keeps the memory of ``x`` alive, whatever becomes of ``x``: the owner in exports.
+        """Return an object that keeps the memory of ``x`` alive, whatever happens to ``x``.
 
         By default ``x`` itself, which serves for arrays that have the same memory as long as they
         live. Of those that can be freed, or given other memory, it is what holds the memory.
@@ -107,7 +107,7 @@ class Library:
         return x
 
     def lend(self, x: Any, info: TensorInfo) -> ManagedTensor:
-        """As :meth:`export_described`, for a copy on the host: nothing is pinned that need not be.
+        """Export ``x`` for a copy on the host, pinning no more than that needs.
 
         The tensor is not to outlive the call that it was asked for.
         """
@@ -116,7 +116,7 @@ class Library:
         return _on_memory(info, x)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
-        """An array of this library on ``tensor``, whose fields ``accepts`` allows.
+        """Wrap ``tensor``, whose fields ``accepts`` allows, as an array of this library.
 
         With ``move`` the tensor is a fresh block that may be handed over whole. A library that is
         a source only has none.
@@ -125,26 +125,26 @@ class Library:
 
     @property
     def no_wrap(self) -> str:
-        """What is said where a library that has none is a target."""
+        """Make the error for a target without a ``wrap``."""
         return f"library {self.name!r} has no wrap(): it cannot be a target"
 
     def resolve(self, x: Any) -> object:
-        """A copy of ``x`` without anything ``pending``."""
+        """Copy ``x`` with everything ``pending`` applied."""
         return x
 
     def copy(self, x: Any) -> object | None:
-        """A fresh C-contiguous copy by the library's own means; None: the kernel is to do it.
+        """Copy ``x`` to a new C-contiguous array by the library; None to leave it to the kernel.
 
         Asked where the kernels have nothing for the device, or gradients are tracked.
         """
         return None
 
     def copies(self, info: TensorInfo) -> bool:
-        """Whether :meth:`copy` makes a copy, off the host, of what an info describes."""
+        """Whether :meth:`copy` can copy the described array outside the host."""
         return type(self).copy is not Library.copy
 
     def empty_like(self, x: Any) -> object:
-        """A new C-contiguous array for the elements of ``x``, on its device, off the host.
+        """Allocate a C-contiguous array for the elements of ``x`` on its device, outside the host.
 
         A kernel that is registered for the device writes to it; a library that has none copies by
         itself.
@@ -152,51 +152,51 @@ class Library:
         raise NotImplementedError
 
     def compact(self, x: Any) -> object | None:
-        """The C-contiguous array where no kernel is worth it: ``x`` itself, or a small copy.
+        """Return ``x`` if it is C-contiguous, or a copy if it is too small for a kernel; else None.
 
         Quick, since it is asked first, every time. None: the planned way is to be taken.
         """
         return None
 
     def assign(self, dst: Any, src: Any) -> bool:
-        """Copy one array of this library to another the short way; False: by way of descriptions.
+        """Copy one array of this library to another directly; False to take the general way.
 
         Asked first, every time. Both may overlap.
         """
         return False
 
     def written(self, x: Any) -> None:
-        """Take note that the memory of ``x`` was written by its address."""
+        """Notify the library that the memory of ``x`` was written through its address."""
 
     def to_host(self, x: Any) -> object:
-        """``x`` copied to the CPU: an array of any library that arraybridge knows."""
+        """Copy ``x`` to the CPU, as an array of any library that arraybridge knows."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
 
     def to_device(self, x: Any, device: Device) -> object:
-        """A NumPy array, or an array of this library, copied to a device of this library."""
+        """Copy a NumPy array, or an array of this library, to a device of this library."""
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 
     def native_device(self, device: Device) -> object:
-        """The library's own device object, as its functions take it (``device=``)."""
+        """Return the library's own device object for ``device=``."""
         return str(device)
 
     def place(self, device: object) -> Device | None:
-        """The Device that the library's own device object stands for; None for other objects."""
+        """Return the Device of the library's own device object; None for other objects."""
         return None
 
     def current_stream(self, device: Device) -> int | None:
-        """The stream that this library would read on, by the standard's numbering, or None."""
+        """Return the stream on which the library would read, in the standard's numbering."""
         return None
 
     def native_namespace(self) -> Any:
-        """The array-API namespace of its native arrays; None: arraybridge makes none.
+        """Return the array API namespace of native arrays; None if there is none.
 
         See ``arraybridge.xp.native_namespace``, which makes one.
         """
         return None
 
     def array_class(self) -> Any:
-        """The class of Arrays over its native arrays, a ``NativeArray``; None: there is none.
+        """Return the subclass of ``NativeArray`` for its arrays; None if there is none.
 
         Without one its arrays are carried, described and converted; their operators are those of
         the library that computes on their device.
@@ -212,7 +212,7 @@ def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
 
 
 def place_named(device: object) -> Device:
-    """What a ``device=`` asks for: as `Device.parse`, or a library's own device object."""
+    """Parse a ``device=``: as `Device.parse`, or a library's own device object."""
     try:
         return Device.parse(device)
     except TypeError:

@@ -1,4 +1,4 @@
-"""``plan``: from what a tensor is and what a library accepts to a :class:`Route`. Pure."""
+"""``plan``: a pure function from a tensor's info and a library's record to a :class:`Route`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PENDING = {
 
 
 def checked_copy(copy: object) -> bool | None:
-    """The argument ``copy``: None, True or False; 0, 1 and NumPy's booleans are taken for those.
+    """Return the argument ``copy`` as None, True or False; 0, 1 and NumPy's booleans are accepted.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def checked_copy(copy: object) -> bool | None:
 
 
 def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
-    """Why ``accepts`` cannot hold the layout as it is, or None."""
+    """Return why ``accepts`` does not allow the layout as it is, or None."""
     rule = accepts.strides
     if (rule == "any" and accepts.broadcast) or info.c_contiguous:
         return None
@@ -53,7 +53,7 @@ def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
 
 
 def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
-    """Why a view in the target would be refused, crash or break a promise, or None."""
+    """Return why a view in the target would be refused, crash or break a promise, or None."""
     if info.pending:
         return " and ".join(_PENDING[what] for what in info.pending)
     if accepts.copies:
@@ -81,7 +81,7 @@ _ANY = 2**63 - 1  # of a library without a limit
 
 
 def _too_large(info: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None:
-    """Why the target's numbers cannot hold the shape and strides, or None."""
+    """Return why the shape and strides exceed the target's integers, or None."""
     shape, itemsize = info.shape, info.itemsize
 
     def largest(strides: tuple[int, ...]) -> int:
@@ -107,7 +107,7 @@ def _missing_dtype(info: TensorInfo, accepts: Accepts) -> str:
 
 
 def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[Device | None, str]:
-    """(the device of the result, why): None for a device that cannot be."""
+    """Return (the device of the result, why not): None for an impossible device."""
     here = info.device
     if wanted is None:
         if here.type in accepts.devices:
@@ -127,7 +127,7 @@ def _place(info: TensorInfo, accepts: Accepts, wanted: Device | None) -> tuple[D
 
 
 def missing_device(accepts: Accepts, wanted: Device) -> str | None:
-    """Why a library has no arrays on a device, or None where it may have them."""
+    """Return why a library has no arrays on a device, or None where it may have them."""
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
         return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
@@ -138,7 +138,7 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
 
 
 def _may_change(info: TensorInfo, accepts: Accepts) -> str | None:
-    """Why memory is not shared by default with arrays that never change, or None."""
+    """Return why memory is not shared by default with immutable arrays, or None."""
     if not accepts.immutable or not info.size or (info.readonly and not info.legacy):
         return None
     told = " (a legacy capsule cannot say)" if info.legacy else ""
@@ -158,7 +158,7 @@ def plan(
     share: bool = False,
     copier: Callable[[], str | None] = lambda: "strided copy",
 ) -> Route:
-    """The route of an array to a library.
+    """Plan the route of an array to a library.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The values that planning works on: what a tensor is, what a library accepts, which way to go.
+"""The records that planning works on: ``TensorInfo``, ``Accepts`` and ``Route``.
 
 All are small and immutable; none touches memory or a device runtime.
 """
@@ -19,7 +19,7 @@ NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)
 
 
 class TensorInfo(NamedTuple):
-    """What an array is, read without touching its data.
+    """A description of an array, read without touching its data.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class TensorInfo(NamedTuple):
 
     @classmethod
     def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
-        """The info of a core tensor."""
+        """Return the info of a core tensor."""
         return cls(
             library,
             tensor.data,
@@ -96,7 +96,7 @@ class TensorInfo(NamedTuple):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element that stands alone."""
+        """The number of bytes of a single element."""
         return self.dtype.itemsize
 
     @property
@@ -158,7 +158,7 @@ class _Accepts(NamedTuple):
 
 
 class Accepts(_Accepts):
-    """What a library takes as a view; a test holds each record against the installed version.
+    """What a library accepts as a view; a test compares each record with the installed version.
 
     Attributes
     ----------
@@ -276,12 +276,12 @@ def of_native(why: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message, as a part of another sentence."""
+    """Return the first line of an error's message, for use within another sentence."""
     return str(error).strip().splitlines()[0].rstrip(".")
 
 
 def closest(name: object, known: Iterable[str]) -> str | None:
-    """The known name that is closest, if any is close."""
+    """Return the closest known name, if any is close."""
     from difflib import get_close_matches  # for an error's message alone
 
     return next(iter(get_close_matches(str(name).lower(), list(known), 1, 0.7)), None)
@@ -291,7 +291,7 @@ Kind = Literal["view", "kernel", "transfer", "refuse"]
 
 
 class Route(NamedTuple):
-    """How ``convert`` goes, decided from data alone.
+    """The way that ``convert`` takes, decided from metadata alone.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ class Route(NamedTuple):
 
 
 class ConversionError(BufferError):
-    """A conversion that would be wrong, or hide a cost; the message says what to do.
+    """A conversion that would be wrong or hide a cost; the message says what to do.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""``register_library`` and ``unregister_library``: libraries that users bring."""
+"""``register_library`` and ``unregister_library``: libraries added by users."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
 
 
 def unregister_library(name: str, /) -> None:
-    """Take back what :func:`register_library` added.
+    """Undo :func:`register_library`.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ UNKNOWN: Any = ...  # what nobody has asked for yet
 
 
 class TypeRecord:
-    """All that is known of the arrays of one type, each thing asked once.
+    """What is known about the arrays of one type, each item computed once.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ _nicknames: dict[str, str] = {}
 
 
 def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
-    """Make the libraries of a table known.
+    """Register the libraries of a table.
 
     Parameters
     ----------
@@ -122,49 +122,49 @@ def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
 
 
 def register(library: Library) -> None:
-    """Add a library, in the place of another of its name; ``register_library`` checks it first."""
+    """Add a library, replacing another of its name; ``register_library`` checks it first."""
     _registered[library.name] = library
     forget()
 
 
 def unregister(name: str) -> None:
-    """Take back what `register` has added."""
+    """Undo `register`."""
     del _registered[name]
     forget()
 
 
 def registered(name: str) -> Library | None:
-    """The library of a name that a user has registered, or None."""
+    """Return the library that a user registered under a name, or None."""
     return _registered.get(name)
 
 
 def registered_names() -> list[str]:
-    """The names of the libraries that users have registered, in alphabetical order."""
+    """List the names of the libraries that users registered, in alphabetical order."""
     return sorted(_registered)
 
 
 def forget() -> None:
-    """Forget what is known of the types of arrays: a library or a kernel came or went."""
+    """Forget the records of array types, after a library or a kernel was added or removed."""
     RECORDS.clear()
 
 
 def library_names() -> list[str]:
-    """The names that ``convert`` takes, in alphabetical order."""
+    """List the names that ``convert`` accepts, in alphabetical order."""
     return sorted(_entries.keys() | _registered.keys())
 
 
 def requirement_of(name: str) -> str:
-    """What pip is told to install for a library that comes with arraybridge."""
+    """Return the pip requirement for a library that comes with arraybridge."""
     return _entries[name].install
 
 
 def synonym(name: str) -> str | None:
-    """The library that ``convert`` takes a name for, which is not the library's own; or None."""
+    """Return the library for which ``convert`` accepts a name as a synonym, or None."""
     return _synonyms.get(name)
 
 
 def computing_on(device_kind: str) -> dict[str, str]:
-    """The libraries that compute on a kind of device, first choice first; what to install."""
+    """Return the libraries that compute on a kind of device, in order, and what to install."""
     return {
         name: entry.computes[device_kind]
         for name, entry in _entries.items()
@@ -173,7 +173,7 @@ def computing_on(device_kind: str) -> dict[str, str]:
 
 
 def library_named(to: object) -> Library:
-    """The library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
+    """Return the library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
 
     Raises
     ------
@@ -188,7 +188,7 @@ def library_named(to: object) -> Library:
 
 
 def _loading(name: str) -> Library:
-    """A library of the table, loaded on its first use."""
+    """Load a library of the table on its first use."""
     found = _registered.get(name) or _loaded.get(name)
     if found is not None:
         return found
@@ -207,7 +207,7 @@ def _loading(name: str) -> Library:
 
 
 def known_name(to: object) -> str:
-    """What arraybridge calls the library of a name or a module; nothing is loaded.
+    """Return arraybridge's name for a library or a module, without loading it.
 
     Raises
     ------
@@ -244,19 +244,19 @@ def _library_of_module(module: str) -> str:
 
 
 def package_of(cls: type) -> str:
-    """The top-level package that a class comes from; "" where it does not say."""
+    """Return the top-level package that defines a class; "" if unknown."""
     module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def library_of_package(cls: type) -> Library | None:
-    """The library of the package that a class comes from, loaded if it must be; or None."""
+    """Return the library whose package defines a class, loading it if necessary, or None."""
     name = _packages.get(package_of(cls))
     return None if name is None else library_named(name)
 
 
 def library_of_type(array_type: type) -> Library | None:
-    """The library that an array type belongs to, or None."""
+    """Return the library of an array type, or None."""
     return RECORDS[array_type].library
 
 

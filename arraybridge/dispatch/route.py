@@ -1,4 +1,4 @@
-"""The route of an array from one library to another: the plan, and what the libraries can do."""
+"""Routes between two libraries: the plan, limited by what the libraries can do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def route_between(
     alias_readonly: bool = False,
     share: bool = False,
 ) -> tuple[Route, TensorInfo]:
-    """The route of ``x`` from one library to another, and what ``x`` is.
+    """Return the route of ``x`` from one library to another, and the info of ``x``.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _wraps(info: TensorInfo, source: Library, target: Library, route: Route) -> 
 
 
 def no_copy(info: TensorInfo, source: Library) -> str:
-    """Why nothing copies off the host, and what to do."""
+    """Return why nothing can copy outside the host, and what to do."""
     if allocates(source):
         return f"no kernel copies on {info.device}: arraybridge.register_kernel adds one"
     return (
@@ -83,7 +83,7 @@ def no_copy(info: TensorInfo, source: Library) -> str:
 
 
 def _no_way(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
-    """Why nothing goes from one device to another, or None."""
+    """Return why an array cannot move from one device to another, or None."""
     if place.type == CPU.type:
         if type(source).to_host is Library.to_host:
             return f"{source.name} arrays on {info.device} cannot be fetched"
@@ -98,19 +98,19 @@ def _no_way(info: TensorInfo, source: Library, target: Library, place: Device) -
 
 
 def moves(source: Library, place: Device) -> bool:
-    """Whether a library puts its own arrays on a device."""
+    """Whether a library can move its own arrays to a device."""
     # TVM-FFI holds any device, and moves none.
     able = type(source).to_device is not Library.to_device
     return able and place.type in source.accepts.devices
 
 
 def allocates(library: Library) -> bool:
-    """Whether a library allocates for a kernel off the host."""
+    """Whether a library allocates memory for a kernel outside the host."""
     return type(library).empty_like is not Library.empty_like
 
 
 def _copier(info: TensorInfo, source: Library, target: Library) -> str | None:
-    """What would make a copy, as ``explain`` prints it; None where nothing does."""
+    """Name what would make a copy, for ``explain``; None if nothing does."""
     own = f"{source.name}'s own copy"
     if info.pending:
         return own

@@ -56,7 +56,7 @@ class ExchangeAPI:
         self._stream = CURRENT_WORK_STREAM(table.current_work_stream)
 
     def acquire(self, x: object) -> ManagedTensor:
-        """An owning tensor on ``x``, an instance of exactly the type that offers this table."""
+        """Return an owning tensor on ``x``, whose exact type offers this table."""
         out = c_void_p()
         # A Python exception that the C function set is raised by ctypes itself (PYFUNCTYPE).
         if self._export(id(x), byref(out)) or not out.value:
@@ -64,7 +64,7 @@ class ExchangeAPI:
         return ManagedTensor.from_struct(out.value, versioned=True)
 
     def borrow(self, x: object) -> Tensor:
-        """A description of ``x``, read before control returns to anybody else."""
+        """Return a description of ``x``, read before any other code can run."""
         if self._borrow is None:
             return self.acquire(x)
         out = DLTensor()
@@ -73,7 +73,7 @@ class ExchangeAPI:
         return Tensor(ctypes.addressof(out))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
-        """A new array of the offering library on ``tensor``.
+        """Make an array of the offering library on ``tensor``.
 
         The library owns the struct that it is given, even if it fails.
         """
@@ -84,7 +84,7 @@ class ExchangeAPI:
         return pyapi.take_object(out)
 
     def current_stream(self, device: Device) -> int:
-        """The handle of the library's current stream on a device; 0 on the CPU."""
+        """Return the handle of the library's current stream on a device; 0 on the CPU."""
         out = c_void_p()
         if self._stream(device.type, device.id, byref(out)):
             raise DLPackError(f"no current stream for {device}")
@@ -95,7 +95,7 @@ _tables: WeakKeyDictionary[type, ExchangeAPI] = WeakKeyDictionary()
 
 
 def exchange_api(array_type: type) -> ExchangeAPI | None:
-    """The exchange functions that ``array_type`` itself offers, or None.
+    """Return the exchange functions that ``array_type`` itself offers, or None.
 
     A subclass that inherits the attribute does not count: the table is only valid for instances
     of the type that it was made for (the header; torch's FakeTensor inherits it and has no memory).

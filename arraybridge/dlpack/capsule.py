@@ -1,4 +1,4 @@
-"""PyCapsules: how a struct travels through Python, legacy and versioned, in and out.
+"""PyCapsules, legacy and versioned: consuming and making them.
 
 Source: data-apis array API standard, "DLPack: Python specification".
 """
@@ -20,7 +20,7 @@ def is_capsule(x: object) -> bool:
 
 
 def _open(capsule: object) -> tuple[int, bool]:
-    """(address, versioned) of an unconsumed DLPack capsule."""
+    """Return (address, versioned) of an unconsumed DLPack capsule."""
     if type(capsule) is not pyapi.CapsuleType:
         raise TypeError(
             f"expected a PyCapsule named 'dltensor' or 'dltensor_versioned', got "
@@ -42,7 +42,7 @@ def _open(capsule: object) -> tuple[int, bool]:
 
 
 def from_capsule(capsule: object) -> ManagedTensor:
-    """Consume a capsule: the tensor is ours, the capsule is renamed ``used_...``.
+    """Consume a capsule: take over its tensor, and rename it ``used_...``.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
 
 
 def peek(capsule: object) -> Tensor:
-    """The description of the tensor in a capsule, which stays unconsumed.
+    """Describe the tensor in a capsule without consuming it.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def peek(capsule: object) -> Tensor:
 
 
 def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = False) -> object:
-    """A new capsule on a tensor.
+    """Make a capsule on a tensor.
 
     Parameters
     ----------

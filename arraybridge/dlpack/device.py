@@ -57,7 +57,7 @@ _CODES = {name: code for code, name in _NAMES.items()} | {"gpu": DeviceType.CUDA
 
 
 def _unnamed(name: str) -> int | None:
-    """The code in ``device99``, as codes are spelt that ``dlpack.h`` 1.3 does not name."""
+    """Return the code in ``device99``, the spelling of codes unknown to ``dlpack.h`` 1.3."""
     digits = name.removeprefix("device")
     if digits == name or not (digits.isascii() and digits.isdecimal()):
         return None
@@ -98,7 +98,7 @@ class Device(_Fields):
 
     @classmethod
     def parse(cls, spec: object) -> Device:
-        """A Device from a Device, a DLPack pair ``(type, id)``, or a string such as ``"cuda:1"``.
+        """Make a Device from a Device, a DLPack pair ``(type, id)`` or a string: ``"cuda:1"``.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Device(_Fields):
 
     @property
     def addressable(self) -> bool:
-        """Whether ``data`` is an address that arithmetic works on (else an opaque handle)."""
+        """Whether ``data`` is an address that allows arithmetic, not an opaque handle."""
         return self.type in ADDRESSABLE
 
     @property

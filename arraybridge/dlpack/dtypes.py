@@ -93,7 +93,7 @@ class DataType(_Fields):
 
     @classmethod
     def named(cls, name: str) -> DataType:
-        """The data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float32x4"``.
+        """Return the data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float32x4"``.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class DataType(_Fields):
 
     @property
     def name(self) -> str:
-        """NumPy's or ml_dtypes' name; ``x4`` is appended for 4 lanes."""
+        """The name in NumPy or ml_dtypes, with ``x4`` appended for 4 lanes."""
         return _NAMES.get(self) or _NAMES.setdefault(self, self._spell())
 
     def _spell(self) -> str:
@@ -136,7 +136,7 @@ class DataType(_Fields):
         return self.bits * self.lanes % 8 != 0
 
     def nbytes(self, size: int, padded: bool = False) -> int:
-        """Bytes of ``size`` compact elements; sub-byte ones packed unless ``padded``."""
+        """Return the bytes of ``size`` compact elements; sub-byte ones packed unless ``padded``."""
         if self.subbyte and not padded:
             return (size * self.bits * self.lanes + 7) // 8
         return size * self.itemsize

@@ -16,4 +16,4 @@ class UnsupportedVersionError(DLPackError):
 
 
 class ConsumedCapsuleError(DLPackError):
-    """A capsule that somebody has consumed already."""
+    """A capsule that was already consumed."""

@@ -97,7 +97,7 @@ CURRENT_WORK_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 
 
 class DLPackExchangeAPIHeader(Structure):
-    """What the exchange tables of every version begin with."""
+    """The beginning of the exchange tables of every version."""
 
     _fields_ = (("version", DLPackVersion), ("prev_api", c_void_p))
 
@@ -159,13 +159,13 @@ VERSIONED_BYTES = c_char * (VERSIONED_HEAD.size + VERSIONED_BODY.size)
 
 @cache
 def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int, ...]]]:
-    """(window on, unpack from) an array of ``count`` int64: a shape or strides."""
+    """Return (window on, unpack from) an array of ``count`` int64: a shape or strides."""
     return (c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from
 
 
 @cache
 def block(ndim: int, versioned: bool) -> tuple[struct.Struct, Callable[[int], Array[c_char]]]:
-    """(format of, window on) a managed tensor with its shape and its strides behind it."""
+    """Return (format of, window on) a managed tensor followed by its shape and strides."""
     head = "=IIQQQ" + _TENSOR if versioned else f"={_TENSOR}QQ"
     layout = struct.Struct(f"{head}{2 * ndim}q")
     return layout, (c_char * layout.size).from_address

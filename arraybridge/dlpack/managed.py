@@ -1,4 +1,4 @@
-"""``ManagedTensor``: a tensor that owns its memory, and hands it on."""
+"""``ManagedTensor``: a tensor that owns its memory and can export it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ManagedTensor(Tensor):
         copied: bool = False,
         padded: bool = False,
     ) -> ManagedTensor:
-        """A tensor on memory that ``owner`` keeps alive; strides in elements, None for C order.
+        """Make a tensor on memory that ``owner`` keeps alive; strides are in elements.
 
         Read-only where ``readonly`` is true, or the owner exports a buffer that is read-only.
 
@@ -126,7 +126,7 @@ class ManagedTensor(Tensor):
         padded: bool,
         owner: object,
     ) -> ManagedTensor:
-        """As :meth:`adopt`, with few checks, for what an array library says of its own array.
+        """Make a tensor as :meth:`adopt` does, with few checks, for an array library's own array.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class ManagedTensor(Tensor):
     def allocate(
         cls, shape: tuple[int, ...], dtype: DataType, *, padded: bool = False
     ) -> ManagedTensor:
-        """A new C-contiguous tensor on the CPU, aligned to 64 bytes, flagged as a copy.
+        """Allocate a C-contiguous tensor on the CPU, aligned to 64 bytes and flagged as a copy.
 
         Header and data are one block of ``malloc``, so that handing it over (:meth:`hand_over`)
         makes C's own ``free`` its deleter.
@@ -223,20 +223,20 @@ class ManagedTensor(Tensor):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule on the same memory, never a copy; see :func:`arraybridge.dlpack.offer`."""
+        """Return a capsule on the same memory; see :func:`arraybridge.dlpack.offer`."""
         from .protocol import offer
 
         return offer(self, stream, max_version, dl_device, copy)
 
     @property
     def linear(self) -> bool:
-        """Whether this is a block of :meth:`allocate` that nobody else refers to yet."""
+        """Whether this is a block of :meth:`allocate` to which nothing else refers yet."""
         # The slot holds one reference, the name here and the call the others.
         owner = self.owner
         return type(owner) is Block and sys.getrefcount(owner) <= 3
 
     def to_struct(self, versioned: bool = True) -> int:
-        """The address of a new struct that keeps this tensor's owner alive until its deleter runs.
+        """Return the address of a new struct that keeps this tensor's owner alive.
 
         ``byte_offset`` is folded into ``data`` where the device is addressable, since consumers
         ignore or refuse it. The caller owns the struct.
@@ -266,7 +266,7 @@ class ManagedTensor(Tensor):
         return address
 
     def hand_over(self, versioned: bool = True) -> int:
-        """As :meth:`to_struct`, but a block that is :attr:`linear` moves out whole.
+        """Make a struct as :meth:`to_struct` does, but move out a block that is :attr:`linear`.
 
         Nothing of Python is left behind it, and this object must not be used again.
         """

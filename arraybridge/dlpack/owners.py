@@ -1,4 +1,4 @@
-"""What owns the memory of a ``ManagedTensor``: a producer's struct, or a block of ``malloc``."""
+"""Owners of a ``ManagedTensor``'s memory: a producer's struct, or a block of ``malloc``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talking to producers: ``__dlpack__`` and ``__dlpack_device__`` of any vintage.
+"""Calling ``__dlpack__`` and ``__dlpack_device__`` of producers of any version.
 
 Producers differ in the keywords that they know. All are offered first; fewer are offered where the
 producer's *signature* is what refused them, never where a TypeError came from inside it.
@@ -32,7 +32,7 @@ _unknown_keywords: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
 def device_of(x: object) -> Device:
-    """The device that ``x.__dlpack_device__()`` names.
+    """Return the device that ``x.__dlpack_device__()`` names.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def device_of(x: object) -> Device:
 def _unknown_to(
     method: Callable[..., object], keywords: dict[str, object], error: TypeError
 ) -> frozenset[str]:
-    """Those of ``keywords`` that the signature of ``method`` lacks.
+    """Return those of ``keywords`` that the signature of ``method`` lacks.
 
     An empty set if it has all of them: then ``error`` came from within.
     """
@@ -79,7 +79,7 @@ def _unknown_to(
 
 
 def call_dlpack(x: object, **keywords: object) -> object:
-    """``x.__dlpack__(**keywords)``, without the keywords that its signature lacks.
+    """Call ``x.__dlpack__(**keywords)``, without the keywords that its signature lacks.
 
     A producer without ``copy`` or ``dl_device`` is called without them: the caller compares the
     result with what it asked for.
@@ -116,7 +116,7 @@ def acquire(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> ManagedTensor:
-    """An owning tensor on what ``x`` exports: anything with ``__dlpack__``, or a bare capsule.
+    """Return an owning tensor on the export of ``x``: an object with ``__dlpack__``, or a capsule.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def acquire(
 
 
 def _agree(said: Device, came: Device) -> bool:
-    """Whether two devices name the same memory: host memory has several names, so has CUDA's."""
+    """Whether two devices name the same memory: host and CUDA memory have several names."""
     if said == came or (said.host and came.host):
         return True
     return said.id == came.id and {said.type, came.type} == _ON_CUDA
@@ -186,7 +186,7 @@ def offer(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> object:
-    """What ``tensor.__dlpack__`` gives, by the standard's keywords: a capsule on the same memory.
+    """Implement ``tensor.__dlpack__`` with the standard's keywords: a capsule on the same memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""CPython's C API: the only file that uses ``ctypes.pythonapi``, and the C heap beside it.
+"""CPython's C API and the C heap; the only file that uses ``ctypes.pythonapi``.
 
 Two rules shape it. The name of a capsule must outlive the capsule, so names live in C memory that
 is never freed. And a capsule reaches its destructor at reference count 0, so no function here that
@@ -35,7 +35,7 @@ _LARGE = 1 << 22
 
 
 def allocate(size: int) -> int | None:
-    """``malloc``, in huge pages where that pays and the system has them."""
+    """Call ``malloc``, with huge pages where they pay and the system has them."""
     address: int | None = malloc(size)
     if size >= _LARGE and address and _madvise is not None:
         start = -(-address // _PAGE) * _PAGE
@@ -75,12 +75,12 @@ _NAMES = {
 
 
 def new_capsule(pointer: int, name: bytes, destructor: int) -> object:
-    """A PyCapsule on ``pointer``; ``destructor`` is the address of a native function."""
+    """Make a PyCapsule on ``pointer``; ``destructor`` is the address of a native function."""
     return _capsule_new(pointer, _NAMES[name], destructor)
 
 
 def capsule_pointer(capsule: object, name: bytes) -> int:
-    """The pointer in a capsule of that name.
+    """Return the pointer in a capsule of that name.
 
     Raises
     ------
@@ -92,14 +92,14 @@ def capsule_pointer(capsule: object, name: bytes) -> int:
 
 
 def take_object(slot: py_object) -> object:
-    """The object that C code has put into ``slot``, taking over the reference that it gave."""
+    """Take over the object, with its reference, that C code has put into ``slot``."""
     result = slot.value
     decref(result)
     return result
 
 
 def addresses() -> dict[str, int | None]:
-    """Addresses of the C functions that native deleters call."""
+    """Return the addresses of the C functions that native deleters call."""
     found: dict[str, int | None] = {name.decode(): address for name, address in _NAMES.items()}
     found["free"] = FREE
     for name, before in _CALLED.items():  # `before`: as Python 3.12 calls it

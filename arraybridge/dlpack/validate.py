@@ -113,7 +113,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
-    """The data type of a ``DLDataType``; codes that a minor version after 1.3 may have pass.
+    """Return the data type of a ``DLDataType``; codes pass that a later minor version may define.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> 
 
 
 def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
-    """The device of a ``DLDevice``; codes that a minor version after 1.3 may have pass.
+    """Return the device of a ``DLDevice``; codes pass that a later minor version may define.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
 
 
 def check_ndim(ndim: int, shape: int) -> None:
-    """Check ``ndim`` and that ``shape`` (an address) is there before it is read."""
+    """Check ``ndim``, and that ``shape`` (an address) is not NULL, before reading it."""
     if not 0 <= ndim <= MAX_NDIM:
         raise MalformedTensorError(f"ndim is {ndim}; expected 0 to {MAX_NDIM}")
     if ndim and not shape:
@@ -175,7 +175,7 @@ def check_ndim(ndim: int, shape: int) -> None:
 def extent(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: DataType
 ) -> tuple[tuple[int, ...], int, int]:
-    """(strides, first byte, end byte) of a layout, counted from element 0; cached.
+    """Return (strides, first byte, end byte) of a layout, counted from element 0; cached.
 
     Parameters
     ----------

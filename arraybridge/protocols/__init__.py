@@ -1,1 +1,1 @@
-"""Arrays of no library that arraybridge knows: objects that speak a protocol, and capsules."""
+"""Arrays of unknown libraries: objects that support a protocol, and capsules."""

@@ -52,7 +52,7 @@ LIBRARY = CudaArrayInterface()
 def tensor_of(
     x: Any, interface: Mapping[str, Any] | None = None, device: Device | None = None
 ) -> ManagedTensor:
-    """The owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
+    """Return an owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def tensor_of(
 
 
 def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, object]:
-    """The ``__cuda_array_interface__``, version 3, of a tensor that the caller keeps alive.
+    """Make the ``__cuda_array_interface__``, version 3, of a tensor that the caller keeps alive.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _integers(values: object) -> bool:
 
 
 def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
-    """(data type, item size in bytes) of a type string."""
+    """Return (data type, item size in bytes) of a type string."""
     try:
         dtype = np.dtype(typestr)
     except TypeError as error:
@@ -191,7 +191,7 @@ _driver: ctypes.CDLL | bool | None = False  # False: not looked for yet
 
 
 def driver() -> ctypes.CDLL | None:
-    """The CUDA driver's library; None where there is none."""
+    """Return the CUDA driver's library; None if there is none."""
     global _driver
     if _driver is False:
         try:
@@ -202,7 +202,7 @@ def driver() -> ctypes.CDLL | None:
 
 
 def device_of_pointer(pointer: int) -> Device:
-    """Where memory is, as the driver knows it; CUDA device 0 where it does not."""
+    """Return the device of a pointer, as the driver knows it; CUDA device 0 if it does not."""
     cuda = driver()
     if cuda is None or not pointer:
         return Device(DeviceType.CUDA)
@@ -219,7 +219,7 @@ def device_of_pointer(pointer: int) -> Device:
 
 
 def order(producer: int | None, consumer: int | None) -> None:
-    """Make what comes on stream ``consumer`` wait for what is on stream ``producer`` now.
+    """Make later work on stream ``consumer`` wait for the current work on stream ``producer``.
 
     On the device: the host does not wait.
 

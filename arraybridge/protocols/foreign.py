@@ -65,7 +65,7 @@ def no_array(x: Any) -> TypeError:
 
 
 def _remedy(x: Any) -> str | None:
-    """What to pass instead of an object that is not an array in memory, if that is known."""
+    """Return what to pass instead of an object that is not an array in memory, if known."""
     if isinstance(x, _NUMBERS):
         return "numpy.asarray(x)"
     cls = type(x)
@@ -82,7 +82,7 @@ def _named(x: Any) -> str:
 
 
 def own(x: Any, door: str) -> Any:
-    """The attribute of ``x`` or of its class; None where it has none, or hands on another's."""
+    """Return the attribute of ``x`` or its class; None if it has none, or forwards another's."""
     if hasattr(type(x), door) or door in getattr(x, "__dict__", ()):
         return getattr(x, door, None)
     return None
@@ -110,7 +110,7 @@ def array_like(x: Any) -> bool:
 
 
 def handed_on(x: Any) -> str | None:
-    """Why protocols that ``x`` forwards from another object are not used; None if it forwards none.
+    """Return why protocols that ``x`` forwards from another object are refused; None if none are.
 
     A wrapper adds a meaning to what it wraps (pint a unit), which the bare array would lose. What
     answers to any name at all says nothing by that.
@@ -123,7 +123,7 @@ def handed_on(x: Any) -> str | None:
 
 
 def lost(x: Any) -> str | None:
-    """Why an array of a derived class, or of no library, would lose something, or None."""
+    """Return why an array of a derived class, or of no library, would lose something, or None."""
     derived = isinstance(x, np.ndarray)
     if derived and hasattr(x, "mask"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"

@@ -1,4 +1,4 @@
-"""DLPack's data types as NumPy's, and back; what NumPy lacks is ml_dtypes'."""
+"""DLPack's data types as NumPy's, and back, with those of ml_dtypes that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numpy_dtypes: dict[DataType, np.dtype[Any]] = {v: k for k, v in _dlpack_dtypes.
 
 
 def _extended_dtype(name: str) -> np.dtype[Any] | None:
-    """ml_dtypes' dtype of that name; None where ml_dtypes is missing or has none."""
+    """Return ml_dtypes' dtype of that name; None if ml_dtypes is missing or has none."""
     try:
         import ml_dtypes
     except ImportError:
@@ -33,7 +33,7 @@ def _extended_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
-    """NumPy's dtype for a DLPack data type.
+    """Return NumPy's dtype for a DLPack data type.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
 
 
 def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
-    """The DLPack data type of a native-endian NumPy dtype; None where there is none."""
+    """Return the DLPack data type of a native-endian NumPy dtype; None if there is none."""
     found = _dlpack_dtypes.get(dtype)
     if found is None and dtype.name in EXTENDED and dtype == _extended_dtype(dtype.name):
         found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)

@@ -1,4 +1,4 @@
-"""The array API standard over Arrays: a module for each library that computes."""
+"""The array API standard over Arrays: one module for each library."""
 
 from typing import Any
 

@@ -55,7 +55,7 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
 def _fill(
     module: Any, chapter: str, cls: Any, functions: dict[str, Function], main: Any = None
 ) -> list[str]:
-    """Put a chapter's functions and constants into a module; gives their names."""
+    """Put a chapter's functions and constants into a module; return their names."""
     templates: Any = import_module(f"{standard.__name__}.{chapter}")
     prefix = "" if main is None else f"{chapter}."
     for name in templates.__all__:
@@ -81,7 +81,7 @@ def _describe(made: Any, template: Any, module: str) -> None:
 
 
 def _over(template: Any, cls: type[NativeArray], native: Function, module: str) -> Made:
-    """``native`` over Arrays, with the signature and the documentation of ``template``."""
+    """Wrap ``native`` for Arrays, with the signature and documentation of ``template``."""
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
     result = _Results(cls, _returned(template))
@@ -91,7 +91,7 @@ def _over(template: Any, cls: type[NativeArray], native: Function, module: str) 
 
 
 def _kind(parameter: inspect.Parameter) -> str:
-    """What an argument is, by its annotation: an array, arrays, a device or else."""
+    """Classify an argument by its annotation: an array, arrays, a device or anything else."""
     annotation = str(parameter.annotation)
     if annotation.partition(" ")[0] == "Array":
         return "arrays" if parameter.kind is parameter.VAR_POSITIONAL else "array"
@@ -106,7 +106,7 @@ def _returned(template: Any) -> Any:
 
 
 class _Results:
-    """How what a native function returns becomes Arrays."""
+    """The conversion of native results to Arrays."""
 
     def __init__(self, cls: type[NativeArray], annotation: Any) -> None:
         self.cls = cls
@@ -139,7 +139,7 @@ def _same(result: Any) -> Any:
 
 
 def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
-    """The native array of an Array; Python scalars, dtypes and None as they are."""
+    """Return the native array of an Array; Python scalars, dtypes and None as they are."""
     if x.__class__ is cls:
         return x._native
     if isinstance(x, Array):
@@ -165,7 +165,7 @@ def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
 def _shape(
     signature: inspect.Signature, kinds: dict[str, str], result: _Results
 ) -> Callable[[Function, Any, Any, dict[str, str]], Made]:
-    """The quickest way of calling that a signature allows."""
+    """Return the quickest wrapper that a signature allows."""
     found = list(kinds.values())
     if result.wrap == result._array:
         if found[0] == "array" and {"else"}.issuperset(found[1:]):

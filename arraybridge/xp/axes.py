@@ -1,4 +1,4 @@
-"""Axes, extents and counts that are integers of NumPy, for libraries that take Python's alone."""
+"""Axes, extents and counts as NumPy integers, for libraries that only accept Python's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .recovery import Refused
 
 
 class Axes(NamedTuple):
-    """The handler that hands on whatever has ``__index__`` as Python's integer.
+    """A handler that converts objects with ``__index__`` to Python integers.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from .standard.data_types import DATA_TYPES
 
 
 class Borrowing(NamedTuple):
-    """The handler that computes in another library what this one lacks.
+    """A handler that computes in another library what this one lacks.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class Borrowing(NamedTuple):
     attempt: str = "another library's function on the same memory"
 
     def serves(self, path: str, template: Any) -> bool:
-        """Whether a function takes or gives arrays, and may be borrowed."""
+        """Whether a function takes or returns arrays, and may be borrowed."""
         kinds = map(str, template.__annotations__.values())
         return path not in self.apart and any("Array" in kind for kind in kinds)
 
     def retry(self, refused: Refused) -> Any:
-        """Give the lender's result as arrays of the library, for what the library lacks."""
+        """Compute in the lender what the library lacks, and convert the result."""
         function, error, args, kwargs = refused
         arrays = list(_arrays((args, kwargs), self.array))
         if not (self.unimplemented(error) or any(x.dtype in self.dtypes for x in arrays)):
@@ -79,7 +79,7 @@ class Borrowing(NamedTuple):
 
 
 def _arrays(x: Any, array: type) -> Iterator[Any]:
-    """The arrays among the arguments."""
+    """List the arrays among the arguments."""
     if isinstance(x, array):
         yield x
     elif isinstance(x, list | tuple):
@@ -90,7 +90,7 @@ def _arrays(x: Any, array: type) -> Iterator[Any]:
 
 
 class _There:
-    """Arguments and results on their way to the lender and back."""
+    """Conversion of arguments and results to the lender's and back."""
 
     def __init__(self, table: Borrowing, namespace: Any, lender: str) -> None:
         self.table = table
@@ -103,7 +103,7 @@ class _There:
         return functools.reduce(getattr, path.split("."), self.namespace)
 
     def array_of(self, x: Any) -> Any:
-        """An argument as the lender takes it: views of arrays, its own dtypes, no devices."""
+        """Convert an argument for the lender: views of arrays, its own dtypes, no devices."""
         if isinstance(x, self.table.array):
             return convert(x, self.lender)
         if isinstance(x, list | tuple):
@@ -115,7 +115,7 @@ class _There:
         return x
 
     def back(self, x: Any) -> Any:
-        """A result of the lender's as the library's."""
+        """Convert a result of the lender to the library."""
         if isinstance(x, tuple):
             back = [self.back(each) for each in x]
             return type(x)._make(back) if hasattr(x, "_make") else tuple(back)
@@ -130,7 +130,7 @@ class _There:
 
 @functools.cache
 def _dtypes(namespace: Any) -> dict[Any, str]:
-    """From a namespace's dtype objects to their names in the standard."""
+    """Map a namespace's dtype objects to their names in the standard."""
     return {getattr(namespace, name): name for name in DATA_TYPES if hasattr(namespace, name)}
 
 

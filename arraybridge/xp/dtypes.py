@@ -1,4 +1,4 @@
-"""Data types as arguments: what is none, or one that the result would not have, is refused."""
+"""Checks of dtype arguments: refuse what is not a dtype, or one that the result would not have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
 def checking(place: int, check: Callable[[Any], Any]) -> Check:
-    """What looks at the data type that a function is given by name or at a place.
+    """Make a check of the dtype that a function receives by name or by position.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def checking(place: int, check: Callable[[Any], Any]) -> Check:
 
 
 def needing(check: Callable[[Any], Any]) -> Check:
-    """As ``checking`` for ``astype``: None, of which NumPy makes float64, is no data type."""
+    """Make a check for ``astype``, to which None (float64 to NumPy) is not a dtype."""
 
     def before(x: Any, dtype: Any, /, **kwargs: Any) -> Arguments:
         if dtype is None:
@@ -49,7 +49,7 @@ def needing(check: Callable[[Any], Any]) -> Check:
 
 
 class Limits(NamedTuple):
-    """The handler of ``finfo`` and ``iinfo``, which libraries refuse by errors of all sorts.
+    """A handler for ``finfo`` and ``iinfo``, which libraries refuse with different errors.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def _wrong(path: str, takes: str, x: Any) -> TypeError:
 
 
 def questions(library: str, dtype: Any) -> dict[str, Check]:
-    """What looks at the arguments of the functions about data types: TypeError for what is none.
+    """Make checks of the arguments of dtype functions: a TypeError for anything but a dtype.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _is_numpys_scalar(x: Any) -> bool:
 
 
 def _is_numpys(x: Any) -> bool:
-    """Whether NumPy takes an object for a data type of numbers."""
+    """Whether NumPy accepts an object as a numeric dtype."""
     if x is None or (isinstance(getattr(x, "dtype", None), numpy.dtype) and hasattr(x, "shape")):
         return False  # an array
     try:

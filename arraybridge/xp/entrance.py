@@ -1,4 +1,4 @@
-"""How data enters a namespace of Arrays: ``asarray`` and ``from_dlpack``."""
+"""Input to a namespace of Arrays: ``asarray`` and ``from_dlpack``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .standard.data_types import DATA_TYPES
 
 
 def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
-    """``asarray`` of the library of ``cls``, which also takes every other library's arrays."""
+    """Make ``asarray`` for the library of ``cls``, which accepts every library's arrays."""
     made = over_arrays(cls, native._functions["asarray"])
     own, errors, recover = made.own, made.errors, made.recovery()
     before: Any = made.before
@@ -44,12 +44,12 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
 
 
 def _asked(wish: Any, own: Any) -> bool:
-    """Whether a dtype or a device is what an array has already; None asks for nothing."""
+    """Whether an array already has the requested dtype or device; None requests nothing."""
     return wish is None or bool(wish == own)  # not `in`: np.dtype("float64") equals None
 
 
 def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
-    """``from_dlpack`` into the library of ``cls``, by arraybridge's own way."""
+    """Make ``from_dlpack`` for the library of ``cls``, through arraybridge."""
 
     def function(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
         if x.__class__ is cls and not copy and _asked(device, x.device):
@@ -60,7 +60,7 @@ def from_dlpack(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
 
 
 def native_device(cls: type[NativeArray], device: Any) -> Any:
-    """The library's own device for a Device, its name, or its own device."""
+    """Return the library's own device for a Device, its name, or the library's own device."""
     if device is None:
         return None
     if isinstance(device, Device | str | tuple) or package_of(type(device)) == "builtins":
@@ -74,14 +74,14 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
 
 
 def over_arrays(cls: type[NativeArray], function: Function) -> Function:
-    """A native function as the namespace of Arrays calls it, which tells what is no data type."""
+    """Prepare a native function for the Array namespace: refused dtypes are a clear TypeError."""
     if "dtype" not in function.parameters or function.path == "isdtype":
         return function
     return function._replace(handlers=(*function.handlers, Telling(cls)))
 
 
 class Telling(NamedTuple):
-    """The handler that raises TypeError for a data type that is none of the library's."""
+    """A handler that raises TypeError for anything but a dtype of the library."""
 
     cls: type[NativeArray]
     errors: tuple[type[Exception], ...] = (AttributeError, TypeError, ValueError)
@@ -92,7 +92,7 @@ class Telling(NamedTuple):
         return "dtype" in template.__annotations__ and template.__annotations__["return"] == "Array"
 
     def retry(self, refused: Refused) -> Any:
-        """Raise TypeError if that is what is wrong with a call."""
+        """Raise TypeError if that is why the call failed."""
         given = dict(zip(refused.function.parameters, refused.args, strict=False)) | refused.kwargs
         dtype, xp = given.get("dtype"), self.cls._namespace
         if dtype is None:

@@ -1,4 +1,4 @@
-"""``__array_namespace_info__`` over Arrays: what the library's own says, devices as ours.
+"""``__array_namespace_info__`` over Arrays: the library's own, with devices as Device objects.
 
 Array API standard 2025.12, "Inspection".
 """
@@ -16,7 +16,7 @@ from .entrance import native_device
 
 
 class Devices(tuple[Any, ...]):
-    """The devices of a namespace: a tuple, as 2025.12 has it.
+    """The devices of a namespace: a tuple, as in 2025.12.
 
     It was a list until then, and SciPy (1.17) still adds a list to it.
     """
@@ -31,7 +31,7 @@ class Devices(tuple[Any, ...]):
 
 
 def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
-    """A library's own ``__array_namespace_info__`` whose ``devices()`` are the standard's."""
+    """Wrap a library's ``__array_namespace_info__`` so that ``devices()`` follows the standard."""
 
     @functools.wraps(own, updated=())
     def info() -> Any:
@@ -50,11 +50,11 @@ class _Listing:
         return getattr(self._own, name)
 
     def devices(self) -> Devices:
-        """Those that the library names, without JAX's None."""
+        """Return the devices that the library names, without JAX's None."""
         return Devices(device for device in self._own.devices() if device is not None)
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
-        """The dtypes of the standard that a device has; JAX raises KeyError for other kinds."""
+        """Return the standard's dtypes on a device; ValueError for unknown kinds."""
         try:
             return self._own.dtypes(device=device, kind=kind)
         except KeyError as error:
@@ -62,7 +62,7 @@ class _Listing:
 
 
 class Info:
-    """What a namespace can do, and what it takes when nothing is said."""
+    """The capabilities and defaults of a namespace."""
 
     def __init__(self, cls: type[NativeArray], native: Any) -> None:
         self._cls = cls
@@ -70,30 +70,30 @@ class Info:
         self._info = native.__array_namespace_info__()
 
     def _ours(self, device: Any) -> Device | None:
-        """A device of the library as a Device; None where it holds no memory (torch's meta)."""
+        """Convert a device of the library to a Device; None if it has no memory (torch's meta)."""
         try:
             return self._cls._home.describe(self._cls._probe(self._native, device)).device
         except (ConversionError, RuntimeError, NotImplementedError, TypeError):
             return None
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether boolean indexing and data-dependent shapes work; the most axes allowed."""
+        """Return whether boolean indexing and data-dependent shapes work, and the most axes."""
         return dict(self._info.capabilities())
 
     def default_device(self) -> Device:
-        """The device of arrays that are made without ``device=``."""
+        """Return the device of arrays that are made without ``device=``."""
         device: Device = self._cls._of(self._cls._probe(self._native, None)).device
         return device
 
     def devices(self) -> Devices:
-        """Every device that holds arrays here."""
+        """Return every device that can hold arrays."""
         found = (self._ours(device) for device in self._info.devices())
         return Devices(dict.fromkeys(device for device in found if device is not None))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The default dtypes by kind ("real floating", "integral", "indexing", ...)."""
+        """Return the default dtypes by kind ("real floating", "integral", "indexing", ...)."""
         return dict(self._info.default_dtypes(device=native_device(self._cls, device)))
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """The dtypes of the standard that a device has, by their names."""
+        """Return the standard's dtypes on a device, by name."""
         return dict(self._info.dtypes(device=native_device(self._cls, device), kind=kind))

@@ -1,4 +1,4 @@
-"""Python integers beside arrays: large ones where the dtype holds them, an error where not.
+"""Python integers beside arrays: accepted where the dtype holds them, an error elsewhere.
 
 In the standard a scalar is of the array's dtype, whatever its size ("Mixing arrays with Python
 scalars"). Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32)
@@ -27,7 +27,7 @@ _MIRRORED = {
 
 
 class Wide(NamedTuple):
-    """The handler that gives a library the integers that it does not take as scalars of its own.
+    """A handler that converts Python integers that a library does not accept to its own scalars.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class Wide(NamedTuple):
     attempt: str = "integers as scalars of the array's dtype"
 
     def serves(self, path: str, template: Any) -> bool:
-        """Whether a function takes scalars beside arrays, or makes arrays of them."""
+        """Whether a function takes scalars beside arrays or makes arrays from them."""
         return any(_is_of_scalars(str(kind)) for kind in template.__annotations__.values())
 
     def retry(self, refused: Refused) -> Any:
-        """Call again with scalars of the library's own, if an integer was too large."""
+        """Call again with the library's own scalars, if an integer was too large."""
         function, _, args, kwargs = refused
         dtype = next(_dtypes(args, kwargs), None)
         if dtype is None or not any(self.holds(x) for x in (*args, *kwargs.values())):
@@ -70,7 +70,7 @@ class Wide(NamedTuple):
         return x.__class__ is int and not self.least <= x <= self.most
 
     def operands(self, path: str, template: Any, namespace: Any) -> Operands | None:
-        """What looks at a scalar operand of a function of two; None for other functions."""
+        """Make the check of a scalar operand of a binary function; None for other functions."""
         if list(template.__annotations__) != ["x1", "x2", "return"]:
             return None
 
@@ -95,7 +95,7 @@ def _is_of_scalars(annotation: str) -> bool:
 
 
 def _beyond(name: str, x1: Any, x2: Any, namespace: Any) -> Any:
-    """The result for an integer that the array's dtype does not hold: comparisons have one.
+    """Return the result of a comparison with an integer that the array's dtype does not hold.
 
     None: there is nothing that the library would get wrong.
 
@@ -115,7 +115,7 @@ def _beyond(name: str, x1: Any, x2: Any, namespace: Any) -> Any:
 
 
 def writing_wide_integers(write: Any, wide: Wide) -> Any:
-    """``write(native, key, value)`` that takes large integers, too."""
+    """Make ``write(native, key, value)`` accept large integers."""
 
     def function(native: Any, key: Any, value: Any) -> Any:
         try:
@@ -129,7 +129,7 @@ def writing_wide_integers(write: Any, wide: Wide) -> Any:
 
 
 def _dtypes(args: Any, kwargs: Any) -> Iterator[Any]:
-    """Those that count for the scalars: what is asked for, or else the last array's."""
+    """Return the dtypes that apply to scalars: the requested one, or else the last array's."""
     if kwargs.get("dtype") is not None:
         yield kwargs["dtype"]
     for x in (*reversed(args), *kwargs.values()):

@@ -1,4 +1,4 @@
-"""``open_namespace``: the module ``arraybridge.xp.<library>``, made for a class of Arrays."""
+"""``open_namespace``: make the module ``arraybridge.xp.<library>`` for a class of Arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .inspection import Info
 
 
 def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
-    """Make the array-API namespace over a class of Arrays, and tell the class of it.
+    """Make the array API namespace of a class of Arrays, and attach it to the class.
 
     Parameters
     ----------
@@ -45,5 +45,5 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
 
 
 def published(module: str) -> None:
-    """Make the namespace of the module ``arraybridge.xp.<library>``, which is being imported."""
+    """Fill the module ``arraybridge.xp.<library>`` while it is imported."""
     library_named(module.rpartition(".")[2]).array_class()

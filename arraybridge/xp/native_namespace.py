@@ -25,7 +25,7 @@ from .standard import EXTENSIONS, functions_of
 
 
 class NativeNamespace(NamedTuple):
-    """What the namespace of a library's native arrays is made of.
+    """The specification of a library's native namespace.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def make_native_namespace(table: NativeNamespace) -> Any:
 
 
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
-    """The functions of the standard in a library, and what surrounds a call of each."""
+    """List the standard's functions in a library, with the checks and handlers of each."""
     library, check_dtype = table.library, table.check_dtype
     handlers = (*table.handlers, Limits(library))
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
@@ -135,7 +135,7 @@ def _gives_dtype(template: Any) -> bool:
 
 
 def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
-    """The place of a function that a library lacks, for handlers to fill."""
+    """Make a placeholder for a function that a library lacks, for handlers to implement."""
 
     @functools.wraps(template)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -145,7 +145,7 @@ def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
 
 
 def corrected_operators(table: NativeNamespace, xp: Any) -> dict[str, Callable[..., Any]]:
-    """The functions that put the library's operators right, by their names in the standard."""
+    """Return the functions that correct the library's operators, by their names in the standard."""
     return {entry.name: getattr(xp, entry.name) for entry in table.applied if entry.operators}
 
 
@@ -168,7 +168,7 @@ def _corrected(table: NativeNamespace) -> ModuleType:
 
 
 def _aliased(xp: Any) -> None:
-    """One function, however it is reached."""
+    """Make aliases refer to the same function."""
     for extension, names in _ALIASES.items():
         for name in names:
             setattr(getattr(xp, extension), name, getattr(xp, name))
@@ -185,7 +185,7 @@ _ALIASES = {"linalg": ("matmul", "matrix_transpose", "tensordot", "vecdot")}
 
 
 def _clone(module: Any, name: str) -> ModuleType:
-    """A module with the attributes of another, those that it makes on demand included."""
+    """Clone a module, including the attributes that it creates on demand."""
     clone = ModuleType(name, module.__doc__)
     known = {k: v for k, v in vars(module).items() if not k.startswith("__") or k in _KEPT}
     vars(clone).update(known)

@@ -1,4 +1,4 @@
-"""One wrapper over each function of a library, and handlers for what the library refuses.
+"""One wrapper over each function of a library, and handlers for the calls that it refuses.
 
 Nothing is asked beforehand: the library's own function is called with the arguments as they are,
 and only its error asks for more. What a library accepts therefore costs one frame and a ``try``.
@@ -18,7 +18,7 @@ Operands: TypeAlias = Callable[[Any, Any], tuple[Any, Any, Any]]
 
 
 class Handler(Protocol):
-    """What may be done when a function of a library raises; data in the library's tables.
+    """A way to recover when a function of a library raises; data in the library's tables.
 
     Attributes
     ----------
@@ -35,16 +35,16 @@ class Handler(Protocol):
     def attempt(self) -> str: ...
 
     def serves(self, path: str, template: Any) -> bool:
-        """Whether it has anything to do for a function of the standard."""
+        """Whether the handler applies to a function of the standard."""
         ...
 
     def retry(self, refused: Refused) -> Any:
-        """Give the result of a refused call by other means; NotImplemented: not its own error."""
+        """Compute a refused call in another way; NotImplemented for unrelated errors."""
         ...
 
 
 class Function(NamedTuple):
-    """A function of the standard in one library, and what surrounds a call of it.
+    """A function of the standard in one library, with its checks and handlers.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class Function(NamedTuple):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions that some handler takes."""
+        """The exceptions that some handler catches."""
         return tuple(dict.fromkeys(kind for handler in self.handlers for kind in handler.errors))
 
     def recovery(self) -> Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any]:
-        """``recover`` as a function, of which torch.compile knows more than of a method."""
+        """Return ``recover`` as a function, which torch.compile supports better than a method."""
 
         def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return self.recover(error, args, kwargs)
@@ -90,7 +90,7 @@ class Function(NamedTuple):
         return recover
 
     def recover(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Give the result of a call that raised, or raise the error that remains.
+        """Return the result of a call that raised, or raise the remaining error.
 
         An attempt that fails leaves its own error, which is about the arguments in a form that the
         library takes; a note tells what the call as given had raised.

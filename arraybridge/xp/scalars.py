@@ -1,4 +1,4 @@
-"""Numbers in functions: an error where libraries wrap, cut or take what is no number.
+"""Checks of numbers in functions, where libraries wrap, truncate or accept non-numbers.
 
 Each check gets the arguments of one function and gives them as the library is to have them. A bound
 of ``clip`` that no element can pass is none.
@@ -20,7 +20,7 @@ from .recovery import Arguments, Check
 
 
 class Surroundings(NamedTuple):
-    """What a check knows of the library.
+    """The parts of a library that a check uses.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Surroundings(NamedTuple):
 
 
 def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> Any:
-    """A number: Python's, NumPy's, or an array of the library, of so many dimensions.
+    """Check a number: Python's, NumPy's, or an array of the library of so many dimensions.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> A
 
 
 def _filled(value: Any, dtype: Any, namespace: Any, owns: Callable[[type], bool]) -> Any:
-    """A scalar, or an array of no dimensions, to fill an array with."""
+    """Check a scalar, or an array of no dimensions, to fill an array with."""
     if value.__class__ not in SCALARS:
         value = _number(value, owns)
         if dtype is not None and isinstance(value, numpy.generic):
@@ -183,7 +183,7 @@ def _clip(library: Surroundings) -> Check:
 
 
 def _end(value: Any, dtype: Any, library: Surroundings, ndim: int | None = 0) -> Any:
-    """A number that an interval begins or ends with; Python's, where the result has a dtype."""
+    """Check an end of an interval; a Python number where the result has a dtype."""
     if value is None or value.__class__ in SCALARS:
         return value
     value = _number(value, library.owns, ndim)
@@ -197,7 +197,7 @@ def _whole(x: Any) -> Any:
 
 
 def _ends(start: float, stop: float, step: float) -> list[int]:
-    """The first and the last of ``arange`` as integers; none if they are not finite."""
+    """Return the first and last number of ``arange`` as integers; none if not finite."""
     if not all(map(math.isfinite, (start, stop, step))):
         return []
     count = -int((start - stop) // step)  # rounded up
@@ -267,7 +267,7 @@ def _searchsorted(library: Surroundings) -> Check:
 
 
 def _of_integers(name: str) -> Callable[[Surroundings], Check]:
-    """For functions whose second argument counts something."""
+    """Make the check for functions whose second argument is a count."""
 
     def make(library: Surroundings) -> Check:
         def before(*args: Any, **kwargs: Any) -> None:

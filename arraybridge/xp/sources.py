@@ -1,4 +1,4 @@
-"""What ``asarray`` takes besides a library's own arrays: every library's, buffers, numbers.
+"""The input of ``asarray`` besides a library's own arrays: other arrays, buffers, numbers.
 
 Other libraries' arrays come in by ``convert``, bare and in nested sequences alike: what a library
 makes of a stranger's array by itself may be wrong numbers (PyTorch reads JAX's as bytes).
@@ -30,7 +30,7 @@ _NO_SCALARS = (numpy.flexible, numpy.object_, numpy.datetime64, numpy.timedelta6
 
 
 def _sort(cls: type) -> int:
-    """What asarray is to do with instances of a class."""
+    """Classify instances of a class for asarray."""
     if issubclass(cls, _NO_NUMBERS) or issubclass(cls, _NO_SCALARS):
         return REFUSED
     if issubclass(cls, _NUMBERS):
@@ -54,7 +54,7 @@ def _sort_of(cls: type) -> int:
 def taking_all(
     library: str, namespace: Any, check_dtype: Callable[[Any], Any] | None, takes_numpy: bool
 ) -> Check:
-    """What brings the arguments of ``asarray`` into a form that the library's own takes.
+    """Make the function that converts the arguments of ``asarray`` for the library's own.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def taking_all(
 
 
 class _Taking:
-    """From anything to what a library's own ``asarray`` makes an array of."""
+    """Conversion of any object for a library's own ``asarray``."""
 
     def __init__(self, home: Library, namespace: Any, takes_numpy: bool) -> None:
         self.home = home
@@ -104,7 +104,7 @@ class _Taking:
         self.takes_numpy = takes_numpy
 
     def __call__(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
-        """``obj`` itself where the library's own ``asarray`` takes it; with ``shared`` no copy."""
+        """Return ``obj`` itself if the library's ``asarray`` accepts it; ``shared``: no copy."""
         sort = _sort_of(type(obj))
         if sort == NUMBER:
             return obj if dtype is None else scalar_of(obj)
@@ -121,7 +121,7 @@ class _Taking:
         return self.array(obj, dtype, device, shared)
 
     def sequence(self, obj: Any, dtype: Any) -> Any:
-        """Nested sequences with arrays of the library in the place of all others."""
+        """Replace all arrays in nested sequences by arrays of the library."""
         kinds = set(map(type, obj))
         if {_sort_of(cls) for cls in kinds} <= {NUMBER}:
             own = dtype is None or kinds.issubset(SCALARS)
@@ -140,7 +140,7 @@ class _Taking:
         return taken
 
     def array(self, x: Any, dtype: Any, device: Any, shared: bool) -> Any:
-        """Another library's array as one of the library, or of NumPy's for the library to take."""
+        """Convert another library's array to the library's own, or to NumPy's."""
         if isinstance(x, Array) and x.library == self.home.name:
             return x.native
         if isinstance(x, numpy.ndarray):
@@ -170,12 +170,12 @@ class _Taking:
         return convert(found, to)
 
     def name_of(self, dtype: Any) -> str | None:
-        """The standard's name of a data type of the library."""
+        """Return the standard's name of a dtype of the library."""
         return next((n for n in DATA_TYPES if getattr(self.namespace, n, None) == dtype), None)
 
 
 def _memory(obj: Any, shared: bool) -> Any:
-    """A NumPy array on what speaks the buffer protocol or an array interface; else None."""
+    """Return a NumPy array on an object with a buffer or an array interface; else None."""
     try:
         return numpy.asarray(memoryview(obj))
     except TypeError:
@@ -190,7 +190,7 @@ def _memory(obj: Any, shared: bool) -> Any:
 
 
 def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
-    """A NumPy array of numbers in the machine's byte order."""
+    """Return a NumPy array of numbers in the machine's byte order."""
     check_whole(x)
     if not is_numeric(x.dtype):
         raise no_numbers(x)
@@ -202,7 +202,7 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
 
 
 def no_numbers(x: numpy.ndarray) -> Exception:
-    """What is raised of arrays that hold text, objects, times or records; or too large integers."""
+    """Make the error for arrays of text, objects, times, records or oversized integers."""
     for number in x.flat if x.dtype == object else ():
         if isinstance(number, int) and not -(2**63) <= number < 2**64:
             return OverflowError(f"Python integer {number} out of bounds for every integer dtype")

@@ -1,4 +1,4 @@
-"""Where libraries depart from the standard, as data: one table a library.
+"""The places where libraries depart from the standard, as data: one table for each library.
 
 An entry names the function, the clause, the upstream issue and a probe that shows the defect, so
 that it can be deleted when upstream mends it: `tests/test_xp_corrections.py` tells which those are.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Correction(NamedTuple):
-    """One function put right.
+    """A corrected function.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Correction(NamedTuple):
 
 
 def _release(version: str) -> list[int]:
-    """The numbers that a version starts with: ``"2.13.0+cpu"`` is 2, 13, 0."""
+    """Return the numbers that begin a version: ``"2.13.0+cpu"`` is 2, 13, 0."""
     return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0])]
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of array-api-compat without the wrapper that hands it the module it works with."""
+    """Return a function of array-api-compat without the wrapper that passes it the module."""
     if getattr(function, "__code__", None) is None or function.__code__.co_name != "wrapped_f":
         return function
     f, xp = (inspect.getclosurevars(function).nonlocals.get(name) for name in ("f", "xp"))

@@ -1,4 +1,4 @@
-"""``finfo`` and ``iinfo`` as the standard describes what they give: Python numbers and dtypes."""
+"""``finfo`` and ``iinfo`` with the results of the standard: Python numbers and dtypes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FLOATS = ("eps", "max", "min", "smallest_normal")
 
 
 class Limits:
-    """A library's own description of a dtype's limits, some attributes of which are put right.
+    """A library's own description of a dtype's limits, with some attributes corrected.
 
     Whatever else the library offers is its own (``tiny``, ``resolution``).
     """
@@ -34,7 +34,7 @@ class Limits:
 
 
 def floats_in_finfo(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``finfo`` with Python floats, where the library's own has numbers of that very dtype."""
+    """Make ``finfo`` with Python floats, where the library's own has scalars of the dtype."""
 
     def finfo(type: Any, /) -> Any:
         own = plain(type)

@@ -1,4 +1,4 @@
-"""Defects that several libraries have alike: whether one shows in a namespace."""
+"""Probes of defects that several libraries share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``linspace`` of integers: rounded down and held to the data type, alike in every library."""
+"""``linspace`` of integers: rounded down and within the dtype, the same in every library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXACT = 2**53  # up to where float64 holds every integer
 
 
 def between(start: float, stop: float, num: int, name: str, endpoint: bool) -> numpy.ndarray:
-    """``num`` integers from ``start`` to ``stop``, as NumPy's rounding has them; exact if large.
+    """Return ``num`` integers from ``start`` to ``stop``, rounded as in NumPy; exact if large.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def between(start: float, stop: float, num: int, name: str, endpoint: bool) -> n
 
 
 def integer_name(dtype: Any) -> str | None:
-    """The name of one of NumPy's integer data types; None for another one."""
+    """Return the name of a NumPy integer dtype; None for any other."""
     dtype = numpy.dtype(dtype)
     return dtype.name if dtype.kind in "iu" else None
 
@@ -43,7 +43,7 @@ def integer_name(dtype: Any) -> str | None:
 def correction(
     xp: Any, own: Function, name_of: Callable[[Any], str | None], make: Function
 ) -> Correction:
-    """The entry of a library whose own wraps, rounds otherwise, or lacks data types.
+    """Make the correction for a library whose own wraps, rounds otherwise, or lacks dtypes.
 
     Parameters
     ----------

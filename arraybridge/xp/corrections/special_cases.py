@@ -1,4 +1,4 @@
-"""Functions with the special cases of the standard, made for any library from its own functions.
+"""The special cases of the standard, for any library, on top of its own functions.
 
 What several libraries get wrong in the same way is put right here once; a library's table makes its
 function from :class:`Means` and the name. Where nothing is special the library's own result stays.
@@ -22,7 +22,7 @@ def _same(x: Any) -> Any:
 
 
 class Means(NamedTuple):
-    """What a library puts at the disposal of the functions below.
+    """The functions of a library that the corrections below use.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Means(NamedTuple):
 
 
 def joined(xp: Any) -> Callable[[Any, Any], Any]:
-    """Make the function that joins real and imaginary parts, where ``.real`` can be assigned."""
+    """Make a function that joins real and imaginary parts, where ``.real`` can be assigned."""
 
     def join(re: Any, im: Any) -> Any:
         result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
@@ -68,7 +68,7 @@ def joined(xp: Any) -> Callable[[Any, Any], Any]:
 
 
 def numpy_like(xp: Any, **others: Any) -> Means:
-    """The means of a library whose arrays and dtypes have the attributes of NumPy's."""
+    """Make the :class:`Means` of a library whose arrays and dtypes have NumPy's attributes."""
     return Means(
         xp,
         floating=lambda dtype: dtype.kind == "f",
@@ -79,7 +79,7 @@ def numpy_like(xp: Any, **others: Any) -> Means:
 
 
 def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
-    """``floor_divide`` with infinities, and with ``zeros`` zero dividends, as ``divide`` has them.
+    """Make ``floor_divide`` treat infinities, and with ``zeros`` zeros, as ``divide`` does.
 
     Infinity by a finite number is infinity, a finite number by infinity zero, with the sign of the
     quotient; libraries that follow Python's ``divmod`` say NaN and -1.
@@ -104,7 +104,7 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
 
 
 def remainder(means: Means, plain: Function | None = None, *, infinities: bool = False) -> Function:
-    """``remainder`` whose zeros have the sign of the divisor.
+    """Make ``remainder`` give zeros the sign of the divisor.
 
     With ``infinities`` also for a library that says NaN where the divisor is infinite: the dividend
     if it has the divisor's sign, else the divisor.
@@ -133,7 +133,7 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
 
 
 def sign(means: Means, plain: Function | None = None) -> Function:
-    """``sign`` that is +0 for every zero, complex ones included."""
+    """Make ``sign`` +0 for every zero, including complex ones."""
     xp = means.xp
     plain = plain or xp.sign
 
@@ -235,7 +235,7 @@ _KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def complex_function(means: Means, name: str, plain: Function | None = None) -> Function:
-    """A function of ``CASES`` with its special cases; real arrays are the library's own matter."""
+    """Make a function of ``CASES`` with its complex special cases."""
     xp = means.xp
     plain = plain or getattr(xp, name)
     cases = CASES[name]
@@ -276,7 +276,7 @@ TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan":
 
 
 def turned(means: Means, name: str, hyperbolic: Function) -> Function:
-    """A function of ``TURNED`` with the special cases of complex numbers.
+    """Make a function of ``TURNED`` with the special cases of complex numbers.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
 
 
 def deviation(plain: Function) -> Function:
-    """``std`` or ``var`` that is NaN where the correction takes all degrees of freedom."""
+    """Make ``std`` or ``var`` NaN where the correction leaves no degrees of freedom."""
 
     def function(
         x: Any,
@@ -334,12 +334,12 @@ def _any(means: Means, mask: Any) -> bool:
 
 
 def _negative(xp: Any, x: Any) -> Any:
-    """Where a number is below zero or -0; NaN is not."""
+    """Test which numbers are below zero or -0; NaN is not."""
     return xp.signbit(x) & ~xp.isnan(x)
 
 
 def _is(xp: Any, kinds: str, x: Any, negative: Any) -> Any:
-    """Where numbers are of one of the kinds, and of its sign unless that is no matter (None)."""
+    """Test which numbers are of one of the kinds, and of its sign unless that is None."""
     found = None
     for kind in kinds.split("|"):
         here = _KINDS[kind.removeprefix("-")](xp, x)
@@ -357,7 +357,7 @@ def _may_be_floating(means: Means, x: Any) -> bool:
 
 
 def _test(xp: Any, name: str, x: Any) -> Any:
-    """``isinf``, ``isfinite`` or ``signbit`` of an array or a Python scalar."""
+    """Apply ``isinf``, ``isfinite`` or ``signbit`` to an array or a Python scalar."""
     if not isinstance(x, (int, float)):
         return getattr(xp, name)(x)
     return _OF_SCALARS[name](x)
@@ -373,7 +373,7 @@ _OF_SCALARS: dict[str, Callable[[float], bool]] = {
 def _replaced(
     xp: Any, special: Any, right: Any, result: Any, *, where: Any = True, out: Any = None, **_: Any
 ) -> Any:
-    """``result`` with what is right where it is special; NumPy's keywords are obeyed."""
+    """Replace the special cases in ``result``; honour NumPy's keywords."""
     if where is not True:
         special = special & where
     if right.dtype != result.dtype:
