@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -229,10 +230,27 @@ class TestALibraryThatComputes:
 
             assert double(np.ones(2)).tolist() == [2.0, 2.0]
 
+    def test_the_class_is_defined_again(self):
+        """As in a notebook, whose cell is run twice."""
+        with boxed.registered():
+            first = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            namespace = ab.namespace(first)
+            boxed._made.pop("class")
+            ab.register_library(boxed.LIBRARY, replace=True)
+            again = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            xp = ab.namespace(again)
+            assert xp is importlib.import_module("arraybridge.xp.boxed") is not namespace
+            assert type(xp.sqrt(again)) is type(again) is not type(first)
+            assert type(namespace.sqrt(first)) is type(first)
+
     def test_is_forgotten(self):
         with boxed.registered():
+            pickled = pickle.dumps(ab.from_dlpack(boxed.Boxed([1.0])))
+            assert pickle.loads(pickled).shape == (1,)
             assert ab.namespace(boxed.Boxed([1.0])) is not None
         with pytest.raises(TypeError, match="no array-API namespace"):
             ab.namespace(boxed.Boxed([1.0]))
+        with pytest.raises(ValueError, match="no library 'boxed'"):
+            pickle.loads(pickled)
         with pytest.raises(AttributeError, match="nosuch"):
             _ = importlib.import_module("arraybridge.xp").nosuch

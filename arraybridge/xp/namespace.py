@@ -28,7 +28,9 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
         ``arraybridge.xp.<library>``, which can be imported under that name from then on.
     """
     name = f"{__package__}.{cls._home.name}"
-    module: Any = sys.modules.get(name) or ModuleType(name)  # that may be under way: see published
+    module: Any = sys.modules.get(name)
+    if module is None or "native" in vars(module):  # not one that is being imported: see published
+        module = ModuleType(name)
     module.__doc__ = doc
     native = cls._native_namespace
     cls._namespace = module
