@@ -213,8 +213,7 @@ class Array(ArrayObject):
         try:
             result = convert(self, "numpy", copy=copy)
         except ConversionError:
-            gathered = getattr(self._library, "gathered", None)  # JAX's
-            result = None if gathered is None or copy is False else gathered(self._native)
+            result = None if copy is False else self._library.gathered(self._native)
             if result is None:
                 raise
         if dtype is None or result.dtype == dtype:

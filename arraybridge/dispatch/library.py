@@ -172,6 +172,10 @@ class Library:
         """Copy ``x`` to the CPU, as an array of any library that arraybridge knows."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
 
+    def gathered(self, x: Any) -> object | None:
+        """A NumPy array of the elements of ``x`` in several pieces of host memory; else None."""
+        return None
+
     def to_device(self, x: Any, device: Device) -> object:
         """Copy a NumPy array, or an array of this library, to a device of this library."""
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")

@@ -153,11 +153,6 @@ def library_names() -> list[str]:
     return sorted(_entries.keys() | _registered.keys())
 
 
-def requirement_of(name: str) -> str:
-    """Return the pip requirement for a library that comes with arraybridge."""
-    return _entries[name].install
-
-
 def synonym(name: str) -> str | None:
     """Return the library for which ``convert`` accepts a name as a synonym, or None."""
     return _synonyms.get(name)
@@ -263,7 +258,7 @@ def library_of_type(array_type: type) -> Library | None:
 def _find(array_type: type) -> Library | None:
     if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
         return None
-    for library in tuple((_registered | _loaded | _registered).values()):
+    for library in (_registered | _loaded | _registered).values():  # users' first, and instead
         if library.owns(array_type):
             return library
     for base in array_type.__mro__:
