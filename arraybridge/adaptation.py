@@ -57,32 +57,32 @@ def adapt(
 ) -> Any:
     """Let a function written for one library take any array and return the caller's kind.
 
-    Arrays are converted, by :func:`arraybridge.convert` and so as views wherever that is safe, in
-    positional and keyword arguments, bare or in nested lists, tuples, dicts and dataclasses; every
-    array in the result is converted back. All else passes as it is: scalars, NumPy's too, None,
-    text, buffers, dtypes, objects of other classes. An array that is not in memory (of Dask, Zarr,
-    h5py, xarray) is an error: nothing is computed or read unasked.
+    Arrays in positional and keyword arguments, on their own or in nested lists, tuples, dicts and
+    dataclasses, are converted by :func:`arraybridge.convert`, as views wherever that is safe; every
+    array in the result is converted back. Anything else is left alone: scalars (NumPy's as well),
+    None, text, buffers, dtypes, objects of other classes. An array that is not in memory (of Dask,
+    Zarr, h5py, xarray) is an error: nothing is implicitly computed or read.
 
     Parameters
     ----------
     library : str or module, default "numpy"
         The library that the function is written for; ``@adapt`` without a call means NumPy.
     device : Device, (int, int), str or a library's own device, optional
-        Where the function wants its arguments. Permits copies across devices: of the arguments to
+        The device of the arguments. Permits copies across devices: of the arguments to
         this device, and of the results back to the caller's. Without it an array that the library
         cannot address is an error.
     copy : bool, optional
         None: views where they are safe, else copies; what the function writes into either is seen
         by the caller (for functions of JAX and TensorFlow writable arguments are copied, as
-        :func:`arraybridge.convert` has it), or an error where the caller's array cannot be
+        with :func:`arraybridge.convert`), or an error where the caller's array cannot be
         written. False: views or an error, of arguments and results. True: every argument is a fresh
-        copy, which the function may write to without the caller's seeing it.
+        copy; the caller does not see what the function writes to it.
     result : {"caller", "function"} or library, default "caller"
         ``"caller"``: arrays in the result become the kind of the first array among the arguments,
         positional ones before keywords, outer ones in order: its library, an
         :class:`arraybridge.Array` if it was one, and on its device if ``device`` was given.
-        ``"function"``: they stay as the function gave them. A library: they become its arrays,
-        where they are.
+        ``"function"``: they stay as the function returned them. A library: they become its
+        arrays, on the device where they are.
     alias_readonly : bool, default False
         Give the function views even of read-only memory that its library cannot mark so.
 
@@ -90,27 +90,27 @@ def adapt(
     -------
     callable
         A decorator, or the decorated function. Coroutine functions, generator functions and
-        asynchronous generator functions stay such: what they yield and return is converted like a
-        result, what is sent to them like an argument.
+        asynchronous generator functions remain what they are: what they yield and return is
+        converted like a result, what is sent to them like an argument.
 
     Raises
     ------
     ConversionError
         When the function is called and an array cannot be converted; a note says in which call.
     TypeError
-        If what is decorated cannot be called: put ``adapt`` below ``property`` and its like. When
+        If the decorated object is not callable: put ``adapt`` below ``property`` and similar. When
         the function is called, for an array that is not in memory; the message says what to pass.
     ValueError
-        For a library, a device or a ``copy`` that does not exist; when the decorator is made.
+        When the decorator is made, for an unknown library, device or ``copy``.
 
     Notes
     -----
-    An array that is among the arguments twice is converted once. A result that is an argument, as
-    the function saw it and on the argument's own memory, comes back as the very argument. Arrays of
-    the function's own library are handed on untouched, so that gradients and tracers pass.
+    An array that is passed twice is converted once. If the function returns an argument, on the
+    argument's own memory, the caller gets the argument itself. Arrays of the function's own library
+    are passed through untouched, so gradients and tracers survive.
 
-    A caller's array without a library of its own (a capsule, an object that only speaks DLPack)
-    counts with the library that serves its device: NumPy on the CPU. If no argument is an array,
+    An array without a library of its own (a capsule, an object that only supports DLPack) counts as
+    one of the library that computes on its device: NumPy on the CPU. If no argument is an array,
     results stay as they are.
 
     Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first

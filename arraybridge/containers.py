@@ -1,8 +1,8 @@
 """Nested containers: apply a function to every leaf, in a container of the same class.
 
-Containers are lists, tuples, dicts, what is derived from them, and instances of dataclasses. All
-else is a leaf, sets and other mappings included; a dict's keys are none. Where no leaf changes, the
-very container comes back. A container that holds itself is a RecursionError.
+Containers are lists, tuples, dicts, their subclasses, and instances of dataclasses. Anything else
+is a leaf, including sets and other mappings, but not the keys of a dict. Where no leaf changes, the
+container itself is returned. A container that contains itself is a RecursionError.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     ConversionError
         If ``out`` does not fit or cannot be written.
     BufferError, ImportError
-        If no library that is installed serves the device of what only speaks DLPack.
+        If no installed library computes on the device of an object that only supports DLPack.
     """
     if out is not None:
         _write(out, x, "out")

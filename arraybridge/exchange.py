@@ -31,35 +31,35 @@ def convert(
     Parameters
     ----------
     x : array
-        A native array of any library, an :class:`arraybridge.Array`, an object that speaks DLPack
-        or one of the array interfaces, a DLPack capsule (it is consumed), or a buffer.
+        A native array of any library, an :class:`arraybridge.Array`, an object that supports DLPack
+        or an array interface, a DLPack capsule (which is consumed), or a buffer.
     to : str or module
         The library, such as ``"torch"`` or ``torch``.
     device : Device, (int, int), str or a library's own device, optional
-        Where the result shall be; without it no route leaves the device of ``x``.
+        The device of the result; by default the device of ``x``.
     copy : bool, optional
         None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
-        Memory that may still be written is safe to share with libraries whose arrays can change,
-        not with JAX and TensorFlow.
+        Writable memory is safe to share with libraries whose arrays can change, but not with JAX
+        and TensorFlow.
     alias_readonly : bool, default False
         Take a view of read-only memory even where the target's arrays are always writable.
 
     Returns
     -------
     array
-        Native to ``to``; same shape, dtype and values as ``x``.
+        The native array of ``to``, with the shape, dtype and values of ``x``.
 
     Raises
     ------
     ConversionError
-        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` cannot be
-        kept. The message says what to do; ``explain`` tells beforehand.
+        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` is
+        impossible. The message says what to do; ``explain`` says so in advance.
     ImportError
         If ``to`` is not installed.
     TypeError
-        If ``x`` is no array.
+        If ``x`` is not an array.
     ValueError
-        For a library or a device that does not exist, or a ``copy`` that is no boolean.
+        For an unknown library or device, or a ``copy`` that is not a boolean.
     """
     if device is None and (copy is None or copy is False) and not alias_readonly:
         door: Callable[[Any], Any] | None

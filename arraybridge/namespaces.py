@@ -112,36 +112,36 @@ def unify(
     Parameters
     ----------
     *xs : array, container or scalar
-        Arrays of any libraries, bare or in nested lists, tuples, dicts and dataclasses, which come
-        back as containers of their own class. Scalars, None and whatever else is no array come back
-        as they are.
+        Arrays of any libraries, on their own or in nested lists, tuples, dicts and dataclasses,
+        which are returned as containers of the same class. Scalars, None and anything else that is
+        not an array are returned as they are.
     like : array or container, optional
-        The model: the array (the first one, of a container) whose library, namespace and device all
-        others are brought to; copies across devices are then made. By default it is the first array
-        of ``xs``, and arrays that cannot be had on its device without such a copy are an error.
+        The model: an array (the first one of a container) whose library, kind and device all others
+        take, by copies across devices if necessary. By default it is the first array of ``xs``, and
+        arrays that cannot be on its device without such a copy are an error.
     device : Device, (int, int), str or a library's own device, optional
-        Where the arrays shall be, instead of where the model is.
+        The device of the results, instead of the model's.
     copy : bool, optional
-        As of :func:`arraybridge.convert`: None: views where they are safe; False: views or an
+        As in :func:`arraybridge.convert`: None: views where they are safe; False: views or an
         error; True: every array is a fresh copy.
 
     Returns
     -------
     tuple
-        The namespace of the results, then ``xs`` converted, in order. An array that is of the
-        model's kind already comes back itself; one that is there twice stays one. If the model is
-        an :class:`arraybridge.Array`, the results are Arrays over its library, else they are native
-        arrays. A model without a library of its own (an object that only speaks DLPack, a capsule)
-        stands for the library that serves its device: NumPy on the CPU.
+        The namespace of the results, then the converted ``xs``, in order. An array of the model's
+        kind is returned itself; one that is passed twice is converted once. If the model is an
+        :class:`arraybridge.Array`, the results are Arrays over its library, otherwise native
+        arrays. A model without a library of its own (an object that only supports DLPack, a
+        capsule) counts as one of the library that computes on its device: NumPy on the CPU.
 
     Raises
     ------
     TypeError
-        If there is no array, or the model's library has no array-API namespace.
+        If there is no array, or the model's library has no array API namespace.
     ConversionError
         If an array cannot be converted; see :func:`arraybridge.convert`.
     ValueError
-        For a device that does not exist, or a ``copy`` that is no boolean.
+        For an unknown device, or a ``copy`` that is not a boolean.
     """
     model = next(iter(arrays_in(xs if like is None else like)), None)
     if model is None:
@@ -158,7 +158,7 @@ def unify(
         place: Device | None = place_named(device)
     else:
         place = None if like is None else place_of(model)
-    # Before anything is converted: a library without a namespace is no good as a model.
+    # Checked before anything is converted: a library without a namespace cannot be the model.
     cls = array_class(kind.library) if kind.wrapped else None
     own = library_named(kind.library).native_namespace() if cls is None else cls._namespace
     xp = namespace(model) if own is None else own
@@ -171,7 +171,7 @@ def unify(
             done[id(x)] = x, kind.brought(x, device=place, copy=copy)
         return done[id(x)][1]
 
-    # The model may be a capsule, which is consumed: what it became is asked for its device.
+    # The model may be a capsule, which is now consumed: its conversion knows the device.
     arrays = mapped(bring, xs, is_array)
     if place is None:
         _check_one_device([result for _, result in done.values()], kind.library)

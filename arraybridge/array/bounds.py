@@ -1,7 +1,7 @@
 """The numbers that a dtype holds, and checks of scalars and arrays that are to have that dtype.
 
 Array API standard 2025.12, "Mixing arrays with Python scalars" and "Indexing": what a dtype does
-not hold is left to the libraries, some of which wrap or cut it in silence. Here it is an error on
+not hold is left to the libraries, some of which silently wrap or truncate. Here it is an error on
 all of them: OverflowError for an integer out of range, TypeError for a number of a higher kind.
 
 Functions and a dictionary of the module, which torch.compile can follow.

@@ -288,7 +288,7 @@ class Array(ArrayObject):
 class _Elsewhere:
     """A method of other arrays that Array lacks; its AttributeError names the replacement.
 
-    A ``__getattr__`` would do it for every name, and make each ``x._native`` a slower look-up.
+    A ``__getattr__`` would do this for every name, but slow down each look-up of ``x._native``.
     """
 
     __slots__ = ("name",)
@@ -309,7 +309,7 @@ def refer(cls: type[Array], names: Iterable[str]) -> None:
             setattr(cls, name, _Elsewhere(name))
 
 
-# What has no function in the standard, and another name here.
+# Methods without a function of the same name in the standard.
 INSTEAD = {
     "numpy": "x.to('numpy') is NumPy's array",
     "tolist": "x.to('numpy').tolist() gives Python's numbers",

@@ -119,34 +119,33 @@ def from_pointer(
     Parameters
     ----------
     ptr : int or ctypes.c_void_p
-        An address, or the handle of a buffer on devices that have those.
+        An address, or the handle of a buffer on devices that use handles.
     shape : tuple of int, or int
     dtype : DataType, str or a library's dtype
         ``"float32"``, ``numpy.dtype("f4")``, ``torch.float32``, ...
     device : Device, (int, int), str or a library's own device
-        Where the memory is.
+        The device of the memory.
     strides : tuple of int, or int, optional
         In elements; C order by default.
     byte_offset : int
         Bytes from ``ptr`` to the first element.
     owner : object, optional
         Kept alive as long as the Array or anything exported from it. If the memory is that of the
-        owner's buffer (a ``bytearray``, an ``mmap``), that can be neither resized nor closed
-        meanwhile.
+        owner's buffer (a ``bytearray``, an ``mmap``), the owner cannot be resized or closed in the
+        meantime.
     deleter : callable, optional
         Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
     readonly : bool
-        Consumers may not write; nor may they where the owner says that its memory is read-only.
+        Whether consumers may not write. They may not either if the owner's memory is read-only.
 
     Raises
     ------
     MalformedTensorError
-        A BufferError: memory that cannot exist. The deleter is not called: the memory is still the
-        caller's.
+        A BufferError, for memory that cannot exist. The deleter is not called, and the memory
+        remains the caller's.
     TypeError, ValueError
-        For numbers that are no integers, for a dtype or a device that DLPack does not have; for
-        elements past the end, or before the beginning, of the memory of an owner that says what it
-        has: a buffer, or an array of any library.
+        For numbers that are not integers, a dtype or a device unknown to DLPack, or elements
+        outside the memory of an owner of known size: a buffer, or an array of any library.
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")

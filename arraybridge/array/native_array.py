@@ -86,18 +86,18 @@ class NativeArray(Array):
     _operators : dict
         Functions that do what the operator of that meaning does, by their names in the standard.
     _corrected : dict
-        Functions that put an operator right, which the in-place operator then needs as well.
+        Functions that correct an operator, and its in-place variant.
     _get : callable
         ``_get(native, key)``: elements by index.
     _set : callable
-        ``_set(native, key, value)``: write elements; gives the native array that the Array stands
-        for from then on.
+        ``_set(native, key, value)``: write elements; return the native array to which the Array
+        refers afterwards.
     _in_place : callable or None
-        ``_in_place(operation)``: an in-place operator of the library, put right.
+        ``_in_place(operation)``: a corrected in-place operator of the library.
     _promotes : bool
-        Whether the library's operators promote arrays of two dtypes as the standard has it.
+        Whether the library's operators promote two dtypes as the standard does.
     _mutable : bool
-        Whether native arrays can be written. Where not, in-place operators bind the Array anew.
+        Whether native arrays can be written. If not, in-place operators rebind the Array.
     _takes_stream : bool
         Whether ``to_device`` takes a stream.
     """
@@ -361,7 +361,7 @@ class NativeArray(Array):
         native = self._zero_dimensional("float")
         # The others refuse by themselves; PyTorch drops an imaginary part of zero.
         if getattr(native.dtype, "is_complex", False):
-            raise TypeError("a complex array is no Python float: take its real part, xp.real(x)")
+            raise TypeError("a complex array is not a Python float: take its real part, xp.real(x)")
         return float(native)
 
     def __complex__(self) -> complex:
@@ -393,7 +393,7 @@ class NativeArray(Array):
         return (self[i] for i in range(self._native.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
-        if isinstance(value, list | tuple):  # is no element, as in Python's own containers
+        if isinstance(value, list | tuple):  # not an element, as in Python's own containers
             return False
         found = self == value
         # No array where neither side can compare them: None, a text.

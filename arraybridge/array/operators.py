@@ -119,9 +119,8 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
     return table
 
 
-# What follows is on the path of every operation: each step is spelled out rather than called, and
-# cls() is object's own, which takes 40 ns where object.__new__(cls) takes 70. (torch.compile knows
-# self.__class__, but not always cls.)
+# These are the hot path of every operation, so nothing is factored out, and instances are made by
+# cls() (`python -m benchmarks.wrapper`). torch.compile knows self.__class__, but not always cls.
 
 
 def _unary(plain: Function, op: Operator, cls: Any) -> Any:

@@ -1,9 +1,9 @@
 """NumPy's functions and ufuncs on an Array: pure queries work, others are refused with advice.
 
-They would otherwise give NumPy's arrays in silence (``numpy.mean``) or fail (``numpy.sum``), each
-as it happens to be written. The error is for whoever wrote the call: within packages that bring any
-array to NumPy themselves, often by such a call, it would help nobody. They get what
-``numpy.asarray`` gives.
+Otherwise they would silently return NumPy's arrays (``numpy.mean``) or fail (``numpy.sum``),
+depending on how each is written. The error is for the author of the call; inside packages that
+convert any array to NumPy themselves, often by such a call, it would help nobody. There the
+functions get the result of ``numpy.asarray``.
 
 The operators of NumPy's scalars and arrays end in ufuncs as well: they are left to the Array.
 

@@ -24,7 +24,7 @@ class Lent:
     given : array
         What the caller passed.
     array, library
-        What stands for it.
+        The copy.
     info : TensorInfo
         What the library says of it.
     seen : array

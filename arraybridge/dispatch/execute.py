@@ -121,6 +121,6 @@ def _onward(
 ) -> object:
     """Convert an intermediate array, to which nothing else refers, to the target."""
     source = source or library_of_type(type(x))  # what a library resolved may be a core tensor
-    assert source is not None, f"{type(x).__name__} came from a transfer, and is no known array"
+    assert source is not None, f"{type(x).__name__} came from a transfer, but is not a known array"
     route, info = route_between(x, source, target, device=device, share=True)
     return execute(x, source, target, route, info)

@@ -72,7 +72,7 @@ def register_kernel(
     ValueError
         For one device of a kind: a kernel copies on all of them.
     TypeError
-        For a kernel that is no callable, or a name that is no string.
+        For a kernel that is not callable, or a name that is not a string.
     """
     kind = _kind_of(device)
     if name is not None and not isinstance(name, str):

@@ -109,7 +109,7 @@ class Library:
     def lend(self, x: Any, info: TensorInfo) -> ManagedTensor:
         """Export ``x`` for a copy on the host, pinning no more than that needs.
 
-        The tensor is not to outlive the call that it was asked for.
+        The tensor must not outlive the call that requested it.
         """
         if not self.exports_description:
             return self.export_described(x, info)

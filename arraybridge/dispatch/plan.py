@@ -26,7 +26,7 @@ def checked_copy(copy: object) -> bool | None:
     Raises
     ------
     ValueError
-        For anything else, which would otherwise be a copy, or none, in silence.
+        For anything else, which would otherwise silently be a copy or a view.
     """
     if copy is None or copy is True or copy is False:
         return copy

@@ -181,7 +181,7 @@ class Accepts(_Accepts):
         Whether its arrays cannot be written: they carry the flag, or are immutable.
     immutable : bool
         Its arrays never change, and what is computed from them may be computed later. Memory that
-        may still be written is copied for it, unless the view is asked for.
+        is writable is copied for it, unless a view is requested.
     ndim : tuple of int
         The least and the largest rank.
     largest : int

@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     name : str
         What ``convert(x, name)`` calls it.
     install : str
-        What pip is told to install.
+        The pip requirement.
     packages : tuple of str
         The top-level packages whose classes are its arrays; by default the one of its name.
     synonyms : tuple of str
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     computes: Mapping[str, str] = {}
 
 
-UNKNOWN: Any = ...  # what nobody has asked for yet
+UNKNOWN: Any = ...  # not computed yet
 
 
 class TypeRecord:

@@ -127,7 +127,7 @@ class Device(_Fields):
                 kind = place = -1
             if 0 < kind < 2**31 and 0 <= place < 2**31:
                 return cls(kind, place)
-            raise ValueError(f"{spec!r} is no DLPack device: expected (device_type, device_id)")
+            raise ValueError(f"{spec!r} is not a DLPack device: expected (device_type, device_id)")
         raise TypeError(
             f"a device is an arraybridge.Device, a DLPack pair (type, id) or a string such as "
             f"'cuda:0'; got {spec!r} of type {type(spec).__name__}"

@@ -132,7 +132,7 @@ def acquire(
     Raises
     ------
     TypeError
-        If ``x`` does not speak DLPack or returns something that is no capsule.
+        If ``x`` does not support DLPack or does not return a capsule.
     BufferError
         For what cannot be exchanged; see :func:`from_capsule`.
     """

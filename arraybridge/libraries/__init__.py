@@ -1,4 +1,4 @@
-"""The array libraries that arraybridge knows: a folder each, and a line in this table.
+"""The array libraries that arraybridge knows: one folder and one line in this table for each.
 
 A folder has the library's ``exchange`` (a ``LIBRARY``: how its arrays are described, exported and
 made) and, where the library computes, its ``namespace`` and its ``array``. docs/extending.md walks

@@ -36,7 +36,7 @@ class NativeNamespace(NamedTuple):
     handlers : tuple of Handler
         What may be done when one of its functions raises, tried in turn.
     check_dtype : callable, optional
-        Gives the data type to take for one that is asked for; raises for one that the result would
+        Returns the dtype to use for a requested one; raises for one that the result would
         not have.
     takes_numpy : bool
         Whether its ``asarray`` copies NumPy's arrays, to its default device.
@@ -68,7 +68,7 @@ def make_native_namespace(table: NativeNamespace) -> Any:
     Returns
     -------
     module
-        All that the namespace underneath has, and the corrected functions in their places. Its
+        Everything in the namespace underneath, with the corrected functions in place. Its
         ``_functions`` are those of the standard by name, with what surrounds a call of each: the
         namespace over Arrays calls them itself.
     """

@@ -48,7 +48,7 @@ def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> A
     ConversionError
         For a mask, or a unit, that would be lost.
     TypeError
-        For what is no number.
+        For anything but a number.
     """
     if not hasattr(value, "dtype"):
         number = scalar_of(value)

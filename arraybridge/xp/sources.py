@@ -159,7 +159,7 @@ class _Taking:
             if dtype is None and device is None:
                 raise
             refused = error
-        # The library lacks the data type or the device, and another one is asked for.
+        # The library lacks the dtype or the device, and another one is requested.
         try:
             found = convert(x, "numpy", device=None if device is None else "cpu")
         except ConversionError:

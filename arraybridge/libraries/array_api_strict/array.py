@@ -16,7 +16,7 @@ from .namespace import TABLE, WIDE, native
 
 
 class StrictArray(NativeArray):
-    """An array of array-api-strict, as the standard has it; see :class:`arraybridge.Array`."""
+    """The standard's array object over array-api-strict; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 

@@ -12,7 +12,7 @@ from .namespace import TABLE, native
 
 
 class CuPyArray(NativeArray):
-    """An array of CuPy, as the standard has it; see :class:`arraybridge.Array`."""
+    """The standard's array object over arrays of CuPy; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 

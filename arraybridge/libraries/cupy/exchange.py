@@ -58,7 +58,7 @@ class CuPy(Library):
             refused = f"CuPy's dtype {dtype} has no DLPack type: convert it first, x.astype(...)"
         if not whole:
             refused = refused or (
-                f"strides {strides} (bytes) are no multiples of the item size {dtype.itemsize}: "
+                f"strides {strides} (bytes) are not multiples of the item size {dtype.itemsize}: "
                 "pass cupy.ascontiguousarray(x)"
             )
         return TensorInfo(

@@ -14,7 +14,7 @@ from .namespace import TABLE, WIDE, native
 
 
 class DpnpArray(NativeArray):
-    """An array of dpnp, as the standard has it; see :class:`arraybridge.Array`."""
+    """The standard's array object over arrays of dpnp; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 

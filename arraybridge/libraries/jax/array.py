@@ -12,7 +12,7 @@ arguments shows in what it returns only, and what it writes to Arrays of the sur
 would leak a tracer.
 
 With x64 off there are no 64-bit dtypes: ``__array_namespace_info__().dtypes()`` does not list them,
-and what is asked for in one of them, or holds integers beyond 32 bits, is an error.
+and requesting one of them, or integers beyond 32 bits, is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ except ImportError:
 
 
 class JaxArray(NativeArray):
-    """An array of JAX, as the standard has it; see :class:`arraybridge.Array`.
+    """The standard's array object over arrays of JAX; see :class:`arraybridge.Array`.
 
     It may stand for a tracer, which has no memory and no device: as a pytree it is an argument and
     a result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and their like.
@@ -72,7 +72,7 @@ class JaxArray(NativeArray):
 
     @property
     def device(self) -> Any:
-        """Where the memory is, as a Device; None while JAX traces, when there is no memory yet.
+        """The device of the memory; None while JAX traces, when there is no memory yet.
 
         None is what every ``device=`` takes for "wherever the program runs".
         """

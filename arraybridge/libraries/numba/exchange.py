@@ -152,7 +152,7 @@ def _described(
         refused = f"{dtype} has no DLPack type: hand over its fields, or its bytes"
     if not whole:
         refused = (
-            refused or f"strides {tuple(strides)} are no multiples of the item size {itemsize}"
+            refused or f"strides {tuple(strides)} are not multiples of the item size {itemsize}"
         )
     return TensorInfo(
         "numba",

@@ -23,7 +23,7 @@ _UFUNCS = {
 
 
 class NumPyArray(NativeArray):
-    """An array of NumPy, as the standard has it; see :class:`arraybridge.Array`."""
+    """The standard's array object over arrays of NumPy; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 

@@ -139,7 +139,7 @@ def _of_array(x: pa.Array) -> TensorInfo:
         if kind == _BOOL_TYPE:
             dtype, pending = _BOOL, ("bitpacked",)
         else:
-            dtype, refused = NO_DTYPE, f"Arrow's {kind} is no tensor's dtype: {_remedy(kind)}"
+            dtype, refused = NO_DTYPE, f"Arrow's {kind} is not a tensor dtype: {_remedy(kind)}"
     if refused is None:
         buffer = x.buffers()[1]  # None is allowed for an array without elements
         if buffer is not None and not buffer.is_cpu:
@@ -165,7 +165,7 @@ def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
         try:
             return _of_tensor(x.to_tensor())._replace(readonly=True)
         except pa.ArrowTypeError:
-            refused = f"Arrow's {x.type.value_type} is no tensor's dtype: pass x.storage.flatten()"
+            refused = f"Arrow's {x.type.value_type} is not a tensor dtype: pass x.storage.flatten()"
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 

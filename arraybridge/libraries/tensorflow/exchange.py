@@ -83,7 +83,7 @@ class TensorFlow(Library):
     def export_described(
         self, x: tf.Tensor | tf.Variable, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
-        if isinstance(x, tf.Variable):  # its value may be another by now, and is no part of it
+        if isinstance(x, tf.Variable):  # its value may have changed, and is not part of it
             return self.export(x, stream)
         return super().export_described(x, info, stream)
 

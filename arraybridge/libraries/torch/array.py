@@ -8,7 +8,7 @@ Autograd goes through Arrays as through tensors: of ``y = xp.sum(x * x)`` take
     torch.func.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
 
 ``torch.compile`` traces both namespaces in one graph, all operators of Arrays but ``@``, which it
-refuses for whatever is no tensor: write ``xp.matmul(x, y)`` there.
+refuses for anything but tensors: write ``xp.matmul(x, y)`` there.
 
 uint16, uint32 and uint64, and whatever else PyTorch has no kernel for, run in NumPy (in CuPy on
 CUDA) on the same memory. A tensor that tracks gradients, or that a transformation traces, cannot:
@@ -32,7 +32,7 @@ from .namespace import TABLE, WIDE, native
 
 
 class TorchArray(NativeArray):
-    """An array of PyTorch, as the standard has it; see :class:`arraybridge.Array`."""
+    """The standard's array object over arrays of PyTorch; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 

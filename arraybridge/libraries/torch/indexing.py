@@ -94,7 +94,7 @@ def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
         first, second = native.data_ptr(), x.data_ptr()
         if first > second:
             first, second, native, x = second, first, x, native
-        # No stride is negative: the first one's end is all that is asked for.
+        # No stride is negative: only the end of the first one matters.
         if native.is_contiguous():
             end = first + native.nbytes
         else:

@@ -76,7 +76,7 @@ class Warp(Library):
     def describe(self, x: wp.array) -> TensorInfo:
         if not isinstance(x, wp.array):
             raise ConversionError(
-                f"a Warp {type(x).__name__} is no strided memory: convert x.contiguous()"
+                f"a Warp {type(x).__name__} is not strided memory: convert x.contiguous()"
             )
         if x.device is None:
             raise ConversionError("this Warp array is an annotation: it has no memory")

@@ -1,7 +1,7 @@
 """The special cases of the standard, for any library, on top of its own functions.
 
-What several libraries get wrong in the same way is put right here once; a library's table makes its
-function from :class:`Means` and the name. Where nothing is special the library's own result stays.
+Errors that several libraries share are corrected here once; a library's table makes its function
+from :class:`Means` and the name. Where nothing is special the library's own result stays.
 
 Array API standard 2025.12, "Special cases" of each function.
 """

@@ -33,7 +33,7 @@ def check_dtype(dtype: Any) -> Any:
         wide = np.dtype(dtype)
         if wide.kind in "iufc" and jax.dtypes.canonicalize_dtype(wide) != wide:
             raise ConversionError(
-                f"{wide} would be narrowed in silence while JAX's x64 is off: {_REMEDY}, or take "
+                f"{wide} would be silently narrowed while JAX's x64 is off: {_REMEDY}, or take "
                 "a 32-bit dtype"
             )
     return dtype
