@@ -122,10 +122,10 @@ from tests.matrix import libraries
 from arraybridge import register_library
 from arraybridge.libraries.numpy.exchange import NumPy
 
-class Native(native.NumPy):
+class Native(libraries.NumPy):
     name, module = "unruly", "numpy"
 
-native.NATIVES["unruly"] = (__name__, "Native")
+libraries.NATIVES["unruly"] = (__name__, "Native")
 
 class Unruly(NumPy):
     name, doors = "unruly", {}

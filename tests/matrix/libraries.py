@@ -314,8 +314,8 @@ class Strict(Ndarrays):
 
 
 NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
-    "numpy": (".native", "NumPy"),
-    "array_api_strict": (".native", "Strict"),
+    "numpy": (".libraries", "NumPy"),
+    "array_api_strict": (".libraries", "Strict"),
     "torch": (".light_libraries", "Torch"),
     "jax": (".light_libraries", "Jax"),
     "pyarrow": (".light_libraries", "Arrow"),
