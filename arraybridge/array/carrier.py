@@ -5,7 +5,6 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -25,6 +24,7 @@ from ..exchange import convert
 from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source
 from .declared import ArrayObject
+from .missing import Missing, refer
 from .overrides import array_function, array_ufunc
 
 
@@ -257,16 +257,7 @@ class Array(ArrayObject):
 
     def __dir__(self) -> list[str]:
         members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
-        return [name for name, x in members.items() if not isinstance(x, _Elsewhere)]
-
-    def _advice(self, name: str) -> str:
-        """Make the advice for a method that exists elsewhere."""
-        if name in INSTEAD:
-            return f"an arraybridge Array has no {name!r}: {INSTEAD[name]}"
-        return (
-            f"an arraybridge Array has no {name!r}: what the standard has as functions is in "
-            "ab.namespace(x)"
-        )
+        return [name for name, x in members.items() if not isinstance(x, Missing)]
 
     def __format__(self, spec: str) -> str:
         """Format as a Python number if it has zero dimensions; otherwise only as ``str``."""
@@ -285,55 +276,10 @@ class Array(ArrayObject):
         )
 
 
-class _Elsewhere:
-    """A method of other arrays that Array lacks; its AttributeError names the replacement.
-
-    A ``__getattr__`` would do this for every name, but slow down each look-up of ``x._native``.
-    """
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, array: Any, cls: type) -> None:
-        if array is None:
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {self.name!r}")
-        raise AttributeError(array._advice(self.name))
+def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> object:
+    return to_capsule(library.export(x, stream), versioned=versioned)
 
 
-def refer(cls: type[Array], names: Iterable[str]) -> None:
-    """Make a class of Arrays name replacements for the methods that it lacks."""
-    for name in names:
-        if not hasattr(cls, name):
-            setattr(cls, name, _Elsewhere(name))
-
-
-# Methods without a function of the same name in the standard.
-INSTEAD = {
-    "numpy": "x.to('numpy') is NumPy's array",
-    "tolist": "x.to('numpy').tolist() gives Python's numbers",
-    "item": "x.to('numpy').item() gives Python's number",
-    "cpu": "x.to(device='cpu') is on the CPU",
-    "cuda": "x.to(device='cuda') is on the GPU",
-    "clone": "x.to(copy=True) is a copy",
-    "copy": "x.to(copy=True) is a copy",
-    "contiguous": "arraybridge.contiguous(x) is contiguous",
-    "is_contiguous": "x.info.c_contiguous tells",
-    "dim": "x.ndim tells",
-    "numel": "x.size tells",
-    "data_ptr": "x.info.pointer tells",
-    "stride": "x.strides tells, in elements",
-    **dict.fromkeys(("flatten", "ravel"), "ab.namespace(x).reshape(x, (-1,)) is flat"),
-    "cumsum": "the standard has cumulative_sum, in ab.namespace(x)",
-    "cumprod": "the standard has cumulative_prod, in ab.namespace(x)",
-    "dot": "the standard has vecdot and matmul, in ab.namespace(x)",
-    **dict.fromkeys(
-        ("permute", "transpose"),
-        "the standard has permute_dims, in ab.namespace(x)",
-    ),
-    "unsqueeze": "the standard has expand_dims, in ab.namespace(x)",
-}
 refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
 refer(
     Array,
@@ -342,7 +288,3 @@ refer(
     "requires_grad requires_grad_ retain_grad scatter softmax sqrt stride type unsqueeze "
     "values".split(),
 )
-
-
-def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> object:
-    return to_capsule(library.export(x, stream), versioned=versioned)

@@ -1,17 +1,12 @@
-"""``NativeArray``: the standard's array object over a library's native arrays.
-
-:func:`array_class` gives the class of one library.
-"""
+"""``NativeArray``: the standard's array object over a library's native arrays."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import operator
 from collections.abc import Callable, Mapping
 from numbers import Number
-from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy
@@ -24,7 +19,7 @@ from ..exchange import convert
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
 from . import indexing, operators, pickling
 from .bounds import check_kind, check_number, scalar_of
-from .carrier import INSTEAD, Array, refer
+from .carrier import Array
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -39,23 +34,6 @@ def array_class(library: str) -> type[NativeArray] | None:
         return None
     found: type[NativeArray] | None = home.array_class()
     return found
-
-
-def refer_to_functions(cls: type[NativeArray]) -> None:
-    """Make missing methods of a class refer to the functions of its namespace."""
-    refer(cls, (name for name in cls._namespace.__all__ if _is_function(cls, name)))
-
-
-def _is_function(cls: type[NativeArray], name: str) -> bool:
-    xp = cls._namespace
-    return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
-
-
-def _call(function: Any) -> str:
-    """Return how to call a function on ``x``, with its required arguments: ``"(x, shape)"``."""
-    others = list(inspect.signature(function).parameters.values())[1:]
-    needed = [p.name for p in others if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    return f"({', '.join(['x', *needed])})"
 
 
 def _mixed(one: str, another: str) -> TypeError:
@@ -407,20 +385,6 @@ class NativeArray(Array):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return pickling.reduced(self._home.name, self._native, self.device)
-
-    def _advice(self, name: str) -> str:
-        found = [INSTEAD[name]] if name in INSTEAD else []
-        if _is_function(type(self), name):
-            call = _call(getattr(self._namespace, name))
-            found.append(f"the standard has it as a function, ab.namespace(x).{name}{call}")
-        if hasattr(type(self._native), name):  # of an instance, some properties warn or raise
-            found.append(f"the library's own is x.native.{name}")
-        if not found:
-            return (
-                f"an arraybridge Array has no {name!r}, and neither do its namespace "
-                f"and {self.library}"
-            )
-        return f"an arraybridge Array has no {name!r}: " + "; ".join(found)
 
     def __repr__(self) -> str:
         try:

@@ -6,7 +6,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ..array.native_array import VERSIONS, NativeArray, refer_to_functions
+from ..array.missing import refer_to_functions
+from ..array.native_array import VERSIONS, NativeArray
 from ..dispatch.registry import library_named
 from .array_namespace import build
 from .entrance import ENTRANCES
