@@ -48,7 +48,7 @@ def needing(check: Callable[[Any], Any]) -> Check:
     return before
 
 
-class Limits(NamedTuple):
+class DtypeErrors(NamedTuple):
     """A handler for ``finfo`` and ``iinfo``, which libraries refuse with different errors.
 
     Attributes

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..dispatch.registry import library_named
 from .corrections import Correction, direct
-from .dtypes import Limits, checking, needing, questions
+from .dtypes import DtypeErrors, checking, needing, questions
 from .inspection import listing_devices
 from .integers import Wide
 from .recovery import Function, Handler, recovering
@@ -88,7 +88,7 @@ def make_native_namespace(table: NativeNamespace) -> Any:
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """List the standard's functions in a library, with the checks and handlers of each."""
     library, check_dtype = table.library, table.check_dtype
-    handlers = (*table.handlers, Limits(library))
+    handlers = (*table.handlers, DtypeErrors(library))
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
     befores = questions(library, xp.float32)
     befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)
