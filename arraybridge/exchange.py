@@ -67,7 +67,7 @@ def convert(
             door = RECORDS[type(x)].doors[to]
         except (KeyError, TypeError):
             door = _first(type(x), to)
-        if door is not None and (copy is None or not hasattr(door, "copies")):
+        if door is not None and (copy is None or not getattr(door, "copies", False)):
             try:
                 result = door(x)
             except Exception:  # the planned route says what is wrong
