@@ -7,13 +7,17 @@ import importlib
 import importlib.util
 import inspect
 import re
+import traceback
 import warnings
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
 from .support import coexist
 from .support.optional import Missing, installed
+
+PACKAGE = Path(__file__).resolve().parents[1] / "arraybridge"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,7 +59,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Skip a test that asked for a library by its name where that library is not installed.
 
     Nothing else that fails to import is forgiven: a test that does not itself name the library
-    must pass without it.
+    must pass without it, and so must an ``import`` in arraybridge that nobody asked for.
     """
     if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
         for value in item.callspec.params.values():
@@ -65,7 +69,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         return (yield)
     except ImportError as error:
         name = (error.name or "").partition(".")[0]
-        if name and not installed(name) and _names(item, name):
+        if name and not installed(name) and _names(item, name) and _asked(error):
             pytest.skip(f"{name} is not installed")
         raise
 
@@ -76,3 +80,16 @@ def _names(item: pytest.Item, library: str) -> bool:
         return False
     word = re.compile(rf"(?<![a-z]){library}(?![a-z])")
     return bool(word.search(item.name) or word.search(inspect.getsource(item.module)))
+
+
+def _asked(error: ImportError) -> bool:
+    """Whether the import that failed is the test's, or arraybridge's on the test's behalf.
+
+    arraybridge raises an ImportError of its own, with advice, where it was given a library's name;
+    a ModuleNotFoundError from its files is an import that should not be there.
+    """
+    if type(error) is not ModuleNotFoundError:
+        return True
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    last = next(file for file in reversed(files) if not file.startswith("<"))  # importlib's
+    return PACKAGE not in Path(last).resolve().parents

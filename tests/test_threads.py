@@ -17,7 +17,7 @@ from arraybridge import dlpack
 from arraybridge.dlpack import ConsumedCapsuleError, ManagedTensor
 
 from .support.exporters import KINDS, Owner
-from .support.optional import optional
+from .support.optional import needs, optional, with_needs
 from .support.processes import python
 from .support.producers import Managed
 
@@ -64,7 +64,10 @@ CONSUMERS = {
 
 
 @KINDS
-@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize(
+    "consumer",
+    [pytest.param(name, marks=needs("torch") if name == "torch" else ()) for name in CONSUMERS],
+)
 def test_a_capsule_is_consumed_once(consumer, versioned):
     managed = [Managed(versioned) for _ in range(600)]
     capsules = [each.capsule() for each in managed]
@@ -76,6 +79,7 @@ def test_a_capsule_is_consumed_once(consumer, versioned):
     assert Counter(each.deleted for each in managed) == {1: 600}
 
 
+@needs("torch")
 def test_a_capsule_that_another_library_consumes_meanwhile():
     owner = Owner()
     capsules = [dlpack.to_capsule(owner.tensor) for _ in range(1000)]
@@ -179,13 +183,14 @@ for versioned in (True, False):
     )
 
 
-def test_conversions_by_several_threads():
+@pytest.mark.parametrize("library", [*with_needs("torch"), "array_api_strict"])
+def test_conversions_by_several_threads(library: str) -> None:
     array = np.arange(12.0).reshape(3, 4)
 
     def there_and_back(_):
-        assert (ab.convert(ab.convert(array, "torch"), "numpy") == array).all()
+        assert (ab.convert(ab.convert(array, library), "numpy") == array).all()
         assert (ab.contiguous(array.T) == array.T).all()
-        assert (ab.convert(array[::-1], "torch").numpy() == array[::-1]).all()
+        assert (np.from_dlpack(ab.convert(array[::-1], library)) == array[::-1]).all()
 
     found = outcomes(there_and_back, list(range(300)))
     assert all(each == {type(None): 4} for each in found), found

@@ -15,6 +15,9 @@ from arraybridge.xp.standard import functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES, KINDS
 
 from .support.namespaces import Namespace, each_library, namespaces
+from .support.optional import installed, optional
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -113,9 +116,9 @@ class TestQuestions:
     @staticmethod
     def strangers(library: str) -> tuple[Any, ...]:
         """Other libraries' data types."""
-        import torch
-
-        return (torch.float32,) if library != "torch" else (np.float32, np.dtype("int8"), "int8")
+        if library == "torch":
+            return np.float32, np.dtype("int8"), "int8"
+        return (torch.float32,) if installed("torch") else ()
 
     ASKED = (
         lambda xp, other: xp.finfo(other),
