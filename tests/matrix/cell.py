@@ -333,8 +333,10 @@ def main() -> None:
         case = cases[name]
         try:
             found = getattr(pair, what)(case)
-        except Exception as error:  # of `native`: the source has no such array
-            found = f"error: {type(error).__name__}: {_line(error)}" if what == "native" else {}
+        except Exception as error:  # the source has no such array
+            why = f"{type(error).__name__}: {_line(error)}"
+            failed = {"cell": {"verdict": ERROR, "why": why}, "native": f"error: {why}"}
+            found = failed.get(what, {})
         tell(step=step, **{what: found})
     tell(end=True)
     events.flush()

@@ -192,15 +192,21 @@ class TvmFfi(Native):
         last = case.steps[-1][0] if case.steps else ""
         if not case.legal or last in ("byteorder", "readonly"):
             raise InexpressibleError(f"tvm_ffi has no {last} tensors")
-        via: Native = NumPy()
-        if last == "broadcast" or case.dtype not in np.sctypeDict:  # NumPy's would be read-only
-            via = Torch()
-        return self._take(via.load().build(case))
+        # NumPy's broadcast would be read-only.
+        of_torch = last == "broadcast" or case.dtype not in np.sctypeDict
+        return self._take((self._torch() if of_torch else NumPy().load()).build(case))
 
     def make(self, values):
         if values.dtype.name in np.sctypeDict:
             return self._take(aligned(values))
-        return self._take(Torch().load().make(values))
+        return self._take(self._torch().make(values))
+
+    @staticmethod
+    def _torch() -> Native:
+        try:
+            return Torch().load()
+        except ImportError as error:
+            raise InexpressibleError("tvm_ffi makes none without PyTorch") from error
 
     def values(self, x):
         if x.device.type != "cpu":  # dpnp's memory; OpenCL's CPU device has it on the host
