@@ -14,6 +14,7 @@ import pytest
 import arraybridge as ab
 
 from .support.optional import optional
+from .support.processes import python
 
 torch = optional("torch")
 FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
@@ -194,6 +195,28 @@ class TestNumPy:
         back = ab.convert(y, "numpy")
         assert back.dtype == x.dtype
         assert back.tolist() == x.tolist()
+
+    @pytest.mark.skipif(not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5's")
+    def test_a_dtype_that_is_registered_with_numpy_changes_nothing(self):
+        """In a process of its own: a registration lasts."""
+        python(
+            """
+import ml_dtypes, numpy as np
+import arraybridge as ab
+x = np.arange(4).astype(ml_dtypes.bfloat16)
+for registered in (False, True):
+    if registered:
+        np.dtypes.register_dlpack_dtype((4, 16), x.dtype)
+        assert np.from_dlpack(ab.from_dlpack(x)).ctypes.data == x.ctypes.data
+        assert ab.from_dlpack(x.__dlpack__(max_version=(1, 0))).info.dtype_name == "bfloat16"
+    for values in (x, x[::2], x[::-1]):
+        there = ab.convert(values, "jax")
+        assert there.dtype == x.dtype and there.tolist() == values.tolist()
+        back = ab.convert(there, "numpy")
+        assert back.dtype == x.dtype and back.tolist() == values.tolist()
+        assert ab.explain(there, "numpy").kind == "view"
+"""
+        )
 
     @pytest.mark.parametrize(
         "x", [3.0, np.float32(3), memoryview(b"ab"), array.array("d", [1, 2]), bytearray(4)]
