@@ -392,3 +392,35 @@ def test_in_place_with_memory_of_its_own(op, part):
     assert op(left, right) is left
     op(*part(expected))
     np.testing.assert_array_equal(np.asarray(array), expected)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("other", ["int8", "uint8", "int64", "float32", "complex64"])
+    def test_a_bool_is_subtracted_from_other_kinds(self, other):
+        one = torch.ones((2,), dtype=torch.bool)
+        x = torch.full((2,), 3, dtype=getattr(torch, other))
+        for shape in ((), (2,)):
+            flag = one[0] if shape == () else one
+            same(native.subtract(x, flag), np.full((2,), 2, other))
+            same(native.subtract(flag, x), np.asarray([-2, -2]).astype(other))
+            same((xp.asarray(x) - xp.asarray(flag)).native, np.full((2,), 2, other))
+        a = xp.asarray(x, copy=True)
+        a -= xp.asarray(one)
+        same(a.native, np.full((2,), 2, other))
+
+    @pytest.mark.parametrize("name", ["matmul", "linalg.matmul"])
+    def test_what_is_no_array_is_a_type_error(self, name):
+        function = operator.attrgetter(name)
+        for namespace in (native, xp):
+            x = namespace.ones((2, 2))
+            for args in ((x, 3), (3, x), (None, x)):
+                with pytest.raises(TypeError, match="must be Tensor"):
+                    function(namespace)(*args)
+
+    def test_broadcast_arrays_are_new_tensors(self):
+        x, y = torch.ones(2, 2), torch.ones(2)
+        a, b = native.broadcast_arrays(x, y)
+        assert a is not x
+        assert a.data_ptr() == x.data_ptr()
+        assert b.shape == (2, 2)
+        assert native.broadcast_arrays() == ()

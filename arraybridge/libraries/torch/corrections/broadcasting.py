@@ -20,10 +20,13 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
     """Arrays as views of the shape that all broadcast to."""
+    if not arrays:
+        return ()
     try:
-        return tuple(torch.broadcast_tensors(*arrays)) if arrays else ()
+        shape = torch.broadcast_tensors(*arrays)[0].shape
     except RuntimeError as error:
         raise _refusal([tuple(x.shape) for x in arrays]) from error
+    return tuple([x.expand(shape) for x in arrays])  # broadcast_tensors may give `x` itself
 
 
 def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:

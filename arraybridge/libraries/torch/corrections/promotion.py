@@ -66,7 +66,11 @@ def replacing(function: Any, plain: Function) -> Function:
     return made
 
 
-def promoting(plain: Function, scalars: tuple[bool, bool] = (False, False)) -> Function:
+def promoting(
+    plain: Function,
+    scalars: tuple[bool, bool] = (False, False),
+    promote: Callable[[Any, Any], tuple[Any, Any]] = promote_pair,
+) -> Function:
     """Promote two arrays to their common dtype before a function is called.
 
     Parameters
@@ -74,6 +78,8 @@ def promoting(plain: Function, scalars: tuple[bool, bool] = (False, False)) -> F
     plain : callable
     scalars : tuple of bool
         Whether ``plain`` lacks a form with a Python scalar as its first and as its second argument.
+    promote : callable
+        Converts two arrays whose dtypes differ.
     """
     first, second = scalars
 
@@ -83,7 +89,7 @@ def promoting(plain: Function, scalars: tuple[bool, bool] = (False, False)) -> F
         elif not isinstance(x1, torch.Tensor):
             x1 = _tensor(x1, x2) if first else x1
         elif x1.dtype != x2.dtype:
-            x1, x2 = promote_pair(x1, x2)
+            x1, x2 = promote(x1, x2)
         return plain(x1, x2, **kwargs) if kwargs else plain(x1, x2)
 
     return replacing(function, plain)
@@ -97,8 +103,10 @@ def _tensor(x: Any, other: Any) -> Any:
 
 
 def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Two operands of a product of matrices, which torch takes in one dtype only."""
+    """Two operands of a function that torch has for one dtype only, or not beside a bool."""
     x1, x2 = promote_pair(x1, x2)
+    if not (isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor)):
+        return x1, x2  # which torch refuses itself
     if x1.dtype != x2.dtype and {x1.dtype, x2.dtype} <= _STANDARD:
         common = torch.result_type(x1, x2)
         return x1.to(common), x2.to(common)
@@ -107,15 +115,13 @@ def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
     """Products of matrices."""
-    if x1.dtype != x2.dtype:
-        x1, x2 = _promote_operands(x1, x2)
+    x1, x2 = _promote_operands(x1, x2)
     return torch.matmul(x1, x2, **kwargs)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
     """Products summed over pairs of axes."""
-    if x1.dtype != x2.dtype:
-        x1, x2 = _promote_operands(x1, x2)
+    x1, x2 = _promote_operands(x1, x2)
     return torch.tensordot(x1, x2, dims=axes, **kwargs)
 
 
@@ -192,9 +198,10 @@ _BINARY: dict[str, Function] = {
         name: promoting(getattr(torch, name))
         for name in (
             "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
-            "multiply pow subtract"
+            "multiply pow"
         ).split()
     },
+    "subtract": promoting(torch.subtract, promote=_promote_operands),
     **{
         name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), (True, False))
         for name in "copysign equal greater greater_equal less less_equal not_equal".split()
