@@ -75,7 +75,7 @@ def test_explain_prints_for_people(capsys) -> None:
         (["--from", "numpy", "--to", "cupy"], "pip install 'cupy-cuda12x'"),
         (["--from", "cupy", "--to", "numpy"], "pip install 'cupy-cuda12x'"),
         (["--from", "numpy", "--to", "numpy", "--device", "foo"], "unknown device 'foo'"),
-        (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: invalid"),
+        (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: expected int"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
         pytest.param(
             *(

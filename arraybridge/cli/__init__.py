@@ -74,4 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def integers(text: str) -> tuple[int, ...]:
     """Split ``3,4``."""
-    return tuple(int(part) for part in text.split(",") if part)
+    try:
+        return tuple(int(part) for part in text.split(",") if part)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected integers such as 3,4, got {text!r}") from None

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..dispatch.registry import library_named
 from .corrections import Correction, direct
@@ -79,7 +79,8 @@ def make_native_namespace(table: NativeNamespace) -> Any:
         module = getattr(xp, extension) if extension else xp
         setattr(module, name, recovering(function, getattr(module, name, function.own)))
     # The check may take more than the function.
-    xp.asarray.__signature__ = inspect.signature(xp._functions["asarray"].before)
+    check = inspect.signature(xp._functions["asarray"].before)
+    xp.asarray.__signature__ = check.replace(return_annotation=check.empty)
     vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
     _aliased(xp)
     return xp
@@ -112,6 +113,8 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
             names = list(inspect.signature(public).parameters)
             dtype_at = names.index("dtype") if "dtype" in names else sys.maxsize  # by name only
             before = checking(dtype_at, check_dtype)
+        if before is not None:  # whose name Python puts into errors about the arguments
+            cast("Any", before).__qualname__ = name
         serving = tuple(handler for handler in handlers if handler.serves(path, template))
         functions.append(
             Function(
