@@ -19,11 +19,18 @@ class ByType(dict[type, V], Generic[V]):
 
     A class that is there for good is a plain key, for speed. Others (classes are made by the
     thousand too, each Mock has its own) are held weakly, and cost a call more.
+
+    Attributes
+    ----------
+    lasting : dict
+        The results for classes that are there for good, once they are known: looking one up in a
+        plain dict is quicker than in one of a derived class.
     """
 
     def __init__(self, find: Callable[[type], V]) -> None:
         super().__init__()
         self.find = find
+        self.lasting: dict[type, V] = {}
         self._passing: dict[int, tuple[ref[type], V]] = {}
 
     def __missing__(self, cls: type) -> V:
@@ -34,7 +41,8 @@ class ByType(dict[type, V], Generic[V]):
         if _lasts(cls):
             if len(self) >= 1024:  # a module that is loaded again and again
                 super().clear()
-            self[cls] = value
+                self.lasting.clear()
+            self[cls] = self.lasting[cls] = value
         else:
             passing, key = self._passing, id(cls)
             passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
@@ -43,6 +51,7 @@ class ByType(dict[type, V], Generic[V]):
     def clear(self) -> None:
         """Forget all results."""
         super().clear()
+        self.lasting.clear()
         self._passing.clear()
 
 

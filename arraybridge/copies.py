@@ -10,7 +10,7 @@ from .dispatch.execute import copied_off_host, copied_on_host, resolved
 from .dispatch.kernel import compact_copy, copy_into, kernel_for, own_copies_serve
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
-from .dispatch.registry import RECORDS
+from .dispatch.registry import KNOWN, RECORDS
 from .dispatch.route import no_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
@@ -48,7 +48,10 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     if out is not None:
         _write(out, x, "out")
         return out
-    compact = RECORDS[type(x)].compact or _way_of(type(x))
+    try:
+        compact = KNOWN[type(x)].compact or _way_of(type(x))
+    except KeyError:
+        compact = _way_of(type(x))
     result = compact(x)
     if result is not None:
         return result

@@ -10,7 +10,7 @@ from .dispatch.execute import execute
 from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
-from .dispatch.registry import RECORDS, library_named
+from .dispatch.registry import KNOWN, RECORDS, library_named
 from .dispatch.route import route_between
 from .dlpack import Tensor, is_capsule, peek
 from .protocols.objects import LIBRARY as PROTOCOL
@@ -64,7 +64,7 @@ def convert(
     if device is None and (copy is None or copy is False) and not alias_readonly:
         door: Callable[[Any], Any] | None
         try:
-            door = RECORDS[type(x)].doors[to]
+            door = KNOWN[type(x)].doors[to]
         except (KeyError, TypeError):
             door = _first(type(x), to)
         if door is not None and (copy is None or not getattr(door, "copies", False)):
@@ -99,8 +99,10 @@ def refusal(given: object, route: Route) -> Route:
 
 
 def _first(kind: type, to: object) -> Callable[[Any], Any] | None:
-    """Find the door of a type for the first time; None if there is none."""
+    """Find the door of a type of which no door is known to be quick; None if there is none."""
     target, record = library_named(to), RECORDS[kind]
+    if to in record.doors:
+        return record.doors[to]
     source, door = record.library, None
     if source is not None and source.has_doors(kind):
         door = target.doors.get(source.name)

@@ -14,7 +14,7 @@ from .containers import mapped
 from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
-from .dispatch.registry import RECORDS, library_named, library_of_type
+from .dispatch.registry import KNOWN, RECORDS, library_named, library_of_type
 from .dlpack import Device
 from .protocols.foreign import handed_on, lost, no_array
 
@@ -46,7 +46,10 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
         there is no array.
     """
     if len(xs) == 1 and api_version is None:
-        xp = RECORDS[type(xs[0])].namespace
+        try:
+            xp = KNOWN[type(xs[0])].namespace
+        except KeyError:
+            xp = None
         if xp is not None:
             return xp
     return _namespace_of(xs, api_version)

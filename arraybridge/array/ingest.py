@@ -13,7 +13,7 @@ from ..dispatch.execute import execute
 from ..dispatch.library import Library, place_named
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import RECORDS, library_named
+from ..dispatch.registry import KNOWN, RECORDS, library_named
 from ..dispatch.route import route_between
 from ..dlpack import DataType, ManagedTensor
 from ..protocols.objects import LIBRARY as PROTOCOL
@@ -52,7 +52,10 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Array API standard 2025.12, ``from_dlpack``.
     """
     if device is None and copy is None:
-        known = RECORDS[type(x)].wrap
+        try:
+            known = KNOWN[type(x)].wrap
+        except KeyError:
+            known = RECORDS[type(x)].wrap
         if known is not None and known[1](x):
             array: Array = known[0](x)
             return array

@@ -92,6 +92,7 @@ class TypeRecord:
 
 #: The record of each type of array that has arrived; of any other type as well, if it was asked.
 RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
+KNOWN = RECORDS.lasting  # where every call looks first
 
 _entries: dict[str, Entry] = {}
 _packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
