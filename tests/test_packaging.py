@@ -96,3 +96,15 @@ def test_what_is_asked_for_is_pinned(extra: str) -> None:
 def test_every_pin_is_exact() -> None:
     lines = [line for line in PINS if line.strip() and not line.startswith("#")]
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[\w.]+", line)] == []
+
+
+def test_the_lowest_versions_are_those_that_are_promised() -> None:
+    text = (ROOT / "requirements" / "lowest.txt").read_text()
+    lowest = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)$", text, re.MULTILINE))
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
+    for line in wanted:
+        (name,) = requirement_names([line])
+        assert name in lowest
+        bound = re.search(r">=([\d.]+)", line)
+        if bound:
+            assert re.fullmatch(re.escape(bound[1]) + r"(\.0)*", lowest[name]), line

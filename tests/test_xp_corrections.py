@@ -87,6 +87,10 @@ def test_still_needed(library: str, entry: Correction) -> None:
     table = table_of(library)
     base: ModuleType = table.module
     version = import_module(library).__version__
+    if (library, entry.name) == ("jax", "can_cast") and np.lib.NumpyVersion(
+        np.__version__
+    ) < "2.4.0":
+        pytest.skip("the warning that JAX's can_cast gives is a later NumPy's")
     if entry in table.applied:
         assert shows(entry, base, library), (
             f"give the entry {entry.name!r} of the corrections of {library} an `until`, or delete "
