@@ -59,7 +59,7 @@ class _Memory:
         self.array = array
         self.__array_interface__ = {
             "version": 3,
-            "data": (pointer, True),
+            "data": (pointer or 1, True),  # NumPy before 2.4 refuses a null pointer
             "shape": tuple(array.shape),
             "strides": tuple(stride * itemsize for stride in strides),
             "typestr": f"|V{itemsize}",
