@@ -26,7 +26,10 @@ def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
         shape = torch.broadcast_tensors(*arrays)[0].shape
     except RuntimeError as error:
         raise _refusal([tuple(x.shape) for x in arrays]) from error
-    return tuple([x.expand(shape) for x in arrays])  # broadcast_tensors may give `x` itself
+    views: tuple[torch.Tensor, ...] = ()
+    for x in arrays:
+        views = (*views, x.expand(shape))  # broadcast_tensors may give `x` itself
+    return views
 
 
 def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:
