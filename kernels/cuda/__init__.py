@@ -1,0 +1,1 @@
+"""Copies in the memory of CUDA devices."""
