@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["MOST", "THREADS", "Plan", "division"]
+__all__ = ["MOST", "THREADS", "Axis", "Plan", "division"]
 
 #: Threads a block, of every kernel.
 THREADS = 256
 
 #: Pieces of work that one launch may count, so that an index past the end still fits 32 bits.
 MOST = 2**31 - 4 * THREADS
+
+
+class Axis(NamedTuple):
+    """One axis of a nest: its extent, and its strides on both sides in **bytes**.
+
+    Planners take axes innermost first, the reverse of `layout.Canonical`.
+    """
+
+    extent: int
+    dst: int
+    src: int
 
 
 class Plan(NamedTuple):
