@@ -1,0 +1,50 @@
+"""The kernels: a name -> its factory and what it is compiled with. Imports no Numba.
+
+How a kernel is written
+-----------------------
+A factory takes the operations (``ops.OPS``, or the interpreter's) and the constants that a plan
+names, and returns ``kernel(dst, src, extents, divisions, steps)``: two addresses (int64) and three
+tuples (int32, uint32, int64), which become parameters one by one.
+
+* Index arithmetic is 32-bit (every sum is wrapped in ``i32``: Numba would widen it), addresses are
+  64-bit, divisions are multiplications (``indices.divide``).
+* A grid is one-dimensional, in the order of the destination; a block does one piece of work and
+  ends: grid-stride loops cost 10 to 48 % on Hopper (pytorch/pytorch#194310).
+* Nothing is read in 16 bytes that hold no byte of the source, and nothing is written beside the
+  elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from arraybridge.kernels.cuda.gather import gather
+from arraybridge.kernels.cuda.rows import rows
+
+__all__ = ["FAMILY", "Member"]
+
+
+class Member(NamedTuple):
+    """A kernel of the family.
+
+    Attributes
+    ----------
+    factory : callable
+        ``factory(ops, *plan.constants)`` returns the kernel.
+    constants : tuple of str
+        What a plan's constants are called, in order.
+    blocks : int
+        Blocks that must fit on a multiprocessor at once: the second of the launch bounds, which
+        keeps registers few enough that some blocks load while others store.
+    """
+
+    factory: Callable[..., Any]
+    constants: tuple[str, ...]
+    blocks: int
+
+
+FAMILY: dict[str, Member] = {
+    "rows": Member(rows, ("width", "axes", "mode", "item"), 4),
+    "gather": Member(gather, ("width", "axes"), 4),
+}

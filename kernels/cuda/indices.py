@@ -1,0 +1,85 @@
+"""Where a piece of work lies: divisions without dividing, and indices taken apart.
+
+Device functions that all kernels share; see ``arraybridge.kernels.cuda.family`` for how kernels are
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arraybridge.kernels.cuda.record import Axis, division
+
+__all__ = ["decode", "divide", "outer"]
+
+
+def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the extents, divisions and steps that `decode` reads, for axes innermost first.
+
+    The outermost axis has neither extent nor division: what is left of the index is its own.
+    """
+    extents = tuple([axis.extent for axis in axes[:-1]])
+    divisions = tuple([part for extent in extents for part in division(extent)])
+    return extents, divisions, tuple([step for axis in axes for step in axis[1:]])
+
+
+def divide(ops: Any) -> Any:
+    """Make the device function ``divide(n, m, s)``: n // d for ``m, s = division(d)``."""
+    mulhi, shr, i32, u32 = ops.mulhi, ops.shr, ops.i32, ops.u32
+
+    @ops.device
+    def divide(n, m, s):
+        return i32(shr(u32(mulhi(u32(n), m) + u32(n)), s))
+
+    return divide
+
+
+def decode(ops: Any, axes: int, extent: int = 0, pair: int = 0, step: int = 0) -> Any:
+    """Make the device function that finds a place in a nest of any number of axes.
+
+    It is one function an axis, each of which takes its digit off the index and calls the next.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    axes : int
+        How many.
+    extent, pair, step : int
+        Where the axes begin in the kernel's extents, divisions and steps; see `outer`.
+
+    Returns
+    -------
+    callable
+        ``decode(index, extents, divisions, steps) -> (dst, src)``, in **bytes**.
+    """
+    i32, i64 = ops.i32, ops.i64
+
+    if axes == 0:
+
+        @ops.device
+        def nowhere(index, extents, divisions, steps):
+            return i64(0), i64(0)
+
+        return nowhere
+
+    if axes == 1:
+
+        @ops.device
+        def outermost(index, extents, divisions, steps):
+            return i64(index) * steps[step], i64(index) * steps[step + 1]
+
+        return outermost
+
+    quotient = divide(ops)
+    further = decode(ops, axes - 1, extent + 1, pair + 2, step + 2)
+
+    @ops.device
+    def place(index, extents, divisions, steps):
+        rest = quotient(index, divisions[pair], divisions[pair + 1])
+        digit = i64(i32(index - rest * extents[extent]))
+        dst, src = further(rest, extents, divisions, steps)
+        return dst + digit * steps[step], src + digit * steps[step + 1]
+
+    return place

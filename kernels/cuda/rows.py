@@ -1,0 +1,119 @@
+"""Rows in vectors: copied, backwards, one item repeated; and pieces of any nest, for `gather`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraybridge.kernels.cuda.indices import decode
+from arraybridge.kernels.cuda.record import THREADS
+
+__all__ = ["PIECES", "filled", "reversed_items", "rows"]
+
+#: Pieces that a thread copies, all loaded before the first is stored.
+PIECES = 4
+
+
+def filled(ops: Any, item: int) -> Any:
+    """Make the device function that fills 16 bytes with an item of `item` bytes."""
+    prmt, u32 = ops.prmt, ops.u32
+
+    @ops.device
+    def fill(v):
+        if item == 16:
+            return v
+        if item == 8:
+            return (v[0], v[1], v[0], v[1])
+        if item == 4:
+            return (v, v, v, v)
+        word = prmt(v, v, u32(0x1010 if item == 2 else 0x0000))
+        return (word, word, word, word)
+
+    return fill
+
+
+def reversed_items(ops: Any, item: int) -> Any:
+    """Make the device function that puts the items of 16 bytes in reverse order."""
+    prmt, u32 = ops.prmt, ops.u32
+
+    @ops.device
+    def turn(v):
+        if item == 16:
+            return v
+        if item == 8:
+            return (v[2], v[3], v[0], v[1])
+        if item == 4:
+            return (v[3], v[2], v[1], v[0])
+        s = u32(0x1032 if item == 2 else 0x0123)
+        return (
+            prmt(v[3], v[3], s),
+            prmt(v[2], v[2], s),
+            prmt(v[1], v[1], s),
+            prmt(v[0], v[0], s),
+        )
+
+    return turn
+
+
+def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) -> Any:
+    """Make the kernel that moves a nest piece by piece, in the order of the destination.
+
+    A block's pieces lie side by side, so that a warp's are as dense as the nest allows, and a
+    thread's are a block apart.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    width : int
+        Bytes a piece: 1, 2, 4, 8 or 16.
+    axes : int
+        Axes of the nest of pieces, at least 1.
+    mode : {"copy", "fill", "reverse"}
+        ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated over 16 bytes.
+        ``reverse``: 16 bytes, their items of `item` bytes in reverse order.
+    item : int
+        Bytes; not used by ``copy``.
+
+    Notes
+    -----
+    ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
+    as `divisions` and `steps`: see ``indices.outer``.
+    """
+    cuda, i32 = ops.cuda, ops.i32
+    load, store = ops.ld[item if mode == "fill" else width], ops.st[width]
+    place = decode(ops, axes, extent=2)
+
+    if mode == "fill":
+        turned = filled(ops, item)
+    elif mode == "reverse":
+        turned = reversed_items(ops, item)
+    else:
+
+        @ops.device
+        def turned(v):
+            return v
+
+    def kernel(dst, src, extents, divisions, steps):
+        start = i32(i32(cuda.blockIdx.x) * extents[1])
+        end = min(extents[0], i32(start + extents[1]))
+        e = i32(start + i32(cuda.threadIdx.x))
+        if i32(e + 3 * THREADS) < end:
+            to0, at0 = place(e, extents, divisions, steps)
+            to1, at1 = place(i32(e + THREADS), extents, divisions, steps)
+            to2, at2 = place(i32(e + 2 * THREADS), extents, divisions, steps)
+            to3, at3 = place(i32(e + 3 * THREADS), extents, divisions, steps)
+            v0 = load(src + at0)
+            v1 = load(src + at1)
+            v2 = load(src + at2)
+            v3 = load(src + at3)
+            store(dst + to0, turned(v0))
+            store(dst + to1, turned(v1))
+            store(dst + to2, turned(v2))
+            store(dst + to3, turned(v3))
+        else:
+            while e < end:
+                to, at = place(e, extents, divisions, steps)
+                store(dst + to, turned(load(src + at)))
+                e = i32(e + THREADS)
+
+    return kernel
