@@ -21,11 +21,9 @@ atomic exchange; who empties the list is decided then:
 ``drain(at_once)``
     Empty the list, under the GIL; NULL where Python calls it back.
 
-Every function gets the address of a `Table` as its last argument, calls what stands there, and
-refers to nothing else: its code works wherever it is put. On Linux that code is part of the package
-(`stored`) and only has to be mapped: no compiler is loaded, so a first export costs nothing, and a
-child that was forked while a thread was inside LLVM exports like any other. Elsewhere llvmlite
-compiles the IR on the first call, in 0.1 s.
+Every function gets the address of a `Table` as its last argument, and calls what stands there
+(`tabled`): on Linux the code only has to be mapped, so a first export costs nothing, and a child
+that was forked while a thread was inside LLVM exports like any other.
 Sources: the header's comments on ``deleter``; data-apis "Python specification for DLPack";
 numpy#32697, cpython#124619.
 """
@@ -33,14 +31,10 @@ numpy#32697, cpython#124619.
 from __future__ import annotations
 
 import ctypes
-import platform
-import re
-import sys
 
-from arraybridge.machine_code import linker
-from arraybridge.machine_code.stored import CODE
+from arraybridge.machine_code.tabled import Tabled
 
-__all__ = ["ENTRIES", "SYMBOLS", "Table", "loaded", "source"]
+__all__ = ["CODE", "ENTRIES", "SYMBOLS", "Table", "loaded", "source"]
 
 #: What the functions call or compare with.
 SYMBOLS = (
@@ -85,8 +79,6 @@ class Table(ctypes.Structure):
         (name, ctypes.c_uint64) for name in ("list", "called", "low", "high", "drain", *SYMBOLS)
     )
 
-
-_WORDS = [name for name, *_ in Table._fields_]
 
 ENTRIES = (
     "release_legacy",
@@ -239,53 +231,10 @@ refuse:
 """
 
 
-def source() -> str:
-    """Return the LLVM IR, with the words of the `Table` loaded where a line names them."""
+def _text() -> str:
     kinds = (("legacy", "dltensor"), ("versioned", "dltensor_versioned"))
-    text = _HEAD + "".join(_PAIR.format(kind=kind, name=name) for kind, name in kinds)
-    lines = []
-    for number, line in enumerate(text.splitlines()):
-        for name in re.findall(r"@(\w+)\b", line) if line.startswith("  ") else ():
-            if name in _WORDS:
-                place, value = f"%place.{name}.{number}", f"%{name}.{number}"
-                word = _WORDS.index(name)
-                lines.append(f"  {place} = getelementptr i64, ptr %table, i64 {word}")
-                lines.append(f"  {value} = load ptr, ptr {place}")
-                line = re.sub(rf"@{name}\b", value, line)
-        lines.append(line)
-    return "\n".join(lines)
+    return _HEAD + "".join(_PAIR.format(kind=kind, name=name) for kind, name in kinds)
 
 
-def loaded(table: int) -> dict[str, int]:
-    """Load the functions for the `Table` at an address; return their addresses."""
-    return _mapped(table) or _compiled(table)
-
-
-# Before a function's own code, an instruction that has the address of the table in the register of
-# the second argument.
-_BEFORE = {
-    "x86_64": bytes.fromhex("48be"),  # movabs rsi, table
-    "aarch64": bytes.fromhex("4100005803000014"),  # ldr x1, table; b code; table: ...; code:
-}
-
-
-def _mapped(table: int) -> dict[str, int] | None:
-    """Map the stored code; None where there is none for this machine."""
-    machine = platform.machine()
-    if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":
-        return None
-    before = _BEFORE[machine] + table.to_bytes(8, "little")
-    image, offsets = bytearray(), {}
-    for name in ENTRIES:
-        image += bytes(-len(image) % 16)
-        offsets[name] = len(image)
-        image += before + bytes.fromhex(CODE[machine][name])
-    start = linker.mapped(bytes(image))
-    return None if start is None else {name: start + at for name, at in offsets.items()}
-
-
-def _compiled(table: int) -> dict[str, int]:
-    """Compile the IR by llvmlite."""
-    text = source().replace(", ptr %table)", ")")
-    text = text.replace("%table", f"inttoptr (i64 {table} to ptr)")
-    return dict(zip(ENTRIES, linker.compiled(text, *ENTRIES), strict=True))
+CODE = Tabled(_text(), tuple(name for name, *_ in Table._fields_), ENTRIES)
+source, loaded = CODE.source, CODE.loaded
