@@ -1,4 +1,4 @@
-"""Write arraybridge/machine_code/stored.py from the IR in release.py: ``python -m tests.emit``.
+"""Write arraybridge/machine_code/stored.py from its IR: ``python -m tests.emit``.
 
 Run it when the IR has changed; tests/test_machine_code.py tells where that was forgotten.
 """
@@ -12,15 +12,18 @@ from textwrap import wrap
 import llvmlite
 import llvmlite.binding as llvm
 
-from arraybridge.machine_code import stored
-from arraybridge.machine_code.release import ENTRIES, source
+from arraybridge.machine_code import launcher, release, stored
+from arraybridge.machine_code.tabled import Tabled
 
-__all__ = ["TRIPLES", "emitted", "text"]
+__all__ = ["SOURCES", "TRIPLES", "emitted", "text"]
+
+#: The functions whose code is stored.
+SOURCES = (release.CODE, launcher.CODE)
 
 #: What `platform.machine` says -> what LLVM is told.
 TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 
-_HEAD = '''"""Machine code of the functions of `release.py`, written by ``python -m tests.emit``."""
+_HEAD = '''"""Machine code of `release` and `launcher`, written by ``python -m tests.emit``."""
 
 from __future__ import annotations
 
@@ -34,8 +37,15 @@ def emitted(triple: str) -> dict[str, bytes]:
     """The machine code of each function: it is whole, and holds no address to fill in."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    ir = source()
-    for name in ENTRIES:  # a section each, so that each can be taken out alone
+    code: dict[str, bytes] = {}
+    for tabled in SOURCES:
+        code |= _emitted(tabled, triple)
+    return code
+
+
+def _emitted(tabled: Tabled, triple: str) -> dict[str, bytes]:
+    ir = tabled.source()
+    for name in tabled.entries:  # a section each, so that each can be taken out alone
         ir = re.sub(rf"(define [^@]*@{name}\([^)]*\)) {{", rf'\1 nounwind section ".{name}" {{', ir)
     module = llvm.parse_assembly(ir)
     module.triple = triple
@@ -49,7 +59,7 @@ def emitted(triple: str) -> dict[str, bytes]:
             sections[(section.name() or b"").decode()] = section.data()
     outside = {name for name in sections if name.startswith((".rel.", ".rela", ".data", ".rodata"))}
     assert not outside, f"code that is not whole without {outside}"
-    return {name: sections[f".{name}"] for name in ENTRIES}
+    return {name: sections[f".{name}"] for name in tabled.entries}
 
 
 def text() -> str:
