@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arraybridge.kernels.cpu import cache
+from arraybridge.kernels import disk
 
 from .support.processes import python
 
@@ -24,8 +24,8 @@ NOBODY = 65534
 def kept(tmp_path: Path) -> Path:
     """A file that is read."""
     path = tmp_path / "way" / "kernels" / "nest.kernel"
-    cache._write(str(path), b"code")
-    assert cache._read(str(path)) == b"code"
+    disk.write(str(path), b"code")
+    assert disk.read(str(path)) == b"code"
     return path
 
 
@@ -36,7 +36,7 @@ def give(path: Path) -> None:
 def another(path: Path) -> Path:
     """The same bytes in another folder of the same kind."""
     other = path.parent.parent / "other" / path.name
-    cache._write(str(other), b"code")
+    disk.write(str(other), b"code")
     return other
 
 
@@ -100,7 +100,7 @@ BY_NOBODY = {
 def refused(path: Path) -> bool:
     """Whether a file is not read; in a thread, so that what hangs fails."""
     found = []
-    thread = threading.Thread(target=lambda: found.append(cache._read(str(path))), daemon=True)
+    thread = threading.Thread(target=lambda: found.append(disk.read(str(path))), daemon=True)
     thread.start()
     thread.join(20)
     assert found, "reading hangs"
@@ -122,16 +122,16 @@ def test_what_another_user_has_written(kept, how):
 
 def test_below_a_sticky_folder_like_tmp(kept):
     kept.parent.parent.chmod(0o1777)
-    assert cache._read(str(kept)) == b"code"
+    assert disk.read(str(kept)) == b"code"
 
 
 def test_through_ones_own_link(kept, tmp_path):
     (tmp_path / "absolute").symlink_to(kept.parent)
     (tmp_path / "relative").symlink_to("way/../way/kernels/")
     for name in ("absolute", "relative"):
-        assert cache._read(str(tmp_path / name / kept.name)) == b"code"
+        assert disk.read(str(tmp_path / name / kept.name)) == b"code"
     (tmp_path / "endless").symlink_to("endless")
-    assert cache._read(str(tmp_path / "endless" / kept.name)) is None
+    assert disk.read(str(tmp_path / "endless" / kept.name)) is None
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -139,27 +139,27 @@ def test_what_is_written_is_this_users_alone(tmp_path, umask):
     before = os.umask(umask)
     try:
         path = tmp_path / "a" / "b" / "nest.kernel"
-        cache._write(str(path), b"code")
+        disk.write(str(path), b"code")
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in path.parents[:2]} == {0o700}
-    assert cache._read(str(path)) == b"code"
+    assert disk.read(str(path)) == b"code"
 
 
 @pytest.mark.parametrize("how", ["in a folder of all", "below a folder of all"])
 def test_nothing_is_written_where_others_could_change_it(kept, how):
     PLANTED[how](kept)
-    cache._write(str(kept), b"other")
+    disk.write(str(kept), b"other")
     assert b"other" not in kept.read_bytes()
     assert [file.name for file in kept.parent.iterdir()] == [kept.name]
 
 
 def test_why(kept, monkeypatch):
     monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(kept.parent))
-    assert cache.problem() is None
+    assert disk.problem() is None
     kept.parent.chmod(0o777)
-    assert "not trusted, others can write to it" in str(cache.problem())
+    assert "not trusted, others can write to it" in str(disk.problem())
 
 
 WORK = """
@@ -199,17 +199,17 @@ def test_another_user_has_a_cache_too(tmp_path):
     python(
         f"""
 import os
-from arraybridge.kernels.cpu import cache
+from arraybridge.kernels import disk
 path = {str(tmp_path / "roots" / "x.kernel")!r}
-cache._write(path, b"code")
+disk.write(path, b"code")
 os.chmod(os.path.dirname(path), 0o755)
 os.chmod(path, 0o644)
 mine = {str(tmp_path / "mine" / "x.kernel")!r}
 os.mkdir(os.path.dirname(mine), 0o700)
 os.chown(os.path.dirname(mine), {NOBODY}, {NOBODY})
 os.setuid({NOBODY})
-assert cache._read(path) is None
-cache._write(mine, b"code")
-assert cache._read(mine) == b"code"
+assert disk.read(path) is None
+disk.write(mine, b"code")
+assert disk.read(mine) == b"code"
 """
     )

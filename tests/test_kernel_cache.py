@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arraybridge.kernels import disk
 from arraybridge.kernels.cpu import cache
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
@@ -134,9 +135,9 @@ class TestHarm:
     @harms
     def test_damage_is_seen(self, filled: Path, harm) -> None:
         (file,) = filled.iterdir()
-        assert cache._read(str(file)) is not None
+        assert disk.read(str(file)) is not None
         file.write_bytes(harm(file.read_bytes()))
-        assert cache._read(str(file)) is None
+        assert disk.read(str(file)) is None
 
     @pytest.mark.heavy
     @harms
@@ -179,8 +180,8 @@ class TestHarm:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-        monkeypatch.setattr(cache.os, "replace", no_space)
-        cache._write(str(tmp_path / "file"), b"code")
+        monkeypatch.setattr(disk.os, "replace", no_space)
+        disk.write(str(tmp_path / "file"), b"code")
         assert list(tmp_path.iterdir()) == []  # nothing is left behind
 
     @pytest.mark.parametrize("several", [2, pytest.param(4, marks=pytest.mark.heavy)])
@@ -190,7 +191,7 @@ class TestHarm:
             said = one.communicate(timeout=120)
             assert one.returncode == 0, said
         (file,) = (tmp_path / "kernels").iterdir()
-        assert cache._read(str(file)) is not None
+        assert disk.read(str(file)) is not None
 
     def test_code_that_calls_numba_is_not_kept(self, tmp_path: Path, monkeypatch) -> None:
         import numba
@@ -220,24 +221,24 @@ class TestFolder:
 
     def test_the_users_own(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setattr(sys, "platform", "linux")
-        assert cache.folder() == str(tmp_path / ".cache/arraybridge")
+        assert disk.folder() == str(tmp_path / ".cache/arraybridge")
         monkeypatch.setattr(sys, "platform", "darwin")
-        assert cache.folder() == str(tmp_path / "Library/Caches/arraybridge")
+        assert disk.folder() == str(tmp_path / "Library/Caches/arraybridge")
 
     def test_xdg(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setattr(sys, "platform", "linux")
         monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
-        assert cache.folder() == "/elsewhere/arraybridge"
+        assert disk.folder() == "/elsewhere/arraybridge"
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, the specification says
-        assert cache.folder() == str(tmp_path / ".cache/arraybridge")
+        assert disk.folder() == str(tmp_path / ".cache/arraybridge")
 
     def test_told(self, monkeypatch) -> None:
         monkeypatch.setenv("NUMBA_CACHE_DIR", "/numba")
-        assert cache.folder() == "/numba/arraybridge"
+        assert disk.folder() == "/numba/arraybridge"
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", "/ours")
-        assert cache.folder() == "/ours"
+        assert disk.folder() == "/ours"
 
     def test_no_home(self, monkeypatch) -> None:
-        monkeypatch.setattr(cache.os.path, "expanduser", lambda path: path)
-        assert cache.folder() is None
+        monkeypatch.setattr(disk.os.path, "expanduser", lambda path: path)
+        assert disk.folder() is None
         assert cache._path("nest", ()) is None

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 
+from ..kernels import disk
 from ..kernels.cpu import cache, loader
 from ..kernels.cpu.usual import plans
 
@@ -14,7 +15,7 @@ def show(args: argparse.Namespace) -> int:
     """Compile, and print a line a kernel; the exit status is 1 where one cannot be kept."""
     if min(args.item_sizes, default=0) < 1:
         args.fail("the item sizes are numbers of bytes, such as 1,4,8")
-    print(f"kernels in {cache.folder()}:", flush=True)
+    print(f"kernels in {disk.folder()}:", flush=True)
     missing = 0
     for name, made in plans(args.item_sizes):
         start = time.perf_counter()
@@ -28,7 +29,7 @@ def show(args: argparse.Namespace) -> int:
         said = "on disk already" if kernel.cached else f"{took:.2f} s"
         print(f"  {said if kept else f'{said}, not kept'}: {made.name} ({name})", flush=True)
     if missing:
-        why = cache.problem()
-        where = f"{cache.folder()}{f': {why}' if why else ''}"
+        why = disk.problem()
+        where = f"{disk.folder()}{f': {why}' if why else ''}"
         print(f"{missing} kernels could not be written to {where}")
     return 1 if missing else 0

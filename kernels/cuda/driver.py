@@ -175,7 +175,7 @@ class Driver:
             raise AttributeError(name)
         function = ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
 
-        def check(code: int, _function: object, _arguments: object) -> int:
+        def check(code: Any, _function: object, _arguments: object) -> Any:
             if code:
                 raise failed(self, name, code)
             return code

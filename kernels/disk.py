@@ -1,0 +1,156 @@
+"""Compiled kernels on disk: which folder, which files, whole or not at all.
+
+A file is named after everything that the code in it depends on. It carries a checksum, and is put
+in place by a rename, so that processes that write at the same time, or die in the middle, leave a
+whole file or none. It is read only where this user alone can have written it (`trust`): it is code,
+and would run as this user. What cannot be read or written costs the time to compile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+from arraybridge.kernels import trust
+
+__all__ = ["folder", "path", "problem", "read", "sources", "version", "write"]
+
+_MAGIC = b"arraybridge kernel, format 1\n"
+_DIGEST = 32
+
+
+def folder() -> str | None:
+    """Name the folder of the disk cache.
+
+    Returns
+    -------
+    str or None
+        ``ARRAYBRIDGE_CACHE_DIR``, or ``arraybridge`` in ``NUMBA_CACHE_DIR``, or in the user's own
+        cache folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification asks; on
+        macOS ``~/Library/Caches``; else ``~/.cache``). None where there is no home folder.
+    """
+    chosen = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
+    if chosen:
+        return chosen
+    parent = os.environ.get("NUMBA_CACHE_DIR")
+    if not parent:
+        parent = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(parent):
+            place = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+            parent = os.path.expanduser(place)
+            if not os.path.isabs(parent):
+                return None
+    return os.path.join(parent, "arraybridge")
+
+
+def path(name: str, *depends: object) -> str | None:
+    """Name the file of a kernel; None where there is no folder for it.
+
+    Parameters
+    ----------
+    name : str
+        What the file's name begins with.
+    *depends : object
+        Everything that the code depends on, save Numba's settings in the environment, which are
+        added here; what counts is its ``repr``.
+    """
+    from hashlib import blake2b
+
+    where = folder()
+    if where is None:
+        return None
+    settings = sorted(
+        f"{key}={value}"
+        for key, value in os.environ.items()
+        if key.startswith("NUMBA_") and "CACHE" not in key
+    )
+    text = repr((*depends, settings)).encode()
+    return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
+
+
+def sources(where: str, *others: str) -> str:
+    """Return a digest of the Python sources in a folder, and of other files.
+
+    Raises
+    ------
+    OSError
+        Where they cannot be read (a zip): old code would look like new.
+    """
+    from hashlib import blake2b
+
+    inside = (os.path.join(where, name) for name in sorted(os.listdir(where)))
+    digest = blake2b()
+    for file in (*inside, *others):
+        if file.endswith(".py"):
+            with open(file, "rb") as source:
+                digest.update(source.read())
+    return digest.hexdigest()
+
+
+def version(package: str, file: str) -> bytes | None:
+    """Read the version of a package from a file of its own; None where it is not installed.
+
+    Importing it would take longer than loading a kernel.
+
+    Raises
+    ------
+    OSError, ValueError, AttributeError
+        Where it cannot be read.
+    """
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    with open(os.path.join(os.path.dirname(spec.origin), file), "rb") as text:
+        return text.read()
+
+
+def read(path: str) -> bytes | None:
+    """Read the code in a file; None where it is missing, damaged or not to be trusted."""
+    try:
+        data = trust.read(path)
+    except OSError:
+        return None
+    start = len(_MAGIC) + _DIGEST
+    code = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(path, code):
+        return None
+    return code
+
+
+def write(path: str, code: bytes) -> None:
+    """Put a whole file in place, or do nothing."""
+    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        with trust.folder(os.path.dirname(path), make=True):
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(_MAGIC + _checksum(path, code) + code)
+            os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _checksum(path: str, code: bytes) -> bytes:
+    from hashlib import blake2b
+
+    # The name is the key: a file that was copied to another name does not match.
+    return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
+
+
+def problem() -> str | None:
+    """Say why no kernel is kept or found in `folder`; None where nothing is known to be wrong."""
+    where = folder()
+    if where is None:
+        return "there is no home folder: set ARRAYBRIDGE_CACHE_DIR"
+    try:
+        with trust.folder(where):
+            return None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return str(error)
