@@ -1,0 +1,586 @@
+"""Kernels run from their syntax trees, all threads in lockstep.
+
+A value is one of three: a Python object is a constant of the factory's; a NumPy scalar is the same
+in all threads; an array has a number for each thread. Numbers are int64, unsigned words too. A
+condition that is an array runs both branches, each under a mask; a mask is an array of bool, or
+None where every thread takes part.
+
+Each node becomes a closure ``(names, mask) -> value`` once per function; statements give the mask
+of the threads that have not returned, or `GONE` where all have.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import operator
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Device", "Fault", "Op", "active", "call", "merged"]
+
+#: What the statements after a ``return`` of every thread are given for a mask.
+GONE: Any = object()
+RESULT = "return"  # no name that a function could have
+
+
+class Fault(AssertionError):
+    """What a kernel must not do; says where in its source."""
+
+
+class Op:
+    """An operation: ``apply(mask, where, *values)``."""
+
+    __slots__ = ("apply", "name")
+
+    def __init__(self, name: str, apply: Callable[..., Any]) -> None:
+        self.name = name
+        self.apply = apply
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Device:
+    """A function that kernels call: interpreted as they are, under the caller's mask."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+
+    def apply(self, mask: Any, where: str, *values: Any) -> Any:
+        try:
+            return call(self.function, values, mask)
+        except Fault as fault:
+            raise type(fault)(f"{fault}, called at {where}") from None
+
+
+class Prepared(NamedTuple):
+    """A function's parameters, the names that it takes from outside, and its body."""
+
+    parameters: tuple[str, ...]
+    free: tuple[str, ...]
+    body: Callable[[dict[str, Any], Any], Any]
+
+
+def call(function: FunctionType, values: tuple[Any, ...], mask: Any) -> Any:
+    """Run a function of a kernel for the threads of a mask."""
+    made = prepared(function.__code__)
+    if len(values) != len(made.parameters):
+        raise TypeError(f"{function.__name__} takes {len(made.parameters)}, not {len(values)}")
+    names = _outer(function, made.free)
+    names.update(zip(made.parameters, values, strict=True))
+    made.body(names, mask)
+    return names.get(RESULT)
+
+
+def _outer(function: FunctionType, free: tuple[str, ...]) -> dict[str, Any]:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    names = {}
+    for name in free:
+        if name in cells:
+            names[name] = cells[name].cell_contents
+        elif name in function.__globals__:
+            names[name] = function.__globals__[name]
+        elif name in BUILTINS:
+            names[name] = BUILTINS[name]
+        elif hasattr(builtins, name):
+            raise NotImplementedError(f"kernels must not use {name}()")
+    return names
+
+
+_prepared: dict[CodeType, Prepared] = {}
+_trees: dict[str, dict[tuple[str, int], ast.FunctionDef]] = {}
+
+
+def prepared(code: CodeType) -> Prepared:
+    """Return the closures of a function, made once."""
+    made = _prepared.get(code)
+    if made is None:
+        made = _prepared[code] = _Builder(code.co_filename).function(_tree(code))
+    return made
+
+
+def _tree(code: CodeType) -> ast.FunctionDef:
+    found = _trees.get(code.co_filename)
+    if found is None:
+        module = ast.parse("".join(linecache.getlines(code.co_filename)))
+        found = _trees[code.co_filename] = {
+            (node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])): node
+            for node in ast.walk(module)
+            if isinstance(node, ast.FunctionDef)
+        }
+    return found[code.co_name, code.co_firstlineno]
+
+
+# -- values
+
+
+def active(mask: Any, wrong: Any) -> bool:
+    """Whether something is so in a thread that takes part."""
+    if isinstance(wrong, np.ndarray):
+        return bool((wrong if mask is None else wrong & mask).any())
+    return bool(wrong)
+
+
+def merged(mask: Any, new: Any, old: Any) -> Any:
+    """`new` in the threads of a mask, `old` in the others."""
+    if new is old:
+        return old
+    if isinstance(new, tuple) and isinstance(old, tuple) and len(new) == len(old):
+        return tuple([merged(mask, *pair) for pair in zip(new, old, strict=True)])
+    numbers = (int, np.ndarray, np.generic)
+    if isinstance(new, numbers) and isinstance(old, numbers):
+        return np.where(mask, new, old)
+    raise Fault(f"one name is {new!r} in some threads, {old!r} in others")
+
+
+def _constant(value: Any) -> bool:
+    return not isinstance(value, (np.ndarray, np.generic))
+
+
+def _number(value: Any) -> Any:
+    """Bools are added as numbers."""
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype == bool:
+        return value.astype(np.int64)
+    return value
+
+
+def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
+    return lambda a, b, where: function(_number(a), _number(b))
+
+
+def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
+    return lambda a, b, where: function(a, b)
+
+
+def _by_power_of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
+    def divided(a: Any, b: Any, where: str) -> Any:
+        if not _constant(b) or b <= 0 or b & (b - 1):
+            raise Fault(f"a division by {b!r}, no power of two that is constant, at {where}")
+        return function(a, b)
+
+    return divided
+
+
+BINARY = {
+    ast.Add: _arithmetic(operator.add),
+    ast.Sub: _arithmetic(operator.sub),
+    ast.Mult: _arithmetic(operator.mul),
+    ast.BitAnd: _bitwise(operator.and_),
+    ast.BitOr: _bitwise(operator.or_),
+    ast.BitXor: _bitwise(operator.xor),
+    ast.LShift: _arithmetic(operator.lshift),
+    ast.RShift: _arithmetic(operator.rshift),
+    ast.FloorDiv: _by_power_of_two(operator.floordiv),
+    ast.Mod: _by_power_of_two(operator.mod),
+}
+COMPARED = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def _folded(function: Callable[[Any, Any], Any], python: Callable[..., Any]) -> Any:
+    def apply(mask: Any, where: str, *values: Any) -> Any:
+        if all(map(_constant, values)):
+            return python(*values)
+        result = values[0]
+        for value in values[1:]:
+            result = function(result, value)
+        return result
+
+    return apply
+
+
+BUILTINS = {
+    "min": Op("min", _folded(np.minimum, min)),
+    "max": Op("max", _folded(np.maximum, max)),
+    "abs": Op("abs", lambda mask, where, value: abs(value)),
+    "len": Op("len", lambda mask, where, value: len(value)),
+    "range": range,
+    "True": True,
+    "False": False,
+}
+
+
+class _Builder:
+    """Makes the closures of one function."""
+
+    def __init__(self, filename: str) -> None:
+        self.file = Path(filename).name
+
+    def function(self, node: ast.FunctionDef) -> Prepared:
+        given = node.args
+        if given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
+            raise NotImplementedError(f"parameters of {node.name}: plain names alone")
+        parameters = tuple(argument.arg for argument in given.args)
+        named = [n for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name)]
+        local = {n.id for n in named if isinstance(n.ctx, ast.Store)}
+        free = {n.id for n in named} - local - set(parameters)
+        return Prepared(parameters, tuple(sorted(free)), self.block(node.body))
+
+    def where(self, node: Any) -> str:
+        return f"{self.file}:{node.lineno}"
+
+    def unknown(self, node: Any) -> NotImplementedError:
+        return NotImplementedError(f"{ast.unparse(node)} at {self.where(node)}: not interpreted")
+
+    # -- statements
+
+    def block(self, body: list[ast.stmt]) -> Callable[[dict[str, Any], Any], Any]:
+        steps = [self.statement(node) for node in body]
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            for step in steps:
+                mask = step(names, mask)
+                if mask is GONE:
+                    break
+            return mask
+
+        return run
+
+    def statement(self, node: ast.stmt) -> Callable[[dict[str, Any], Any], Any]:
+        make = getattr(self, f"do_{type(node).__name__}", None)
+        if make is None:
+            raise self.unknown(node)
+        return make(node)
+
+    def do_Pass(self, node: ast.Pass) -> Any:
+        return lambda names, mask: mask
+
+    def do_Expr(self, node: ast.Expr) -> Any:
+        value = self.expression(node.value)
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            value(names, mask)
+            return mask
+
+        return run
+
+    def do_Assign(self, node: ast.Assign) -> Any:
+        (target,) = node.targets
+        value, put = self.expression(node.value), self.target(target)
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            put(names, mask, value(names, mask))
+            return mask
+
+        return run
+
+    def do_AugAssign(self, node: ast.AugAssign) -> Any:
+        if not isinstance(node.target, ast.Name):
+            raise self.unknown(node)
+        put, where = self.target(node.target), self.where(node)
+        value, function = self.expression(node.value), BINARY[type(node.op)]
+        old = self.expression(node.target)
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            put(names, mask, function(old(names, mask), value(names, mask), where))
+            return mask
+
+        return run
+
+    def target(self, node: ast.expr) -> Callable[[dict[str, Any], Any, Any], None]:
+        if isinstance(node, ast.Tuple):
+            each = [self.target(part) for part in node.elts]
+
+            def spread(names: dict[str, Any], mask: Any, value: Any) -> None:
+                for put, part in zip(each, value, strict=True):
+                    put(names, mask, part)
+
+            return spread
+        if not isinstance(node, ast.Name):
+            raise self.unknown(node)
+        name = node.id
+
+        def put(names: dict[str, Any], mask: Any, value: Any) -> None:
+            if mask is not None and name in names:
+                value = merged(mask, value, names[name])
+            names[name] = value
+
+        return put
+
+    def do_Return(self, node: ast.Return) -> Any:
+        value = self.expression(node.value or ast.Constant(None))
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            result = value(names, mask)
+            if mask is not None and RESULT in names:
+                result = merged(mask, result, names[RESULT])
+            names[RESULT] = result
+            return GONE
+
+        return run
+
+    def do_If(self, node: ast.If) -> Any:
+        test, body, other = (
+            self.expression(node.test),
+            self.block(node.body),
+            self.block(node.orelse),
+        )
+
+        def run(names: dict[str, Any], mask: Any) -> Any:
+            held = test(names, mask)
+            if not isinstance(held, np.ndarray):
+                return (body if held else other)(names, mask)
+            yes, no = _parted(held, mask)
+            if yes is None:
+                return other(names, mask)
+            if no is None:
+                return body(names, mask)
+            after, after_other = body(names, yes), other(names, no)
+            if after is yes and after_other is no:
+                return mask
+            if after is GONE:
+                return after_other
+            return after if after_other is GONE else after | after_other
+
+        return run
+
+    def do_While(self, node: ast.While) -> Any:
+        if node.orelse:
+            raise self.unknown(node)
+        test, body = self.expression(node.test), self.block(node.body)
+        return _loop(
+            lambda names, mask: None, lambda names, mask, _: (test(names, mask), None), body
+        )
+
+    def do_For(self, node: ast.For) -> Any:
+        given = node.iter
+        if node.orelse or not isinstance(given, ast.Call) or ast.unparse(given.func) != "range":
+            raise self.unknown(node)
+        bounds = [self.expression(part) for part in given.args]
+        put, body, where = self.target(node.target), self.block(node.body), self.where(node)
+
+        def begin(names: dict[str, Any], mask: Any) -> Any:
+            values = [bound(names, mask) for bound in bounds]
+            start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
+            if isinstance(step, np.ndarray) or step == 0:
+                raise Fault(f"steps of a range must be one number, not {step!r}, at {where}")
+            # no constant any more: the compiler does not see it as one
+            return np.int64(start) if _constant(start) else start, stop, step
+
+        def turn(names: dict[str, Any], mask: Any, state: Any) -> Any:
+            at, stop, step = state
+            return (at < stop if step > 0 else at > stop), (at + step, stop, step)
+
+        return _loop(begin, turn, body, lambda names, mask, state: put(names, mask, state[0]))
+
+    # -- expressions
+
+    def expression(self, node: ast.expr) -> Callable[[dict[str, Any], Any], Any]:
+        make = getattr(self, f"of_{type(node).__name__}", None)
+        if make is None:
+            raise self.unknown(node)
+        return make(node)
+
+    def of_Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        return lambda names, mask: value
+
+    def of_Name(self, node: ast.Name) -> Any:
+        name, where = node.id, self.where(node)
+
+        def get(names: dict[str, Any], mask: Any) -> Any:
+            try:
+                return names[name]
+            except KeyError:
+                raise Fault(f"{name} is nothing yet at {where}") from None
+
+        return get
+
+    def of_Tuple(self, node: ast.Tuple) -> Any:
+        each = self.values(node.elts)
+        return lambda names, mask: tuple(each(names, mask))
+
+    def values(self, nodes: list[ast.expr]) -> Callable[[dict[str, Any], Any], list[Any]]:
+        if not any(isinstance(node, ast.Starred) for node in nodes):
+            each = [self.expression(node) for node in nodes]
+            return lambda names, mask: [one(names, mask) for one in each]
+        starred = [
+            (self.expression(node.value), True)
+            if isinstance(node, ast.Starred)
+            else (self.expression(node), False)
+            for node in nodes
+        ]
+
+        def several(names: dict[str, Any], mask: Any) -> list[Any]:
+            result: list[Any] = []
+            for one, many in starred:
+                value = one(names, mask)
+                result += value if many else [value]
+            return result
+
+        return several
+
+    def of_Attribute(self, node: ast.Attribute) -> Any:
+        value, name = self.expression(node.value), node.attr
+        return lambda names, mask: getattr(value(names, mask), name)
+
+    def of_Subscript(self, node: ast.Subscript) -> Any:
+        value, where = self.expression(node.value), self.where(node)
+        if isinstance(node.slice, ast.Slice):
+            ends = [
+                self.expression(end or ast.Constant(None))
+                for end in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            return lambda names, mask: value(names, mask)[slice(*[e(names, mask) for e in ends])]
+        index = self.expression(node.slice)
+
+        def get(names: dict[str, Any], mask: Any) -> Any:
+            at = index(names, mask)
+            if not _constant(at):
+                raise Fault(f"the index of a tuple is no constant at {where}")
+            return value(names, mask)[at]
+
+        return get
+
+    def of_BinOp(self, node: ast.BinOp) -> Any:
+        left, right, where = (
+            self.expression(node.left),
+            self.expression(node.right),
+            self.where(node),
+        )
+        function = BINARY.get(type(node.op))
+        if function is None:
+            raise self.unknown(node)
+        return lambda names, mask: function(left(names, mask), right(names, mask), where)
+
+    def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value, where = self.expression(node.operand), self.where(node)
+        if isinstance(node.op, ast.Not):
+            return lambda names, mask: not _known(value(names, mask), where)
+        if isinstance(node.op, ast.USub):
+            return lambda names, mask: -_number(value(names, mask))
+        if not isinstance(node.op, ast.Invert):
+            raise self.unknown(node)
+
+        def inverted(names: dict[str, Any], mask: Any) -> Any:
+            return ~_number(value(names, mask))  # of a bool -1 or -2, as in Python
+
+        return inverted
+
+    def of_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) != 1 or type(node.ops[0]) not in (*COMPARED, ast.In, ast.NotIn):
+            raise self.unknown(node)
+        left, right = self.expression(node.left), self.expression(node.comparators[0])
+        where = self.where(node)
+        if isinstance(node.ops[0], ast.In | ast.NotIn):
+            wanted = isinstance(node.ops[0], ast.In)
+            return lambda names, mask: (
+                (_known(left(names, mask), where) in _known(right(names, mask), where)) is wanted
+            )
+        function = COMPARED[type(node.ops[0])]
+        return lambda names, mask: function(left(names, mask), right(names, mask))
+
+    def of_BoolOp(self, node: ast.BoolOp) -> Any:
+        each = [self.expression(value) for value in node.values]
+        stops, where = isinstance(node.op, ast.Or), self.where(node)
+
+        def combined(names: dict[str, Any], mask: Any) -> Any:
+            value = None
+            for one in each:
+                value = _known(one(names, mask), where)
+                if bool(value) is stops:
+                    break
+            return value
+
+        return combined
+
+    def of_IfExp(self, node: ast.IfExp) -> Any:
+        test, body, other = map(self.expression, (node.test, node.body, node.orelse))
+
+        def chosen(names: dict[str, Any], mask: Any) -> Any:
+            held = test(names, mask)
+            if not isinstance(held, np.ndarray):
+                return (body if held else other)(names, mask)
+            yes, no = _parted(held, mask)
+            if yes is None:
+                return other(names, mask)
+            if no is None:
+                return body(names, mask)
+            return merged(yes, body(names, yes), other(names, no))
+
+        return chosen
+
+    def of_Call(self, node: ast.Call) -> Any:
+        function, each = self.expression(node.func), self.values(node.args)
+        where, text = self.where(node), ast.unparse(node.func)
+        keywords = [(word.arg, self.expression(word.value)) for word in node.keywords]
+
+        def called(names: dict[str, Any], mask: Any) -> Any:
+            target = function(names, mask)
+            if not isinstance(target, Op | Device):
+                raise Fault(f"{text}() at {where} is neither an operation nor a device function")
+            values = each(names, mask)
+            if keywords:
+                given = {word: value(names, mask) for word, value in keywords}
+                return target.apply(mask, where, *values, **given)
+            return target.apply(mask, where, *values)
+
+        return called
+
+
+def _known(value: Any, where: str) -> Any:
+    if not _constant(value):
+        raise Fault(f"and, or, not, in: of constants alone, at {where}")
+    return value
+
+
+def _parted(held: np.ndarray, mask: Any) -> tuple[Any, Any]:
+    """The masks of the threads where a condition holds, and of the others; None: there are none."""
+    if held.dtype != bool:
+        held = held != 0
+    yes = held if mask is None else held & mask
+    count = np.count_nonzero(yes)
+    if count == 0:
+        return None, mask
+    if count == (held.size if mask is None else np.count_nonzero(mask)):
+        return yes, None
+    return yes, (~held if mask is None else mask & ~held)
+
+
+def _loop(begin: Any, turn: Any, body: Any, put: Any = None) -> Any:
+    """Make a loop: `turn` gives the condition of another round, and the state of the one after."""
+
+    def run(names: dict[str, Any], mask: Any) -> Any:
+        state = begin(names, mask)
+        inside = mask
+        left: list[Any] = []  # masks of the threads that ended the loop
+        while True:
+            held, after = turn(names, inside, state)
+            if isinstance(held, np.ndarray):
+                yes, no = _parted(held, inside)
+                if yes is None:
+                    break
+                if no is not None:
+                    left.append(no)
+                    inside = yes
+            elif not held:
+                break
+            if put is not None:
+                put(names, inside, state)
+            inside = body(names, inside)
+            if inside is GONE:
+                break
+            state = after
+        if not left:
+            return inside
+        # Who left the loop goes on together with who is still inside when it ends.
+        for one in left:
+            inside = one if inside is GONE else inside | one
+        before = inside.size if mask is None else np.count_nonzero(mask)
+        return mask if np.count_nonzero(inside) == before else inside
+
+    return run

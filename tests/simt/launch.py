@@ -1,0 +1,81 @@
+"""One launch of one kernel, interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from arraybridge.kernels.cuda.record import Plan
+
+from .interpreter import call
+from .machine import Machine
+from .memory import Memory
+
+__all__ = ["launch", "ops"]
+
+#: Blocks that run side by side.
+CHUNK = 64
+
+
+def launch(
+    plan: Plan,
+    factory: Callable[..., Any],
+    dst: int,
+    src: int,
+    memory: Memory | None = None,
+    *,
+    blocks: Iterable[int] | None = None,
+    requests: list[Any] | None = None,
+) -> None:
+    """Run blocks of a kernel, and check each access.
+
+    Parameters
+    ----------
+    plan : Plan
+    factory : callable
+        The kernel's: ``factory(ops, *plan.constants)``.
+    dst, src : int
+        The caller's addresses, before the plan's offsets.
+    memory : Memory or None
+        None: addresses alone, without a byte.
+    blocks : iterable of int or None
+        Which; None is the whole grid.
+    requests : list or None
+        Is added to, a chunk of blocks at a time: see `transactions`.
+
+    Raises
+    ------
+    Fault
+        Where the kernel does what it must not do.
+    """
+    _fits(plan)
+    numbers = [tuple(np.int64(n) for n in part) for part in plan[3:6]]
+    chosen = range(plan.grid) if blocks is None else list(blocks)
+    for start in range(0, len(chosen), CHUNK):
+        machine = Machine(memory, chosen[start : start + CHUNK], None if requests is None else [])
+        kernel = factory(machine.ops, *plan.constants)
+        call(
+            kernel,
+            (np.int64(dst + plan.dst_offset), np.int64(src + plan.src_offset), *numbers),
+            None,
+        )
+        machine.finish()
+        if requests is not None:
+            requests.append(machine.requests)
+
+
+def _fits(plan: Plan) -> None:
+    """Check that the numbers of a plan are what its fields say."""
+    wrong = [n for n in plan.extents if not -(2**31) <= n < 2**31]
+    wrong += [n for n in plan.divisions if not 0 <= n < 2**32]
+    wrong += [n for n in plan.steps if not -(2**63) <= n < 2**63]
+    if wrong or not 1 <= plan.grid < 2**31 or len(plan.divisions) % 2:
+        raise ValueError(f"numbers that no launch can have, {wrong}, in {plan}")
+
+
+def ops() -> SimpleNamespace:
+    """The operations, for a factory that is asked for its kernel and not run."""
+    return Machine(None, [0]).ops

@@ -1,0 +1,123 @@
+"""What the accesses of warps become: sectors of 32 bytes, passes through shared memory.
+
+A request is what one instruction asks for in one warp. Of global memory it moves the sectors that
+its threads touch; a block that touches a sector again finds it in L1. Of shared memory, 32 banks of
+4 bytes, it takes as many passes as there are words of one bank: all 32 threads at once for accesses
+of up to 4 bytes, half of them for 8, a quarter for 16; threads that want the same word share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arraybridge.kernels.cuda.record import THREADS
+
+__all__ = ["LINE", "SECTOR", "Traffic", "traffic"]
+
+WARP = 32
+SECTOR = 32  # bytes
+LINE = 128  # bytes
+
+
+class Traffic(NamedTuple):
+    """Counts over some blocks.
+
+    Attributes
+    ----------
+    loads, stores : int
+        Requests of global memory.
+    bytes_loaded, bytes_stored : int
+        What the threads asked for.
+    load_sectors, store_sectors : int
+        Sectors a request, summed.
+    load_block, store_block : int
+        Sectors once a block: what misses an L1 that keeps a block's lines.
+    load_once, store_once : int
+        Sectors once over all blocks: what misses an L2 that keeps all of them.
+    lines : int
+        Lines of 128 bytes a request, summed: passes through the load-store units.
+    shared_reads, shared_writes : int
+        Passes through shared memory.
+    least_reads, least_writes : int
+        The fewest that the same words could take.
+    """
+
+    loads: int = 0
+    stores: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    load_sectors: int = 0
+    store_sectors: int = 0
+    load_block: int = 0
+    store_block: int = 0
+    load_once: int = 0
+    store_once: int = 0
+    lines: int = 0
+    shared_reads: int = 0
+    shared_writes: int = 0
+    least_reads: int = 0
+    least_writes: int = 0
+
+    @property
+    def conflicts(self) -> float:
+        """Passes of shared memory over the fewest, of reads and of writes, the worse of the two."""
+        return max(
+            self.shared_reads / max(1, self.least_reads),
+            self.shared_writes / max(1, self.least_writes),
+        )
+
+
+def traffic(chunks: list[list[tuple[str, int, np.ndarray, np.ndarray]]]) -> Traffic:
+    """Count what `launch` recorded: a list of requests for each chunk of blocks."""
+    counts = dict.fromkeys(Traffic._fields, 0)
+    everywhere: dict[str, list[np.ndarray]] = {"load": [], "store": []}
+    for requests in chunks:
+        by_block: dict[str, list[np.ndarray]] = {"load": [], "store": []}
+        for kind, width, lanes, addresses in requests:
+            warps = lanes // WARP
+            if kind in ("lds", "sts"):
+                what = "reads" if kind == "lds" else "writes"
+                passes, least = _passes(width, lanes, addresses)
+                counts[f"shared_{what}"] += passes
+                counts[f"least_{what}"] += least
+                continue
+            what = "load" if kind == "ldg" else "store"
+            counts[f"{what}s"] += _distinct(warps)
+            counts["bytes_loaded" if kind == "ldg" else "bytes_stored"] += width * lanes.size
+            sectors = addresses // SECTOR  # aligned accesses of 16 bytes at most: one each
+            counts[f"{what}_sectors"] += _distinct(warps, sectors)
+            counts["lines"] += _distinct(warps, addresses // LINE)
+            by_block[what].append(_pairs(lanes // THREADS, sectors))
+            everywhere[what].append(np.unique(sectors))
+        for what, pairs in by_block.items():
+            if pairs:
+                counts[f"{what}_block"] += np.unique(np.concatenate(pairs)).size
+    for what, sectors in everywhere.items():
+        if sectors:
+            counts[f"{what}_once"] = np.unique(np.concatenate(sectors)).size
+    return Traffic(**{name: int(count) for name, count in counts.items()})
+
+
+def _pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """One number for each pair; `b` is below 2**44."""
+    return a << 44 | b
+
+
+def _distinct(a: np.ndarray, b: Any = 0) -> int:
+    return int(np.unique(_pairs(a, np.asarray(b))).size)
+
+
+def _passes(width: int, lanes: np.ndarray, offsets: np.ndarray) -> tuple[int, int]:
+    """Passes of one instruction over all warps, and the fewest."""
+    words = (offsets // 4)[:, None] + np.arange(max(1, width // 4))
+    threads = min(WARP, WARP * 4 // width)  # that one pass serves
+    groups = np.repeat(lanes // threads, words.shape[1])
+    wanted = np.unique(_pairs(groups, words.ravel()))
+    banks, counts = np.unique(_pairs(wanted >> 44, wanted % WARP), return_counts=True)
+    _, first = np.unique(banks >> 44, return_index=True)
+    passes = int(np.maximum.reduceat(counts, first).sum())
+    whole = np.unique(_pairs(np.repeat(lanes // WARP, words.shape[1]), words.ravel()))
+    _, counts = np.unique(whole >> 44, return_counts=True)
+    return passes, int((-(-counts // WARP)).sum())
