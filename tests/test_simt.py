@@ -371,7 +371,7 @@ class TestMistakes:
                 elif WHAT == "and":
                     ops.i32(ops.cuda.threadIdx.x and 1)
                 elif WHAT == "unset":
-                    ops.i32(late)
+                    ops.i32(late)  # noqa: F821
                     late = ops.i32(1)
                     ops.i32(late)
 

@@ -6,7 +6,8 @@ the accesses of a warp become: sectors of 32 bytes, passes through shared memory
 """
 
 from .launch import launch, ops
-from .machine import Fault, Machine
+from .machine import Machine
 from .memory import Memory
+from .values import Fault
 
 __all__ = ["Fault", "Machine", "Memory", "launch", "ops"]

@@ -1,12 +1,8 @@
 """Kernels run from their syntax trees, all threads in lockstep.
 
-A value is one of three: a Python object is a constant of the factory's; a NumPy scalar is the same
-in all threads; an array has a number for each thread. Numbers are int64, unsigned words too. A
-condition that is an array runs both branches, each under a mask; a mask is an array of bool, or
-None where every thread takes part.
-
-Each node becomes a closure ``(names, mask) -> value`` once per function; statements give the mask
-of the threads that have not returned, or `GONE` where all have.
+Each node becomes a closure ``(names, mask) -> value`` once per function; see `values` for what
+these are. A condition that is an array runs both branches, each under a mask. Statements give the
+mask of the threads that have not returned, or `GONE` where all have.
 """
 
 from __future__ import annotations
@@ -14,51 +10,20 @@ from __future__ import annotations
 import ast
 import builtins
 import linecache
-import operator
 from collections.abc import Callable
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Device", "Fault", "Op", "active", "call", "merged"]
+from .expressions import Expressions
+from .values import BINARY, BUILTINS, Fault, Op, constant, merged, parted
+
+__all__ = ["call", "device"]
 
 #: What the statements after a ``return`` of every thread are given for a mask.
 GONE: Any = object()
 RESULT = "return"  # no name that a function could have
-
-
-class Fault(AssertionError):
-    """What a kernel must not do; says where in its source."""
-
-
-class Op:
-    """An operation: ``apply(mask, where, *values)``."""
-
-    __slots__ = ("apply", "name")
-
-    def __init__(self, name: str, apply: Callable[..., Any]) -> None:
-        self.name = name
-        self.apply = apply
-
-    def __repr__(self) -> str:
-        return f"<{self.name}>"
-
-
-class Device:
-    """A function that kernels call: interpreted as they are, under the caller's mask."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: FunctionType) -> None:
-        self.function = function
-
-    def apply(self, mask: Any, where: str, *values: Any) -> Any:
-        try:
-            return call(self.function, values, mask)
-        except Fault as fault:
-            raise type(fault)(f"{fault}, called at {where}") from None
 
 
 class Prepared(NamedTuple):
@@ -67,6 +32,18 @@ class Prepared(NamedTuple):
     parameters: tuple[str, ...]
     free: tuple[str, ...]
     body: Callable[[dict[str, Any], Any], Any]
+
+
+def device(function: FunctionType) -> Op:
+    """A function that kernels call: interpreted as they are, under the caller's mask."""
+
+    def apply(mask: Any, where: str, *values: Any) -> Any:
+        try:
+            return call(function, values, mask)
+        except Fault as fault:
+            raise type(fault)(f"{fault}, called at {where}") from None
+
+    return Op(function.__name__, apply)
 
 
 def call(function: FunctionType, values: tuple[Any, ...], mask: Any) -> Any:
@@ -119,106 +96,8 @@ def _tree(code: CodeType) -> ast.FunctionDef:
     return found[code.co_name, code.co_firstlineno]
 
 
-# -- values
-
-
-def active(mask: Any, wrong: Any) -> bool:
-    """Whether something is so in a thread that takes part."""
-    if isinstance(wrong, np.ndarray):
-        return bool((wrong if mask is None else wrong & mask).any())
-    return bool(wrong)
-
-
-def merged(mask: Any, new: Any, old: Any) -> Any:
-    """`new` in the threads of a mask, `old` in the others."""
-    if new is old:
-        return old
-    if isinstance(new, tuple) and isinstance(old, tuple) and len(new) == len(old):
-        return tuple([merged(mask, *pair) for pair in zip(new, old, strict=True)])
-    numbers = (int, np.ndarray, np.generic)
-    if isinstance(new, numbers) and isinstance(old, numbers):
-        return np.where(mask, new, old)
-    raise Fault(f"one name is {new!r} in some threads, {old!r} in others")
-
-
-def _constant(value: Any) -> bool:
-    return not isinstance(value, (np.ndarray, np.generic))
-
-
-def _number(value: Any) -> Any:
-    """Bools are added as numbers."""
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype == bool:
-        return value.astype(np.int64)
-    return value
-
-
-def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
-    return lambda a, b, where: function(_number(a), _number(b))
-
-
-def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
-    return lambda a, b, where: function(a, b)
-
-
-def _by_power_of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, str], Any]:
-    def divided(a: Any, b: Any, where: str) -> Any:
-        if not _constant(b) or b <= 0 or b & (b - 1):
-            raise Fault(f"a division by {b!r}, no power of two that is constant, at {where}")
-        return function(a, b)
-
-    return divided
-
-
-BINARY = {
-    ast.Add: _arithmetic(operator.add),
-    ast.Sub: _arithmetic(operator.sub),
-    ast.Mult: _arithmetic(operator.mul),
-    ast.BitAnd: _bitwise(operator.and_),
-    ast.BitOr: _bitwise(operator.or_),
-    ast.BitXor: _bitwise(operator.xor),
-    ast.LShift: _arithmetic(operator.lshift),
-    ast.RShift: _arithmetic(operator.rshift),
-    ast.FloorDiv: _by_power_of_two(operator.floordiv),
-    ast.Mod: _by_power_of_two(operator.mod),
-}
-COMPARED = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-
-
-def _folded(function: Callable[[Any, Any], Any], python: Callable[..., Any]) -> Any:
-    def apply(mask: Any, where: str, *values: Any) -> Any:
-        if all(map(_constant, values)):
-            return python(*values)
-        result = values[0]
-        for value in values[1:]:
-            result = function(result, value)
-        return result
-
-    return apply
-
-
-BUILTINS = {
-    "min": Op("min", _folded(np.minimum, min)),
-    "max": Op("max", _folded(np.maximum, max)),
-    "abs": Op("abs", lambda mask, where, value: abs(value)),
-    "len": Op("len", lambda mask, where, value: len(value)),
-    "range": range,
-    "True": True,
-    "False": False,
-}
-
-
-class _Builder:
+class _Builder(Expressions):
     """Makes the closures of one function."""
-
-    def __init__(self, filename: str) -> None:
-        self.file = Path(filename).name
 
     def function(self, node: ast.FunctionDef) -> Prepared:
         given = node.args
@@ -229,14 +108,6 @@ class _Builder:
         local = {n.id for n in named if isinstance(n.ctx, ast.Store)}
         free = {n.id for n in named} - local - set(parameters)
         return Prepared(parameters, tuple(sorted(free)), self.block(node.body))
-
-    def where(self, node: Any) -> str:
-        return f"{self.file}:{node.lineno}"
-
-    def unknown(self, node: Any) -> NotImplementedError:
-        return NotImplementedError(f"{ast.unparse(node)} at {self.where(node)}: not interpreted")
-
-    # -- statements
 
     def block(self, body: list[ast.stmt]) -> Callable[[dict[str, Any], Any], Any]:
         steps = [self.statement(node) for node in body]
@@ -334,7 +205,7 @@ class _Builder:
             held = test(names, mask)
             if not isinstance(held, np.ndarray):
                 return (body if held else other)(names, mask)
-            yes, no = _parted(held, mask)
+            yes, no = parted(held, mask)
             if yes is None:
                 return other(names, mask)
             if no is None:
@@ -369,186 +240,13 @@ class _Builder:
             if isinstance(step, np.ndarray) or step == 0:
                 raise Fault(f"steps of a range must be one number, not {step!r}, at {where}")
             # no constant any more: the compiler does not see it as one
-            return np.int64(start) if _constant(start) else start, stop, step
+            return np.int64(start) if constant(start) else start, stop, step
 
         def turn(names: dict[str, Any], mask: Any, state: Any) -> Any:
             at, stop, step = state
             return (at < stop if step > 0 else at > stop), (at + step, stop, step)
 
         return _loop(begin, turn, body, lambda names, mask, state: put(names, mask, state[0]))
-
-    # -- expressions
-
-    def expression(self, node: ast.expr) -> Callable[[dict[str, Any], Any], Any]:
-        make = getattr(self, f"of_{type(node).__name__}", None)
-        if make is None:
-            raise self.unknown(node)
-        return make(node)
-
-    def of_Constant(self, node: ast.Constant) -> Any:
-        value = node.value
-        return lambda names, mask: value
-
-    def of_Name(self, node: ast.Name) -> Any:
-        name, where = node.id, self.where(node)
-
-        def get(names: dict[str, Any], mask: Any) -> Any:
-            try:
-                return names[name]
-            except KeyError:
-                raise Fault(f"{name} is nothing yet at {where}") from None
-
-        return get
-
-    def of_Tuple(self, node: ast.Tuple) -> Any:
-        each = self.values(node.elts)
-        return lambda names, mask: tuple(each(names, mask))
-
-    def values(self, nodes: list[ast.expr]) -> Callable[[dict[str, Any], Any], list[Any]]:
-        if not any(isinstance(node, ast.Starred) for node in nodes):
-            each = [self.expression(node) for node in nodes]
-            return lambda names, mask: [one(names, mask) for one in each]
-        starred = [
-            (self.expression(node.value), True)
-            if isinstance(node, ast.Starred)
-            else (self.expression(node), False)
-            for node in nodes
-        ]
-
-        def several(names: dict[str, Any], mask: Any) -> list[Any]:
-            result: list[Any] = []
-            for one, many in starred:
-                value = one(names, mask)
-                result += value if many else [value]
-            return result
-
-        return several
-
-    def of_Attribute(self, node: ast.Attribute) -> Any:
-        value, name = self.expression(node.value), node.attr
-        return lambda names, mask: getattr(value(names, mask), name)
-
-    def of_Subscript(self, node: ast.Subscript) -> Any:
-        value, where = self.expression(node.value), self.where(node)
-        if isinstance(node.slice, ast.Slice):
-            ends = [
-                self.expression(end or ast.Constant(None))
-                for end in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            return lambda names, mask: value(names, mask)[slice(*[e(names, mask) for e in ends])]
-        index = self.expression(node.slice)
-
-        def get(names: dict[str, Any], mask: Any) -> Any:
-            at = index(names, mask)
-            if not _constant(at):
-                raise Fault(f"the index of a tuple is no constant at {where}")
-            return value(names, mask)[at]
-
-        return get
-
-    def of_BinOp(self, node: ast.BinOp) -> Any:
-        left, right, where = (
-            self.expression(node.left),
-            self.expression(node.right),
-            self.where(node),
-        )
-        function = BINARY.get(type(node.op))
-        if function is None:
-            raise self.unknown(node)
-        return lambda names, mask: function(left(names, mask), right(names, mask), where)
-
-    def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        value, where = self.expression(node.operand), self.where(node)
-        if isinstance(node.op, ast.Not):
-            return lambda names, mask: not _known(value(names, mask), where)
-        if isinstance(node.op, ast.USub):
-            return lambda names, mask: -_number(value(names, mask))
-        if not isinstance(node.op, ast.Invert):
-            raise self.unknown(node)
-
-        def inverted(names: dict[str, Any], mask: Any) -> Any:
-            return ~_number(value(names, mask))  # of a bool -1 or -2, as in Python
-
-        return inverted
-
-    def of_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) != 1 or type(node.ops[0]) not in (*COMPARED, ast.In, ast.NotIn):
-            raise self.unknown(node)
-        left, right = self.expression(node.left), self.expression(node.comparators[0])
-        where = self.where(node)
-        if isinstance(node.ops[0], ast.In | ast.NotIn):
-            wanted = isinstance(node.ops[0], ast.In)
-            return lambda names, mask: (
-                (_known(left(names, mask), where) in _known(right(names, mask), where)) is wanted
-            )
-        function = COMPARED[type(node.ops[0])]
-        return lambda names, mask: function(left(names, mask), right(names, mask))
-
-    def of_BoolOp(self, node: ast.BoolOp) -> Any:
-        each = [self.expression(value) for value in node.values]
-        stops, where = isinstance(node.op, ast.Or), self.where(node)
-
-        def combined(names: dict[str, Any], mask: Any) -> Any:
-            value = None
-            for one in each:
-                value = _known(one(names, mask), where)
-                if bool(value) is stops:
-                    break
-            return value
-
-        return combined
-
-    def of_IfExp(self, node: ast.IfExp) -> Any:
-        test, body, other = map(self.expression, (node.test, node.body, node.orelse))
-
-        def chosen(names: dict[str, Any], mask: Any) -> Any:
-            held = test(names, mask)
-            if not isinstance(held, np.ndarray):
-                return (body if held else other)(names, mask)
-            yes, no = _parted(held, mask)
-            if yes is None:
-                return other(names, mask)
-            if no is None:
-                return body(names, mask)
-            return merged(yes, body(names, yes), other(names, no))
-
-        return chosen
-
-    def of_Call(self, node: ast.Call) -> Any:
-        function, each = self.expression(node.func), self.values(node.args)
-        where, text = self.where(node), ast.unparse(node.func)
-        keywords = [(word.arg, self.expression(word.value)) for word in node.keywords]
-
-        def called(names: dict[str, Any], mask: Any) -> Any:
-            target = function(names, mask)
-            if not isinstance(target, Op | Device):
-                raise Fault(f"{text}() at {where} is neither an operation nor a device function")
-            values = each(names, mask)
-            if keywords:
-                given = {word: value(names, mask) for word, value in keywords}
-                return target.apply(mask, where, *values, **given)
-            return target.apply(mask, where, *values)
-
-        return called
-
-
-def _known(value: Any, where: str) -> Any:
-    if not _constant(value):
-        raise Fault(f"and, or, not, in: of constants alone, at {where}")
-    return value
-
-
-def _parted(held: np.ndarray, mask: Any) -> tuple[Any, Any]:
-    """The masks of the threads where a condition holds, and of the others; None: there are none."""
-    if held.dtype != bool:
-        held = held != 0
-    yes = held if mask is None else held & mask
-    count = np.count_nonzero(yes)
-    if count == 0:
-        return None, mask
-    if count == (held.size if mask is None else np.count_nonzero(mask)):
-        return yes, None
-    return yes, (~held if mask is None else mask & ~held)
 
 
 def _loop(begin: Any, turn: Any, body: Any, put: Any = None) -> Any:
@@ -561,7 +259,7 @@ def _loop(begin: Any, turn: Any, body: Any, put: Any = None) -> Any:
         while True:
             held, after = turn(names, inside, state)
             if isinstance(held, np.ndarray):
-                yes, no = _parted(held, inside)
+                yes, no = parted(held, inside)
                 if yes is None:
                     break
                 if no is not None:

@@ -9,22 +9,23 @@ refuse what does not fit.
 
 from __future__ import annotations
 
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from arraybridge.kernels.cuda.record import THREADS
 
-from .interpreter import Device, Fault, Op, active
+from .interpreter import device
 from .memory import DST, SRC, Memory
+from .numbers import MASK, NUMBERS
+from .values import Fault, Op
 
 __all__ = ["Fault", "Machine"]
 
 WIDTHS = (1, 2, 4, 8, 16)  # bytes of an access
 WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint32, 16: np.uint32}
 MOST_SHARED = 48 << 10  # bytes a block may have without being asked for
-MASK = 0xFFFFFFFF
 
 
 class Shared:
@@ -122,13 +123,8 @@ class Machine:
             cuda=cuda,
             device=device,
             permute=self.permute,
-            i32=Op("i32", i32),
-            i64=Op("i64", i64),
-            u32=Op("u32", u32),
-            shr=Op("shr", shr),
-            mulhi=Op("mulhi", mulhi),
             prmt=Op("prmt", self.prmt),
-            funnel=Op("funnel", funnel),
+            **NUMBERS,
             ld={width: Op(f"ld[{width}]", self._load(width)) for width in WIDTHS},
             st={width: Op(f"st[{width}]", self._store(width)) for width in WIDTHS},
             lds={width: Op(f"lds[{width}]", self._fetch(width)) for width in WIDTHS},
@@ -336,69 +332,12 @@ class Machine:
         return Op("permute", permuted)
 
 
-def device(function: FunctionType) -> Device:
-    return Device(function)
-
-
-# -- numbers
-
-
-def i32(mask: Any, where: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value if value.dtype == np.int64 else value.astype(np.int64)
-        if active(mask, (value + 2**31) >> 32 != 0):
-            raise Fault(f"{_first(mask, value, (value + 2**31) >> 32)} is no int32 at {where}")
-        return value
-    if not -(2**31) <= int(value) < 2**31:
-        raise Fault(f"{value} is no int32 at {where}")
-    return np.int64(value)
-
-
-def i64(mask: Any, where: str, value: Any) -> Any:
-    return value.astype(np.int64) if isinstance(value, np.ndarray) else np.int64(value)
-
-
-def u32(mask: Any, where: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value if value.dtype == np.int64 else value.astype(np.int64)
-        if active(mask, value >> 32 != 0):
-            raise Fault(f"{_first(mask, value, value >> 32)} is no uint32 at {where}")
-        return value
-    if not 0 <= int(value) <= MASK:
-        raise Fault(f"{value} is no uint32 at {where}")
-    return np.int64(value)
-
-
-def shr(mask: Any, where: str, value: Any, count: Any) -> Any:
-    if active(mask, (count < 0) | (count > 31)):
-        raise Fault(f"a shift by 32 or more, or less than 0, at {where}")
-    return (value & MASK) >> count
-
-
-def mulhi(mask: Any, where: str, a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        product = np.asarray(a).astype(np.uint64) * np.asarray(b).astype(np.uint64)
-        return (product >> np.uint64(32)).astype(np.int64)
-    return np.int64(int(a) * int(b) >> 32)
-
-
-def funnel(mask: Any, where: str, low: Any, high: Any, bits: Any) -> Any:
-    """The lower half of high:low shifted right by so many bits, modulo 32."""
-    bits = bits & 31
-    return ((low & MASK) >> bits) | ((high << (32 - bits)) & MASK)
-
-
 # -- checks
 
 
 def _vectors(part: np.ndarray, width: int) -> np.ndarray:
     words = part.view(WORD[width])
     return words if width <= 4 else words.reshape(-1, width // 4)
-
-
-def _first(mask: Any, values: np.ndarray, wrong: np.ndarray) -> int:
-    found = wrong != 0 if mask is None else (wrong != 0) & mask
-    return int(values[np.flatnonzero(found)[0]])
 
 
 def _aligned(addresses: np.ndarray, width: int, what: str, where: str) -> None:
