@@ -1,0 +1,194 @@
+"""Transposes whose both sides are dense in vectors of 16 bytes: tiles of 16 KB in shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.record import THREADS
+
+__all__ = ["TILE", "tile"]
+
+#: Bytes an item -> items of a tile along the source's run (columns) and along the destination's
+#: (rows); 16 KB each.
+TILE: dict[int, tuple[int, int]] = {
+    1: (128, 128),
+    2: (64, 128),
+    4: (64, 64),
+    8: (32, 64),
+    16: (32, 32),
+}
+
+_TILE_WORDS = 4096
+
+
+def _column(ops: Any, width: int, row: int) -> Any:
+    """Make ``column(sm, at)``: 16 bytes down a column of items of 4, 8 or 16 bytes."""
+    i32, fetch = ops.i32, ops.lds[width]
+
+    @ops.device
+    def column(sm, at):
+        if width == 16:
+            return fetch(sm, at)
+        if width == 8:
+            a, b = fetch(sm, at)
+            c, d = fetch(sm, i32(at + row))
+            return (a, b, c, d)
+        return (
+            fetch(sm, at),
+            fetch(sm, i32(at + row)),
+            fetch(sm, i32(at + 2 * row)),
+            fetch(sm, i32(at + 3 * row)),
+        )
+
+    return column
+
+
+def _pair(ops: Any, row: int) -> Any:
+    """Make ``pair(sm, at)``: two rows of two items of 2 bytes, transposed."""
+    i32, u32, fetch, prmt = ops.i32, ops.u32, ops.lds[4], ops.prmt
+
+    @ops.device
+    def pair(sm, at):
+        a = fetch(sm, at)
+        b = fetch(sm, i32(at + row))
+        return (prmt(a, b, u32(0x5410)), prmt(a, b, u32(0x7632)))
+
+    return pair
+
+
+def _quad(ops: Any, row: int) -> Any:
+    """Make ``quad(sm, at)``: four rows of four bytes, transposed."""
+    i32, u32, fetch, prmt = ops.i32, ops.u32, ops.lds[4], ops.prmt
+
+    @ops.device
+    def quad(sm, at):
+        a = fetch(sm, at)
+        b = fetch(sm, i32(at + row))
+        c = fetch(sm, i32(at + 2 * row))
+        d = fetch(sm, i32(at + 3 * row))
+        x, y = prmt(a, b, u32(0x5140)), prmt(c, d, u32(0x5140))
+        z, w = prmt(a, b, u32(0x7362)), prmt(c, d, u32(0x7362))
+        return (
+            prmt(x, y, u32(0x5410)),
+            prmt(x, y, u32(0x7632)),
+            prmt(z, w, u32(0x5410)),
+            prmt(z, w, u32(0x7632)),
+        )
+
+    return quad
+
+
+def tile(ops: Any, width: int, axes: int) -> Any:
+    """Make the kernel that transposes tiles of 16 KB: 4 loads and 4 stores of 16 bytes a thread.
+
+    The tile lies in shared memory as in the source: rows of the tile lie along the source's run.
+    Chunk c (16 bytes) of row r is at chunk ``c ^ (r // G % 8)``, G the items of a chunk: 32 threads
+    that read down their columns, and 8 that write their chunks, always meet 32 different banks.
+    A thread reads a chunk's worth of items down one column; of small items a word of columns at
+    once, transposed in registers.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    width : int
+        Bytes an item: 1, 2, 4, 8 or 16.
+    axes : int
+        Axes of the nest of transposes.
+
+    Notes
+    -----
+    ``extents``: rows, columns, tiles down, tiles across, then the nest; the tiles are the first two
+    `divisions`; ``steps``: from row to row in the source, from column to column in the destination,
+    then the nest. Both extents and both sides are multiples of 16 bytes.
+    """
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store, stage = ops.ld[16], ops.st[16], ops.sts[16]
+    quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
+    columns, rows = TILE[width]
+    items = 16 // width  # of a chunk
+    cell = max(width, 4)  # bytes that a thread reads of a row
+    abreast = cell // width  # columns in them
+    row = columns * width  # bytes
+    chunks = row // 16  # of a row
+    apart = THREADS // chunks  # rows between a thread's loads
+    groups = rows // items  # chunks of a column
+    high = groups // 8  # a warp has 8 groups of 4 cells side by side
+    further = THREADS // groups  # cells between a thread's
+    pieces = row // cell // further
+    column = _column(ops, width, row) if width >= 4 else None
+    pair, quad = _pair(ops, row), _quad(ops, row)
+
+    def kernel(dst, src, extents, divisions, steps):
+        sm = cuda.shared.array(_TILE_WORDS, u32, alignment=16)
+        t = i32(cuda.threadIdx.x)
+        block = i32(cuda.blockIdx.x)
+        across = quotient(block, divisions[0], divisions[1])
+        r0 = i32(i32(block - across * extents[2]) * rows)
+        nest = quotient(across, divisions[2], divisions[3])
+        c0 = i32(i32(across - nest * extents[3]) * columns)
+        to, at = place(nest, extents, divisions, steps)
+        live_rows = i32(extents[0] - r0)
+        live_columns = i32(extents[1] - c0)
+
+        r = i32(t // chunks)
+        c = i32(t % chunks)
+        a = src + at + i64(i32(r0 + r)) * steps[0] + i64(i32(c0 + c * items)) * width
+        down = apart * steps[0]
+        s = i32(r * row + (c ^ (r // items & 7)) * 16)
+        s1 = i32((r + apart) * row + (c ^ ((r + apart) // items & 7)) * 16)
+        s2 = i32((r + 2 * apart) * row + (c ^ ((r + 2 * apart) // items & 7)) * 16)
+        s3 = i32((r + 3 * apart) * row + (c ^ ((r + 3 * apart) // items & 7)) * 16)
+        if (live_rows >= rows) & (live_columns >= columns):
+            v0 = load(a)
+            v1 = load(a + down)
+            v2 = load(a + 2 * down)
+            v3 = load(a + 3 * down)
+            stage(sm, s, v0)
+            stage(sm, s1, v1)
+            stage(sm, s2, v2)
+            stage(sm, s3, v3)
+        elif i32(c * items) < live_columns:
+            if r < live_rows:
+                stage(sm, s, load(a))
+            if i32(r + apart) < live_rows:
+                stage(sm, s1, load(a + down))
+            if i32(r + 2 * apart) < live_rows:
+                stage(sm, s2, load(a + 2 * down))
+            if i32(r + 3 * apart) < live_rows:
+                stage(sm, s3, load(a + 3 * down))
+        cuda.syncthreads()
+
+        lane = i32(t & 31)
+        warp = i32(t >> 5)
+        g = i32(warp % high * 8 + (lane & 7))
+        w0 = i32(warp // high * 4 + (lane >> 3))
+        if i32(g * items) < live_rows:
+            b = dst + to + i64(i32(r0 + g * items)) * width
+            b += i64(i32(c0 + w0 * abreast)) * steps[1]
+            for k in range(pieces):
+                w = i32(w0 + k * further)
+                if i32(w * abreast) < live_columns:
+                    x = i32(g * (items * row) + ((w * cell >> 4 ^ (g & 7)) << 4) + (w * cell & 15))
+                    if width >= 4:
+                        store(b, column(sm, x))
+                    elif width == 2:
+                        p0 = pair(sm, x)
+                        p1 = pair(sm, i32(x + 2 * row))
+                        p2 = pair(sm, i32(x + 4 * row))
+                        p3 = pair(sm, i32(x + 6 * row))
+                        store(b, (p0[0], p1[0], p2[0], p3[0]))
+                        store(b + steps[1], (p0[1], p1[1], p2[1], p3[1]))
+                    else:
+                        q0 = quad(sm, x)
+                        q1 = quad(sm, i32(x + 4 * row))
+                        q2 = quad(sm, i32(x + 8 * row))
+                        q3 = quad(sm, i32(x + 12 * row))
+                        store(b, (q0[0], q1[0], q2[0], q3[0]))
+                        store(b + steps[1], (q0[1], q1[1], q2[1], q3[1]))
+                        store(b + 2 * steps[1], (q0[2], q1[2], q2[2], q3[2]))
+                        store(b + 3 * steps[1], (q0[3], q1[3], q2[3], q3[3]))
+                b += (further * abreast) * steps[1]
+
+    return kernel
