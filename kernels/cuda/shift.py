@@ -1,0 +1,153 @@
+"""Runs of bytes wherever they start: whole vectors to the destination, its edges in pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.record import THREADS
+from arraybridge.kernels.cuda.rows import filled, reversed_items
+
+__all__ = ["PIECES", "shift"]
+
+#: Vectors that a thread copies, all loaded before the first is stored.
+PIECES = 2
+
+
+def _funnel(ops: Any) -> Any:
+    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on."""
+    prmt, u32 = ops.prmt, ops.u32
+
+    @ops.device
+    def funnel(words, by):
+        w0, w1, w2, w3, w4, w5, w6, w7 = words
+        if by & 8:
+            w0, w1, w2, w3, w4, w5 = w2, w3, w4, w5, w6, w7
+        if by & 4:
+            w0, w1, w2, w3, w4 = w1, w2, w3, w4, w5
+        s = u32(0x3210 + (by & 3) * 0x1111)
+        return (prmt(w0, w1, s), prmt(w1, w2, s), prmt(w2, w3, s), prmt(w3, w4, s))
+
+    return funnel
+
+
+def _edge(ops: Any, unit: int) -> Any:
+    """Make ``edge(address, i, word, length)``: store what of a word lies in the run.
+
+    `i` is the index in the run, in bytes, of the word's first byte; everything is a multiple of
+    `unit` bytes.
+    """
+    i32, u32, shr, whole, part = ops.i32, ops.u32, ops.shr, ops.st[4], ops.st[min(unit, 4)]
+
+    @ops.device
+    def edge(address, i, word, length):
+        if (i >= 0) & (i32(i + 4) <= length):
+            whole(address, word)
+        elif unit < 4:
+            for k in range(0, 4, unit):
+                if (i32(i + k) >= 0) & (i32(i + k) < length):
+                    part(address + k, shr(word, u32(8 * k)))
+
+    return edge
+
+
+def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
+    """Make the kernel that copies runs of bytes whose two sides may start anywhere.
+
+    A thread makes aligned vectors of 16 bytes of the destination, from the two vectors of the
+    source that they lie in; the first and the last of a run, where they are not whole, are stored
+    in pieces.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    unit : int
+        Bytes of which everything is a multiple, and (but for ``copy``) bytes an item: 1, 2, 4 or 8.
+    axes : int
+        Axes of the nest of runs.
+    mode : {"copy", "fill", "reverse"}
+        ``fill``: a run repeats one item. ``reverse``: it has the source's items, of which `src` is
+        the first, backwards.
+
+    Notes
+    -----
+    ``extents``: vectors in all, vectors a block (`THREADS` or `PIECES` times as many), vectors a
+    run, bytes a run, then the nest; vectors a run are the first of the `divisions`; ``steps`` are
+    the nest's.
+    """
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store = ops.ld[16], ops.st[16]
+    quotient, place = divide(ops), decode(ops, axes, extent=4, pair=2)
+    funnel, edge = _funnel(ops), _edge(ops, unit)
+
+    if mode == "fill":
+        item, spread = ops.ld[unit], filled(ops, unit)
+    turn = reversed_items(ops, unit)
+
+    @ops.device
+    def where(e, end, extents, divisions, steps, dst, src):
+        # The vector's address and index in the run; the address of its bytes, and of the run's
+        # first one, in the source. An index behind the run: nothing to do.
+        run = quotient(e, divisions[0], divisions[1])
+        to, at = place(run, extents, divisions, steps)
+        to += dst
+        at += src
+        i = i32(i32(e - run * extents[2]) * 16 - i32(to & 15))
+        to += i64(i)
+        if e >= end:
+            i = extents[3]
+        if mode == "reverse":
+            return to, i, at + (unit - 16) - i64(i), at + unit - i64(extents[3])
+        return to, i, at + i64(i), at
+
+    @ops.device
+    def words(i, at, low, length):
+        # Of the source no vector is read that holds no byte of the run.
+        zero = u32(0)
+        a = (zero, zero, zero, zero)
+        b = (zero, zero, zero, zero)
+        aligned = at & ~15
+        if (i < length) & (aligned + 16 > low):
+            a = load(aligned)
+        if (i < length) & (aligned != at) & (aligned + 16 < low + i64(length)):
+            b = load(aligned + 16)
+        return (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
+
+    @ops.device
+    def put(to, i, v, length):
+        if (i >= 0) & (i32(i + 16) <= length):
+            store(to, v)
+        elif i < length:
+            edge(to, i, v[0], length)
+            edge(to + 4, i32(i + 4), v[1], length)
+            edge(to + 8, i32(i + 8), v[2], length)
+            edge(to + 12, i32(i + 12), v[3], length)
+
+    @ops.device
+    def made(words, at):
+        v = funnel(words, i32(at & 15))
+        if mode == "reverse":
+            return turn(v)
+        return v
+
+    def kernel(dst, src, extents, divisions, steps):
+        start = i32(i32(cuda.blockIdx.x) * extents[1])
+        end = min(extents[0], i32(start + extents[1]))
+        e = i32(start + i32(cuda.threadIdx.x))
+        to, i, at, low = where(e, end, extents, divisions, steps, dst, src)
+        f = i32(e + THREADS)
+        to1, i1, at1, low1 = where(f, end, extents, divisions, steps, dst, src)
+        length = extents[3]
+        if mode == "fill":
+            if i < length:
+                put(to, i, spread(item(low)), length)
+            if i1 < length:
+                put(to1, i1, spread(item(low1)), length)
+        else:
+            w = words(i, at, low, length)
+            w1 = words(i1, at1, low1, length)
+            put(to, i, made(w, at), length)
+            put(to1, i1, made(w1, at1), length)
+
+    return kernel
