@@ -1,0 +1,199 @@
+"""Two to four interleaved channels taken apart, and put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.network import join_table, split_table
+from arraybridge.kernels.cuda.record import THREADS
+
+__all__ = ["IDENTITY", "merge", "split"]
+
+
+#: A selector that leaves a word as it is, passed when the kernel runs: see `_held`.
+IDENTITY = 0x3210
+
+
+def _held(ops: Any) -> Any:
+    """Make ``held(v, selector)``: 16 bytes as they are, which no compiler knows.
+
+    Else ptxas replaces a vector load of which single words are used by as many loads of a word,
+    which take as many sectors each.
+    """
+    prmt = ops.prmt
+
+    @ops.device
+    def held(v, selector):
+        return (
+            prmt(v[0], v[1], selector),
+            prmt(v[1], v[0], selector),
+            prmt(v[2], v[3], selector),
+            prmt(v[3], v[2], selector),
+        )
+
+    return held
+
+
+def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int) -> Any:
+    """Make the kernel that takes channels apart (HWC to CHW) or keeps some (a step of 2 to 4).
+
+    A thread loads as many vectors as there are channels, and stores one for each that is kept, its
+    bytes chosen in registers. A thread's vectors lie side by side: what a warp's second request
+    needs, the first has brought into L1.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    width : int
+        Bytes an item: 1, 2, 4 or 8.
+    channels : int
+        2, 3 or 4.
+    kept : tuple of int
+        The channels that are wanted, in the destination's order.
+    axes : int
+        Axes of the nest of pieces, at least 1.
+
+    Notes
+    -----
+    ``extents``: pieces in all, then their nest; ``divisions``: `IDENTITY`, then the nest;
+    ``steps``: from channel to channel in the destination, then the nest. Everything is a multiple
+    of 16 bytes.
+    """
+    cuda, i32, u32 = ops.cuda, ops.i32, ops.u32
+    load, store = ops.ld[16], ops.st[16]
+    place = decode(ops, axes, extent=1, pair=1, step=1)
+    table = split_table(width, channels, kept)
+    apart = ops.permute(table, 4 * channels)
+    needed = {byte // 16 for byte in table}  # no other vector need be within the source
+    first, second, third, fourth = (i in needed for i in range(4))
+    count = len(kept)
+    held = _held(ops)
+    partly = width >= 4 and count < channels  # whole words of the vectors are not used
+
+    def kernel(dst, src, extents, divisions, steps):
+        e = i32(i32(cuda.blockIdx.x) * THREADS + i32(cuda.threadIdx.x))
+        if e < extents[0]:
+            to, at = place(e, extents, divisions, steps)
+            to += dst
+            at += src
+            zero = u32(0)
+            a = (zero, zero, zero, zero)
+            b = (zero, zero, zero, zero)
+            c = (zero, zero, zero, zero)
+            d = (zero, zero, zero, zero)
+            if first:
+                a = load(at)
+            if second:
+                b = load(at + 16)
+            if third:
+                c = load(at + 32)
+            if fourth:
+                d = load(at + 48)
+            if partly:
+                a = held(a, divisions[0])
+                b = held(b, divisions[0])
+                c = held(c, divisions[0])
+                d = held(d, divisions[0])
+            if channels == 2:
+                v = apart((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]))
+            elif channels == 3:
+                v = apart((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3]))
+            else:
+                v = apart((
+                    a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3],
+                    c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3],
+                ))  # fmt: skip
+            store(to, (v[0], v[1], v[2], v[3]))
+            if count > 1:
+                store(to + steps[0], (v[4], v[5], v[6], v[7]))
+            if count > 2:
+                store(to + 2 * steps[0], (v[8], v[9], v[10], v[11]))
+            if count > 3:
+                store(to + 3 * steps[0], (v[12], v[13], v[14], v[15]))
+
+    return kernel
+
+
+def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
+    """Make the kernel that puts channels together (CHW to HWC).
+
+    A thread loads one vector of each channel and interleaves them in registers; a block's results
+    go through shared memory, so that a warp's stores are dense.
+
+    Parameters
+    ----------
+    ops : object
+        The operations.
+    width : int
+        Bytes an item: 1, 2, 4 or 8.
+    channels : int
+        2, 3 or 4.
+    axes : int
+        Axes of the nest of a channel's vectors, at least 1.
+
+    Notes
+    -----
+    ``extents``: pieces in all, vectors of a row of the destination, then the nest, of which the
+    innermost axis is a row of pieces; vectors of a row are the first of the `divisions`; ``steps``:
+    from channel to channel in the source, then the nest. Everything is a multiple of 16 bytes.
+    """
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store, fetch, stage = ops.ld[16], ops.st[16], ops.lds[16], ops.sts[16]
+    quotient, place = divide(ops), decode(ops, axes, extent=2, pair=2, step=1)
+    outer = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
+    together = ops.permute(join_table(width, channels), 4 * channels)
+    words = THREADS * channels * 4
+    # Vectors change places within 128 bytes, so that 8 threads that stage meet 32 banks: 2 channels
+    # would meet every second vector of 16, 4 every fourth of 32.
+    turn = {2: 1, 3: 0, 4: 3}[channels]
+
+    @ops.device
+    def spot(slot):
+        return i32((slot ^ (slot >> 3 & turn)) * 16)
+
+    def kernel(dst, src, extents, divisions, steps):
+        sm = cuda.shared.array(words, u32, alignment=16)
+        t = i32(cuda.threadIdx.x)
+        start = i32(i32(cuda.blockIdx.x) * THREADS)
+        e = i32(start + t)
+        if e < extents[0]:
+            _, at = place(e, extents, divisions, steps)
+            at += src
+            a = load(at)
+            b = load(at + steps[0])
+            if channels == 2:
+                v = together((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]))
+            elif channels == 3:
+                c = load(at + 2 * steps[0])
+                v = together(
+                    (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3])
+                )
+            else:
+                c = load(at + 2 * steps[0])
+                d = load(at + 3 * steps[0])
+                v = together((
+                    a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3],
+                    c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3],
+                ))  # fmt: skip
+            slot = i32(t * channels)
+            stage(sm, spot(slot), (v[0], v[1], v[2], v[3]))
+            stage(sm, spot(i32(slot + 1)), (v[4], v[5], v[6], v[7]))
+            if channels > 2:
+                stage(sm, spot(i32(slot + 2)), (v[8], v[9], v[10], v[11]))
+            if channels > 3:
+                stage(sm, spot(i32(slot + 3)), (v[12], v[13], v[14], v[15]))
+        cuda.syncthreads()
+        for k in range(channels):
+            n = i32(start * channels + k * THREADS + t)
+            if n < i32(extents[0] * channels):
+                v = fetch(sm, spot(i32(k * THREADS + t)))
+                if axes == 1:
+                    store(dst + i64(n) * 16, v)
+                else:
+                    row = quotient(n, divisions[0], divisions[1])
+                    to, _ = outer(row, extents, divisions, steps)
+                    store(dst + to + i64(i32(n - row * extents[1])) * 16, v)
+
+    return kernel
