@@ -19,8 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from arraybridge.kernels.cuda.channels import merge, split
 from arraybridge.kernels.cuda.gather import gather
+from arraybridge.kernels.cuda.plain import plain
 from arraybridge.kernels.cuda.rows import rows
+from arraybridge.kernels.cuda.shift import shift
+from arraybridge.kernels.cuda.tile import tile
 
 __all__ = ["FAMILY", "Member"]
 
@@ -47,4 +51,9 @@ class Member(NamedTuple):
 FAMILY: dict[str, Member] = {
     "rows": Member(rows, ("width", "axes", "mode", "item"), 4),
     "gather": Member(gather, ("width", "axes"), 4),
+    "shift": Member(shift, ("unit", "axes", "mode"), 6),
+    "tile": Member(tile, ("width", "axes"), 6),
+    "plain": Member(plain, ("width", "axes"), 6),
+    "split": Member(split, ("width", "channels", "kept", "axes"), 6),
+    "merge": Member(merge, ("width", "channels", "axes"), 6),
 }

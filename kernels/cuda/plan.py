@@ -5,9 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from math import gcd, prod
 
+from arraybridge.kernels.cuda.channels import IDENTITY
+from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import outer
-from arraybridge.kernels.cuda.record import MOST, THREADS, Axis, Plan
+from arraybridge.kernels.cuda.plain import PLAIN
+from arraybridge.kernels.cuda.record import MOST, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
+from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
+from arraybridge.kernels.cuda.tile import TILE
 from arraybridge.layout import Canonical
 
 __all__ = ["ROW", "SMALL", "name", "plan"]
@@ -84,13 +89,170 @@ def _parts(
 
 
 def _one(axes: list[Axis], item: int, dst: int, src: int, size: int, small: int) -> Plan:
+    """Plan a nest that fits one launch: axes innermost first, addresses modulo 16."""
     if not axes:
         return Plan("memcpy", (), 1, steps=(item,))
-    unit = gcd(_VECTOR, dst, src, *[a.dst for a in axes], *[a.src for a in axes])
+    unit = _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes])
     width = gcd(unit, item)
+    if item >= ROW:
+        return _runs(axes, item, width, size, dst, src, small)
     if item > width:
         axes = [Axis(item // width, width, width), *axes]
-    return _pieces("rows" if item >= ROW else "gather", width, axes)
+    made = None
+    if axes[0].dst == width:
+        made = _stream(axes, width, dst, src) or _channels(axes, width, dst, src)
+        if made is None and size > small:
+            made = _transpose(axes, width, dst, src)
+    return made or _pieces("gather", width, axes)
+
+
+def _common(*numbers: int) -> int:
+    """The largest power of two, at most 16, that all of them are multiples of."""
+    return gcd(_VECTOR, *numbers)
+
+
+def _runs(
+    axes: list[Axis], length: int, width: int, size: int, dst: int, src: int, small: int
+) -> Plan:
+    """Runs of bytes that are contiguous on both sides."""
+    if width >= 8 or length < 2 * ROW or size <= small:
+        vectors = length // width
+        within = [Axis(vectors, width, width)] if vectors > 1 else []
+        return _pieces("rows", width, [*within, *axes])
+    return _shifted("copy", width, length, axes, dst)
+
+
+def _shifted(mode: str, unit: int, length: int, axes: list[Axis], dst: int) -> Plan:
+    """`shift`, of runs of `length` bytes; `axes` are those outside the runs."""
+    aligned = _common(dst, *[axis.dst for axis in axes])
+    vectors = -(-(length + (_VECTOR - unit if aligned < _VECTOR else 0)) // _VECTOR)
+    total = vectors * prod([axis.extent for axis in axes])
+    span = THREADS if total < _MANY else SHIFTED * THREADS
+    extents, divisions, steps = outer(axes)
+    return Plan(
+        "shift",
+        (unit, len(axes), mode),
+        -(-total // span),
+        (total, span, vectors, length, *extents),
+        (*division(vectors), *divisions),
+        steps,
+    )
+
+
+def _stream(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    """An item repeated, or items in reverse order, along the destination's run."""
+    (extent, _, step), outside = axes[0], axes[1:]
+    length = extent * width
+    if step not in (0, -width) or length < ROW:
+        return None
+    mode = "fill" if step == 0 else "reverse"
+    offset = width - _VECTOR if mode == "reverse" else 0
+    aligned = _common(length, dst, *[axis.dst for axis in outside])
+    if mode == "reverse":
+        aligned = _common(aligned, src + offset, *[axis.src for axis in outside])
+    if aligned == _VECTOR:
+        vector = Axis(length // _VECTOR, _VECTOR, -_VECTOR if mode == "reverse" else 0)
+        within = [vector] if vector.extent > 1 else []
+        made = _pieces("rows", _VECTOR, [*within, *outside], mode, width)
+        return made._replace(src_offset=offset)
+    return _shifted(mode, width, length, outside, dst) if width < _VECTOR else None
+
+
+def _channels(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    """Two to four channels of the source taken apart, or put together."""
+    if width > 8:
+        return None
+    return _split(axes, width, dst, src) or _merge(axes, width, dst, src)
+
+
+def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    (extent, _, step), *rest = axes
+    channels, crooked = divmod(step, width)
+    length = extent * width
+    if crooked or not 2 <= channels <= 4 or length % _VECTOR or length < ROW:
+        return None
+    plane = next((a for a in rest if abs(a.src) == width and a.extent <= channels), None)
+    first = src % _VECTOR // width
+    count, by, apart = 1, 0, 0
+    if plane is not None:
+        rest.remove(plane)
+        count, apart, by = plane.extent, plane.dst, plane.src // width
+    kept = tuple([first + by * i for i in range(count)])
+    offset = -first * width
+    if not 0 <= min(kept) <= max(kept) < channels:
+        return None
+    if _common(dst, src + offset, apart, *[a.dst for a in rest], *[a.src for a in rest]) < _VECTOR:
+        return None
+    nest = [Axis(length // _VECTOR, _VECTOR, channels * _VECTOR), *rest]
+    total = prod([axis.extent for axis in nest])
+    extents, divisions, steps = outer(nest)
+    return Plan(
+        "split",
+        (width, channels, kept, len(nest)),
+        -(-total // THREADS),
+        (total, *extents),
+        (IDENTITY, *divisions),
+        (apart, *steps),
+        src_offset=offset,
+    )
+
+
+def _merge(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    if len(axes) < 2:
+        return None
+    (channels, _, apart), (extent, step, near), *rest = axes
+    length = extent * width
+    if not 2 <= channels <= 4 or step != channels * width or near != width or length % _VECTOR:
+        return None
+    strides = [apart, *[axis.dst for axis in rest], *[axis.src for axis in rest]]
+    if length < ROW or _common(dst, src, *strides) < _VECTOR:
+        return None
+    vectors = length // _VECTOR
+    nest = [Axis(vectors, channels * _VECTOR, _VECTOR), *rest]
+    total = prod([axis.extent for axis in nest])
+    extents, divisions, steps = outer(nest)
+    return Plan(
+        "merge",
+        (width, channels, len(nest)),
+        -(-total // THREADS),
+        (total, vectors * channels, *extents),
+        (*division(vectors * channels), *divisions),
+        (apart, *steps),
+    )
+
+
+def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    """Tiles of two axes, one of them dense in the destination, the other in the source."""
+    down = axes[0]
+    across = next((axis for axis in axes[1:] if abs(axis.src) == width), None)
+    if across is None:
+        return None
+    rest = [axis for axis in axes[1:] if axis is not across]
+    dst_offset = src_offset = 0
+    if across.src < 0:  # walked from its end, so that the source is read forwards
+        dst_offset, src_offset = ((across.extent - 1) * step for step in across[1:])
+        across = Axis(across.extent, -across.dst, -across.src)
+    strides = [across.dst, down.src, *[a.dst for a in rest], *[a.src for a in rest]]
+    aligned = _common(dst + dst_offset, src + src_offset, *strides)
+    aligned = _common(aligned, down.extent * width, across.extent * width)
+    sizes = TILE if aligned == _VECTOR else PLAIN
+    if width not in sizes:
+        return None
+    columns, rows = sizes[width]
+    if down.extent * 2 <= rows or across.extent * 2 <= columns:
+        return None
+    high, wide = -(-down.extent // rows), -(-across.extent // columns)
+    extents, divisions, steps = outer(rest)
+    return Plan(
+        "tile" if sizes is TILE else "plain",
+        (width, len(rest)),
+        high * wide * prod([axis.extent for axis in rest]),
+        (down.extent, across.extent, high, wide, *extents),
+        (*division(high), *division(wide), *divisions),
+        (down.src, across.dst, *steps),
+        dst_offset,
+        src_offset,
+    )
 
 
 def _pieces(kernel: str, width: int, axes: list[Axis], mode: str = "copy", item: int = 16) -> Plan:
@@ -107,7 +269,9 @@ def name(plan: Plan) -> str:
     if plan.kernel == "memcpy":
         return "cuda memcpy"
     width = plan.constants[0]
-    said = f"cuda {plan.kernel} {width} byte{'s' if width != 1 else ''}"
-    if plan.kernel == "rows" and plan.constants[2] != "copy":
-        said += {"fill": ", repeated", "reverse": ", reversed"}[str(plan.constants[2])]
-    return said
+    said = f"cuda {plan.kernel} {width} byte{'' if width == 1 else 's'}"
+    named = dict(zip(FAMILY[plan.kernel].constants, plan.constants, strict=True))
+    return said + _SAID.get(str(named.get("mode")), "")
+
+
+_SAID = {"fill": ", repeated", "reverse": ", reversed"}
