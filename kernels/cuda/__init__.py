@@ -1,1 +1,199 @@
-"""Copies in the memory of CUDA devices."""
+"""Copies in the memory of CUDA devices.
+
+A copy is planned (`plan`) once for a layout and the remainders of its addresses modulo 16, loaded
+(`launch`), and kept; the same copy again costs a look-up and the driver's launch. Nothing here
+waits for a device, allocates its memory, or makes a context, so that copies may be captured in CUDA
+graphs. Without a device, a driver or Numba this can be imported, and `describe` works.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from arraybridge.kernels.cuda import context, driver
+from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
+from arraybridge.layout import canonical
+
+__all__ = ["CUDAError", "CUDAMemoryError", "copy", "describe", "unavailable"]
+
+#: Layouts whose launches are kept.
+KEPT = 4096
+
+_Strides = tuple[int, ...]
+_Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
+_Prepared = tuple[tuple[int, object], ...]  # records' addresses, and what keeps them
+
+_prepared: dict[_Key, _Prepared] = {}
+_preparing = threading.Lock()
+_UNKNOWN = "unknown"
+_unavailable: str | None = _UNKNOWN
+
+
+def _not_yet(record: int, dst: int, src: int, stream: int) -> int:
+    raise AssertionError("nothing is prepared")
+
+
+_enqueue: Callable[[int, int, int, int], int] = _not_yet
+
+
+def copy(
+    dst: int,
+    src: int,
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    stream: int | None = None,
+    device: int = 0,
+) -> None:
+    """Put the copy of one strided block of a device's memory to another on a stream.
+
+    Parameters
+    ----------
+    dst, src : int
+        Addresses of the item whose indices are all 0, of any alignment.
+    shape : tuple of int
+        Extents, the same on both sides: any number of axes, 0 and 1 included.
+    dst_strides, src_strides : tuple of int
+        In **bytes**, of any sign, zero included.
+    itemsize : int
+        Bytes an item, any positive number.
+    stream : int or None
+        By the array API standard's numbering: None and 1 the legacy default stream, 2 the default
+        stream of this thread, else a handle. Nothing is waited for: the copy has happened when the
+        stream has come to it.
+    device : int
+        The number of the device that the memory and the stream belong to.
+
+    Raises
+    ------
+    ValueError
+        Where the tuples differ in length, an extent is negative, `itemsize` is not positive, an
+        address is NULL, or `stream` is none.
+    OverflowError
+        Where an extent or a stride does not fit 64 bits.
+    CUDAError
+        Where the driver refuses. `CUDAMemoryError`, which is a MemoryError too, where the device's
+        memory is full.
+    ImportError
+        Where the kernel is not on disk, and Numba cannot compile for CUDA here.
+
+    Notes
+    -----
+    As for host memory (``arraybridge.kernels.cpu.copy``): the caller answers for the addresses;
+    source and destination must not overlap.
+    """
+    key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
+    launches = _prepared.get(key)
+    if launches is None:
+        launches = _prepare(key)
+    if stream is None or stream <= 0:
+        stream = context.handle(stream)
+    if not (dst and src) and launches:
+        raise ValueError(f"a copy of {shape} items to address {dst:#x} from {src:#x}: one is NULL")
+    for record, _ in launches:
+        failed = _enqueue(record, dst, src, stream)
+        if failed:
+            raise _error(failed, record, launches)
+
+
+def _error(failed: int, record: int, launches: _Prepared) -> CUDAError:
+    from arraybridge.kernels.cuda import launch
+
+    error = launch.error(failed)
+    before = [address for address, _ in launches].index(record)
+    if before:
+        error.add_note(
+            f"{before} of the {len(launches)} parts of the copy are on the stream already: the "
+            "destination is written in part"
+        )
+    return error
+
+
+def _prepare(key: _Key) -> _Prepared:
+    """Plan a copy, load its kernels, and keep its launches."""
+    global _enqueue
+    shape, dst_strides, src_strides, itemsize, dst, src, device = key
+    if itemsize < 1 or any(extent < 0 for extent in shape):
+        raise ValueError(f"a copy of {shape} items of {itemsize} bytes: extents are at least 0")
+    form = canonical(shape, dst_strides, src_strides, itemsize)
+    if 0 in form.shape:
+        return ()
+    from arraybridge.kernels.cuda import launch
+    from arraybridge.kernels.cuda.plan import plan
+
+    where = context.device(device)
+    offsets = form.dst_offset, form.src_offset
+    plans = plan(form, (dst + offsets[0]) % 16, (src + offsets[1]) % 16)
+    made: _Prepared = tuple(launch.prepare(each, where, *offsets) for each in plans)
+    _enqueue = launch.enqueuer()
+    with _preparing:
+        if len(_prepared) >= KEPT:  # a thread that has them still keeps them
+            del _prepared[next(iter(_prepared))]
+        return _prepared.setdefault(key, made)
+
+
+def describe(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    dst: int = 0,
+    src: int = 0,
+) -> str:
+    """Name what `copy` does with a layout, such as ``cuda tile 4 bytes``; no driver is asked.
+
+    Parameters
+    ----------
+    shape, dst_strides, src_strides, itemsize
+        As for `copy`.
+    dst, src : int
+        Addresses, of which the remainders modulo 16 matter.
+
+    Raises
+    ------
+    ValueError
+        Where the tuples differ in length.
+    """
+    form = canonical(shape, dst_strides, src_strides, itemsize)
+    if 0 in form.shape:
+        return "nothing"
+    from arraybridge.kernels.cuda.plan import name, plan
+
+    plans = plan(form, (dst + form.dst_offset) % 16, (src + form.src_offset) % 16)
+    names = dict.fromkeys(map(name, plans))
+    return ", ".join(names) + (f", in {len(plans)} parts" if len(plans) > 1 else "")
+
+
+def unavailable() -> str | None:
+    """Say why there are no CUDA kernels in this process; None where there seem to be.
+
+    Nothing is started or compiled: what a device or a compiler says is heard by the first `copy`.
+    """
+    global _unavailable
+    if _unavailable is _UNKNOWN:
+        _unavailable = _missing()
+    return _unavailable
+
+
+def _missing() -> str | None:
+    if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
+        return "ARRAYBRIDGE_NO_KERNELS is set"
+    found = driver.problem()
+    if found is not None:
+        return found
+    from importlib.util import find_spec
+
+    if find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed: pip install numba-cuda"
+    return None
+
+
+@driver.forgetting
+def _forget() -> None:
+    global _preparing, _unavailable
+    _preparing = threading.Lock()  # a thread of the parent may have had it
+    _unavailable = _UNKNOWN
+    _prepared.clear()

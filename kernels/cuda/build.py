@@ -1,0 +1,134 @@
+"""A kernel becomes machine code: Numba makes PTX, once for every device, and the driver a cubin.
+
+The PTX is for compute capability 7.5, the oldest that CUDA 13 serves; the driver's linker makes of
+it what runs on the device at hand. Numba and NVVM are imported by `ptx` alone, and need no driver.
+"""
+
+from __future__ import annotations
+
+import re
+from ctypes import addressof, c_int, c_size_t, c_void_p, create_string_buffer, string_at
+from typing import Any
+
+from arraybridge.kernels.cuda import driver
+from arraybridge.kernels.cuda.context import Device, current, relaxed
+from arraybridge.kernels.cuda.driver import CUDAError
+from arraybridge.kernels.cuda.record import THREADS, Plan
+
+__all__ = ["CAPABILITY", "ISA", "cubin", "entry", "ptx"]
+
+#: The compute capability that the PTX is for.
+CAPABILITY = (7, 5)
+
+#: The PTX language that it is said to be in, that of CUDA 12.0: the one of a newer NVVM would be
+#: refused by older drivers, and nothing of it is used. (ptxas checks that.)
+ISA = (8, 0)
+
+_PTX = 1  # CU_JIT_INPUT_PTX
+_LOG, _LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+_LOG_BYTES = 8192
+
+
+def entry(kernel: str) -> str:
+    """Return what a kernel is called in its machine code, and by profilers."""
+    return f"arraybridge_{kernel}"
+
+
+def ptx(plan: Plan) -> str:
+    """Compile the kernel of a plan by Numba.
+
+    Returns
+    -------
+    str
+        PTX with one function, `entry`, whose parameters are the two addresses and the numbers of
+        the plan's three tuples.
+
+    Raises
+    ------
+    ImportError
+        Where there is no Numba for CUDA, or it only simulates.
+    """
+    from numba import config, cuda
+    from numba.cuda import types
+
+    from arraybridge.kernels.cuda.family import FAMILY
+
+    if config.ENABLE_CUDASIM:
+        raise ImportError("NUMBA_ENABLE_CUDASIM is set: Numba only simulates")
+    from arraybridge.kernels.cuda.ops import OPS
+
+    member = FAMILY[plan.kernel]
+    parameters = (
+        *(types.int64, types.int64),
+        types.UniTuple(types.int32, len(plan.extents)),
+        types.UniTuple(types.uint32, len(plan.divisions)),
+        types.UniTuple(types.int64, len(plan.steps)),
+    )
+    # Whatever NUMBA_DISABLE_JIT says of the user's own code.
+    disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
+    try:
+        text, _ = cuda.compile(
+            member.factory(OPS, *plan.constants),
+            parameters,
+            cc=CAPABILITY,
+            device=False,
+            abi="numba",
+            output="ptx",
+            debug=False,
+            lineinfo=False,
+            launch_bounds=(THREADS, member.blocks),
+        )
+    finally:
+        config.DISABLE_JIT = disabled
+    return _plain(text, entry(plan.kernel))
+
+
+def _plain(text: str, name: str) -> str:
+    """Give the function a short name, and the text the language that it is in."""
+    (mangled,) = re.findall(r"\.entry\s+(\w+)", text)
+    # Numba's environment of the function: a variable that nothing reads.
+    lines = re.findall(r"^\.common \.global .*?(\w+);$", text, re.MULTILINE)
+    for variable in lines:
+        if len(re.findall(rf"\b{variable}\b", text)) == 1:
+            text = re.sub(rf"^\.common \.global .*?{variable};\n", "", text, flags=re.MULTILINE)
+    text = re.sub(rf"\b{mangled}(?=_param_\d+\b|\b)", name, text)
+    return re.sub(r"^\.version (\d+)\.(\d+)", _version, text, flags=re.MULTILINE)
+
+
+def _version(found: re.Match[str]) -> str:
+    major, minor = min(ISA, (int(found[1]), int(found[2])))
+    return f".version {major}.{minor}"
+
+
+def cubin(text: str, device: Device) -> bytes:
+    """Link PTX to the machine code of a device, by its driver.
+
+    Raises
+    ------
+    CUDAError
+        With what the linker said.
+    """
+    cuda = driver.installed()
+    log = create_string_buffer(_LOG_BYTES)
+    options = (c_int * 2)(_LOG, _LOG_SIZE)
+    values = (c_void_p * 2)(addressof(log), _LOG_BYTES)
+    state, code, size = c_void_p(), c_void_p(), c_size_t()
+    data = text.encode()
+    with current(device), relaxed():
+        cuda.cuLinkCreate(2, options, values, state)
+        try:
+            cuda.cuLinkAddData(state, _PTX, data, len(data) + 1, b"arraybridge.ptx", 0, None, None)
+            cuda.cuLinkComplete(state, code, size)
+            return string_at(code.value or 0, size.value)
+        except CUDAError as error:
+            raise _told(error, log.value) from None
+        finally:
+            cuda.cuLinkDestroy(state)
+
+
+def _told(error: CUDAError, log: bytes) -> CUDAError:
+    """Add what the linker said."""
+    said: Any = log.decode(errors="replace").strip()
+    if not said:
+        return error
+    return type(error)(f"{error}. The linker said: {said}", error.call, error.code)

@@ -1,0 +1,87 @@
+"""The disk cache of CUDA kernels: cubins, which later processes load without Numba and NVVM.
+
+A file is named after everything that the code depends on: the sources of this folder, the versions
+of numba-cuda and of the NVVM beside it, the kernel and its constants, the compute capability, the
+settings of Numba in the environment. The driver's version is not among them: it loads the cubins
+of older ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from arraybridge.kernels import disk
+from arraybridge.kernels.cuda import build
+from arraybridge.kernels.cuda.context import Device
+from arraybridge.kernels.cuda.record import Plan
+
+__all__ = ["compiled", "found", "is_cached"]
+
+
+def found(plan: Plan, device: Device) -> bytes | None:
+    """Read the cubin of a plan's kernel from the disk; None where it has none."""
+    path = _path(plan, device.capability)
+    return None if path is None else disk.read(path)
+
+
+def compiled(plan: Plan, device: Device) -> bytes:
+    """Compile a plan's kernel for a device, and keep it on disk.
+
+    Raises
+    ------
+    ImportError
+        Where there is no Numba for CUDA.
+    CUDAError
+        Where the driver cannot link it.
+    """
+    code = build.cubin(build.ptx(plan), device)
+    path = _path(plan, device.capability)
+    if path is not None:
+        disk.write(path, code)
+    return code
+
+
+def is_cached(plan: Plan, capability: tuple[int, int]) -> bool:
+    """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
+    path = _path(plan, capability)
+    return path is not None and disk.read(path) is not None
+
+
+_dependencies: str | None = None
+
+
+def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
+    """Name the file of a kernel; None where that cannot be done."""
+    try:
+        dependencies = _read_dependencies()
+    except (ImportError, OSError, ValueError, AttributeError):
+        return None  # no sources (a zip), no version: old code would look like new
+    name = f"cuda-{plan.kernel}-sm{capability[0]}{capability[1]}"
+    return disk.path(name, dependencies, plan.kernel, plan.constants, capability)
+
+
+def _read_dependencies() -> str:
+    """Return everything that all kernels depend on, save the environment; read once."""
+    global _dependencies
+    if _dependencies is None:
+        digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
+        version = disk.version("numba_cuda", "VERSION")
+        python = sys.version_info[:2]  # Numba starts from bytecode
+        _dependencies = repr((digest, version, _nvvm(), python))
+    return _dependencies
+
+
+def _nvvm() -> list[str]:
+    """Name the releases of NVVM that are installed where numba-cuda is, by their metadata."""
+    from importlib.util import find_spec
+
+    spec = find_spec("numba_cuda")
+    if spec is None or spec.origin is None:
+        return []
+    here = os.path.dirname(os.path.dirname(spec.origin))
+    return sorted(
+        name
+        for name in os.listdir(here)
+        if name.startswith(("nvidia_nvvm", "nvidia_cuda_nvcc")) and name.endswith(".dist-info")
+    )
