@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
+from arraybridge.kernels.cuda.record import Plan
 from arraybridge.layout import canonical
 
-__all__ = ["CUDAError", "CUDAMemoryError", "copy", "describe", "unavailable"]
+__all__ = ["CUDAError", "CUDAMemoryError", "copy", "describe", "plans", "unavailable"]
 
 #: Layouts whose launches are kept.
 KEPT = 4096
@@ -118,16 +119,13 @@ def _prepare(key: _Key) -> _Prepared:
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
     if itemsize < 1 or any(extent < 0 for extent in shape):
         raise ValueError(f"a copy of {shape} items of {itemsize} bytes: extents are at least 0")
-    form = canonical(shape, dst_strides, src_strides, itemsize)
-    if 0 in form.shape:
+    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
+    if not planned:
         return ()
     from arraybridge.kernels.cuda import launch
-    from arraybridge.kernels.cuda.plan import plan
 
     where = context.device(device)
-    offsets = form.dst_offset, form.src_offset
-    plans = plan(form, (dst + offsets[0]) % 16, (src + offsets[1]) % 16)
-    made: _Prepared = tuple(launch.prepare(each, where, *offsets) for each in plans)
+    made: _Prepared = tuple(launch.prepare(each, where) for each in planned)
     _enqueue = launch.enqueuer()
     with _preparing:
         if len(_prepared) >= KEPT:  # a thread that has them still keeps them
@@ -157,14 +155,43 @@ def describe(
     ValueError
         Where the tuples differ in length.
     """
-    form = canonical(shape, dst_strides, src_strides, itemsize)
-    if 0 in form.shape:
+    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
+    if not planned:
         return "nothing"
-    from arraybridge.kernels.cuda.plan import name, plan
+    from arraybridge.kernels.cuda.plan import name
 
-    plans = plan(form, (dst + form.dst_offset) % 16, (src + form.src_offset) % 16)
-    names = dict.fromkeys(map(name, plans))
-    return ", ".join(names) + (f", in {len(plans)} parts" if len(plans) > 1 else "")
+    names = ", ".join(dict.fromkeys(map(name, planned)))
+    return names if len(planned) == 1 else f"{names}, in {len(planned)} parts"
+
+
+def plans(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    dst: int = 0,
+    src: int = 0,
+) -> tuple[Plan, ...]:
+    """Return the launches that `copy` makes of a layout; their offsets are to its addresses.
+
+    Parameters
+    ----------
+    shape, dst_strides, src_strides, itemsize, dst, src
+        As for `describe`.
+
+    Raises
+    ------
+    ValueError
+        Where the tuples differ in length.
+    """
+    from arraybridge.kernels.cuda.plan import plan
+
+    form = canonical(shape, dst_strides, src_strides, itemsize)
+    to, start = form.dst_offset, form.src_offset
+    return tuple(
+        each._replace(dst_offset=each.dst_offset + to, src_offset=each.src_offset + start)
+        for each in plan(form, (dst + to) % 16, (src + start) % 16)
+    )
 
 
 def unavailable() -> str | None:

@@ -30,6 +30,7 @@ __all__ = [
     "device",
     "device_of",
     "handle",
+    "hold",
     "order",
     "relaxed",
 ]
@@ -39,8 +40,10 @@ LEGACY, PER_THREAD = 1, 2
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+_INVALID_DEVICE = 101  # CUDA_ERROR_INVALID_DEVICE
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _EVENTS = 16  # that a device keeps
+_HELD = 64  # events of a stream for which something is kept
 
 
 class Device(NamedTuple):
@@ -66,6 +69,10 @@ class Device(NamedTuple):
 
 _devices: dict[int, Device] = {}
 _lock = threading.Lock()
+# (device, stream, thread) -> events, and what each of them releases
+_held: dict[tuple[int, int, int], deque[tuple[int, list[object]]]] = {}
+_holding = threading.RLock()
+_lost: list[object] = []
 
 
 def device(ordinal: int) -> Device:
@@ -86,6 +93,8 @@ def _retained(ordinal: int) -> Device:
     try:
         cuda.cuDeviceGet(number, ordinal)
     except CUDAError as error:
+        if error.code != _INVALID_DEVICE:
+            raise
         count = c_int()
         with suppress(CUDAError):
             cuda.cuDeviceGetCount(count)
@@ -105,8 +114,10 @@ def _retained(ordinal: int) -> Device:
 
 @driver.forgetting
 def _forget() -> None:
-    global _lock
-    _lock = threading.Lock()  # a thread of the parent may have had it
+    global _lock, _holding
+    _lock, _holding = threading.Lock(), threading.RLock()  # a thread of the parent may have them
+    _lost.append(dict(_held))  # in a child nothing is released, as the parent's device is at work
+    _held.clear()
     _devices.clear()
 
 
@@ -179,9 +190,7 @@ def relaxed() -> Iterator[None]:
         cuda.cuThreadExchangeStreamCaptureMode(mode)
 
 
-def order(
-    device: Device, waiting: int | None, after: int | None, *, of: Device | None = None
-) -> None:
+def order(device: int, waiting: int | None, after: int | None, *, of: int | None = None) -> None:
     """Let what is put on a stream from now on wait for what is on another one now.
 
     The host waits for nothing. While one of the streams captures a CUDA graph this is an edge of
@@ -189,53 +198,113 @@ def order(
 
     Parameters
     ----------
-    device : Device
-        Of the stream that waits.
+    device : int
+        The number of the device whose stream waits.
     waiting, after : int or None
         Streams by the standard's numbering; an `after` of -1 asks for no order.
-    of : Device, optional
-        Of the other stream, where that is not `device`.
+    of : int, optional
+        The device of the other stream, where that is another one.
 
     Raises
     ------
     CUDAError
         Where a stream is another device's, or does not exist.
     """
-    of = of or device
     if after == -1:
         return
     first, then = handle(after), handle(waiting)
-    if first == then and of is device:
+    here = _known(device)
+    there = here if of is None else _known(of)
+    if first == then and there is here:
         return
     cuda = driver.installed()
-    with current(of):
-        event = _event(of)
+    with current(there):
+        event = _recorded(there, first)
         try:
-            cuda.cuEventRecord(event, first)
-            if of is device:
+            with current(here):
                 cuda.cuStreamWaitEvent(then, event, 0)
-            else:
-                with current(device):
-                    cuda.cuStreamWaitEvent(then, event, 0)
-        except BaseException:
-            with suppress(CUDAError):
-                cuda.cuEventDestroy(event)
-            raise
-        # What waits for it waits for what was recorded: it can be recorded again at once.
-        if len(of.events) < _EVENTS:
-            of.events.append(event)
-        else:
-            cuda.cuEventDestroy(event)
+        finally:
+            # What waits for it waits for what was recorded: it can be recorded again at once.
+            _give_back(there, event)
 
 
-def _event(device: Device) -> int:
-    """Take a free event, or make one; the device's context is current."""
+def _recorded(device: Device, stream: int) -> int:
+    """Record an event on a stream; the device's context is current."""
+    cuda = driver.installed()
     try:
-        return device.events.pop()
+        event = device.events.pop()
     except IndexError:
-        event = c_void_p()
-        driver.installed().cuEventCreate(event, _DISABLE_TIMING)
-        return event.value or 0
+        made = c_void_p()
+        cuda.cuEventCreate(made, _DISABLE_TIMING)
+        event = made.value or 0
+    try:
+        cuda.cuEventRecord(event, stream)
+    except BaseException:
+        with suppress(CUDAError):
+            cuda.cuEventDestroy(event)
+        raise
+    return event
+
+
+def _give_back(device: Device, event: int) -> None:
+    if len(device.events) < _EVENTS:
+        device.events.append(event)
+    else:
+        driver.installed().cuEventDestroy(event)
+
+
+def hold(device: int, stream: int | None, owner: object) -> None:
+    """Keep an object alive until a stream has done what is on it now.
+
+    For memory that a stream reads and whose owner cannot be told: it is released by a later call,
+    here or of `order`, once the stream has come so far; nothing waits. A stream that captures a
+    CUDA graph does nothing yet, and whoever replays the graph keeps its memory: this then does
+    nothing.
+
+    Parameters
+    ----------
+    device : int
+        The number of the stream's device.
+    stream : int or None
+        By the standard's numbering.
+    owner : object
+    """
+    where, queue = _known(device), handle(stream)
+    if capturing(where, queue):
+        return
+    with current(where), _holding:
+        # The default stream of a thread is another one in each.
+        thread = threading.get_ident() if queue == PER_THREAD else 0
+        held = _held.setdefault((device, queue, thread), deque())
+        if len(held) < _HELD:
+            held.append((_recorded(where, queue), [owner]))
+        else:  # the newest event comes a little later, and holds this one too
+            driver.installed().cuEventRecord(held[-1][0], queue)
+            held[-1][1].append(owner)
+
+
+def _known(ordinal: int) -> Device:
+    """Return a device, and let go of what its streams have done with."""
+    found = device(ordinal)
+    if _held:
+        done: list[object] = []  # released outside of the lock: that may run anything
+        with current(found), relaxed(), _holding:
+            for key in [key for key in _held if key[0] == ordinal]:
+                while _held[key] and _happened(_held[key][0][0]):
+                    event, owners = _held[key].popleft()
+                    _give_back(found, event)
+                    done.append(owners)
+                if not _held[key]:
+                    del _held[key]
+    return found
+
+
+def _happened(event: int) -> bool:
+    try:
+        driver.installed().cuEventQuery(event)
+    except CUDAError:  # not yet; or the device does not work any more, as the next call will say
+        return False
+    return True
 
 
 def device_of(address: int) -> int:

@@ -173,7 +173,7 @@ class Driver:
     def __getattr__(self, name: str) -> Callable[..., int]:
         if name not in FUNCTIONS:
             raise AttributeError(name)
-        function = ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
+        function = self.unchecked(name)
 
         def check(code: Any, _function: object, _arguments: object) -> Any:
             if code:
@@ -183,6 +183,10 @@ class Driver:
         function.errcheck = check
         setattr(self, name, function)
         return function
+
+    def unchecked(self, name: str) -> Any:
+        """Return a function that returns its code: one whose failure is an answer."""
+        return ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
 
     def address(self, name: str) -> int:
         """Return the address of a function, for machine code.
@@ -246,10 +250,10 @@ def _said(driver: Driver, function: str, code: int) -> str:
     """Return what the driver calls an error; "" where it does not know it."""
     said = c_char_p()
     try:
-        getattr(driver, function)(code, said)
-    except CUDAError:  # it knows no such number, or has no such function
+        unknown = driver.unchecked(function)(code, said)
+    except CUDAError:  # there is no such function
         return ""
-    return (said.value or b"").decode(errors="replace")
+    return "" if unknown else (said.value or b"").decode(errors="replace")
 
 
 def installed() -> Driver:

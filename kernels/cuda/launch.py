@@ -62,15 +62,8 @@ def _forget() -> None:
     _functions.clear()
 
 
-def prepare(plan: Plan, device: Device, dst_offset: int = 0, src_offset: int = 0) -> Launch:
+def prepare(plan: Plan, device: Device) -> Launch:
     """Load what a plan needs, and describe its launch.
-
-    Parameters
-    ----------
-    plan : Plan
-    device : Device
-    dst_offset, src_offset : int
-        **Bytes** to add to the addresses, besides the plan's own.
 
     Raises
     ------
@@ -83,8 +76,8 @@ def prepare(plan: Plan, device: Device, dst_offset: int = 0, src_offset: int = 0
     """
     record = Record(
         context=device.context,
-        dst_offset=plan.dst_offset + dst_offset,
-        src_offset=plan.src_offset + src_offset,
+        dst_offset=plan.dst_offset,
+        src_offset=plan.src_offset,
         grid=plan.grid,
         threads=THREADS,
     )
