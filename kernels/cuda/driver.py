@@ -173,14 +173,14 @@ class Driver:
     def __getattr__(self, name: str) -> Callable[..., int]:
         if name not in FUNCTIONS:
             raise AttributeError(name)
-        function = self.unchecked(name)
+        function: Callable[..., int] = self.unchecked(name)
 
         def check(code: Any, _function: object, _arguments: object) -> Any:
             if code:
                 raise failed(self, name, code)
             return code
 
-        function.errcheck = check
+        function.errcheck = check  # type: ignore[attr-defined]
         setattr(self, name, function)
         return function
 

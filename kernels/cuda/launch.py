@@ -112,11 +112,15 @@ def load(plan: Plan, device: Device) -> int:
     cuda = driver.installed()
     function = c_void_p()
     with _loading:
+        found = _functions.get((device.ordinal, kernel))
+        if found:  # another thread was quicker
+            return found
         common = _kernels.get((device.capability, kernel)) or _loaded(plan, device)
         _kernels[device.capability, kernel] = common
         with current(device), relaxed():
             cuda.cuKernelGetFunction(function, common)
-        return _functions.setdefault((device.ordinal, kernel), function.value or 0)
+        _functions[device.ordinal, kernel] = function.value or 0
+        return _functions[device.ordinal, kernel]
 
 
 def is_loaded(plan: Plan, device: Device) -> bool:
