@@ -142,7 +142,7 @@ def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, fetch, stage = ops.ld[16], ops.st[16], ops.lds[16], ops.sts[16]
     quotient, place = divide(ops), decode(ops, axes, extent=2, pair=2, step=1)
-    outer = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
+    outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
     together = ops.permute(join_table(width, channels), 4 * channels)
     words = THREADS * channels * 4
     # Vectors change places within 128 bytes, so that 8 threads that stage meet 32 banks: 2 channels

@@ -117,8 +117,14 @@ def tile(ops: Any, width: int, axes: int) -> Any:
     high = groups // 8  # a warp has 8 groups of 4 cells side by side
     further = THREADS // groups  # cells between a thread's
     pieces = row // cell // further
-    column = _column(ops, width, row) if width >= 4 else None
+    column: Any = _column(ops, width, row) if width >= 4 else None
     pair, quad = _pair(ops, row), _quad(ops, row)
+    # Shifts: of a signed number, Numba's // is more than one instruction.
+    chunk_bits, item_bits, high_bits = (n.bit_length() - 1 for n in (chunks, items, high))
+
+    @ops.device
+    def spot(r, c):
+        return i32(r * row + (c ^ (r >> item_bits & 7)) * 16)
 
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(_TILE_WORDS, u32, alignment=16)
@@ -132,14 +138,14 @@ def tile(ops: Any, width: int, axes: int) -> Any:
         live_rows = i32(extents[0] - r0)
         live_columns = i32(extents[1] - c0)
 
-        r = i32(t // chunks)
-        c = i32(t % chunks)
+        r = i32(t >> chunk_bits)
+        c = i32(t & (chunks - 1))
         a = src + at + i64(i32(r0 + r)) * steps[0] + i64(i32(c0 + c * items)) * width
         down = apart * steps[0]
-        s = i32(r * row + (c ^ (r // items & 7)) * 16)
-        s1 = i32((r + apart) * row + (c ^ ((r + apart) // items & 7)) * 16)
-        s2 = i32((r + 2 * apart) * row + (c ^ ((r + 2 * apart) // items & 7)) * 16)
-        s3 = i32((r + 3 * apart) * row + (c ^ ((r + 3 * apart) // items & 7)) * 16)
+        s = spot(r, c)
+        s1 = spot(i32(r + apart), c)
+        s2 = spot(i32(r + 2 * apart), c)
+        s3 = spot(i32(r + 3 * apart), c)
         if (live_rows >= rows) & (live_columns >= columns):
             v0 = load(a)
             v1 = load(a + down)
@@ -162,8 +168,8 @@ def tile(ops: Any, width: int, axes: int) -> Any:
 
         lane = i32(t & 31)
         warp = i32(t >> 5)
-        g = i32(warp % high * 8 + (lane & 7))
-        w0 = i32(warp // high * 4 + (lane >> 3))
+        g = i32((warp & (high - 1)) * 8 + (lane & 7))
+        w0 = i32((warp >> high_bits) * 4 + (lane >> 3))
         if i32(g * items) < live_rows:
             b = dst + to + i64(i32(r0 + g * items)) * width
             b += i64(i32(c0 + w0 * abreast)) * steps[1]
