@@ -72,7 +72,7 @@ def _fits(plan: Plan) -> None:
     wrong = [n for n in plan.extents if not -(2**31) <= n < 2**31]
     wrong += [n for n in plan.divisions if not 0 <= n < 2**32]
     wrong += [n for n in plan.steps if not -(2**63) <= n < 2**63]
-    if wrong or not 1 <= plan.grid < 2**31 or len(plan.divisions) % 2:
+    if wrong or not 1 <= plan.grid < 2**31:
         raise ValueError(f"numbers that no launch can have, {wrong}, in {plan}")
 
 

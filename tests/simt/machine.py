@@ -1,10 +1,7 @@
 """The operations of kernels on arrays of threads, with the checks of compute-sanitizer and more.
 
-Global loads read the source alone; a vector of it may reach past its bytes where it holds one of
-them at least, since it lies within 16 aligned bytes and no GPU faults on that. A store writes bytes
-of the destination's items alone, each once. Shared memory begins with random bytes, and what each
-block does between two barriers is compared, byte by byte and thread by thread. ``i32`` and ``u32``
-refuse what does not fit.
+Memory checks what it is asked for: global memory in `memory`, shared memory in `shared`; and
+`numbers` refuses what does not fit 32 bits.
 """
 
 from __future__ import annotations
@@ -16,69 +13,20 @@ import numpy as np
 
 from arraybridge.kernels.cuda.record import THREADS
 
+from .checks import WIDTHS, WORD, aligned
 from .interpreter import device
-from .memory import DST, SRC, Memory
 from .numbers import MASK, NUMBERS
+from .shared import Shared
 from .values import Fault, Op
 
 __all__ = ["Fault", "Machine"]
 
-WIDTHS = (1, 2, 4, 8, 16)  # bytes of an access
-WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint32, 16: np.uint32}
 MOST_SHARED = 48 << 10  # bytes a block may have without being asked for
 
 
-class Shared:
-    """An array in the shared memory of each block that runs, one after the other.
-
-    Attributes
-    ----------
-    size : int
-        Bytes a block.
-    stride : int
-        Bytes from a block's to the next one's.
-    accesses : list
-        What was done since the last barrier: (where, writes, width in bytes, threads, offsets).
-    """
-
-    def __init__(self, size: int, blocks: int, alignment: int, random: np.random.Generator) -> None:
-        self.size = size
-        self.stride = size + -size % 16
-        self.alignment = alignment
-        self.bytes = np.frombuffer(random.bytes(self.stride * blocks), np.uint8).copy()
-        self.accesses: list[tuple[str, bool, int, np.ndarray, np.ndarray]] = []
-
-    def phase_ends(self, threads: Any) -> None:
-        """Find races since the last barrier; of some threads' blocks, where there is a mask."""
-        chosen, later = self.accesses, []
-        if threads is not None:
-            chosen = []
-            for where, writes, width, lanes, offsets in self.accesses:
-                ends = threads[lanes]
-                chosen.append((where, writes, width, lanes[ends], offsets[ends]))
-                later.append((where, writes, width, lanes[~ends], offsets[~ends]))
-        self.accesses = [access for access in later if access[3].size]
-        if any(access[1] for access in chosen):
-            self._races(chosen)
-
-    def _races(self, accesses: list[tuple[str, bool, int, np.ndarray, np.ndarray]]) -> None:
-        unit = min(access[2] for access in accesses)
-        writer = np.full(self.bytes.size // unit, -1, np.int32)
-        for _, writes, width, lanes, offsets in accesses:
-            if writes:
-                writer.reshape(-1, width // unit)[offsets // width] = lanes[:, None]
-        for where, writes, width, lanes, offsets in accesses:
-            wrote = writer.reshape(-1, width // unit)[offsets // width]
-            other = wrote != lanes[:, None]
-            if not writes:
-                other &= wrote >= 0
-            if other.any():
-                at = int(np.flatnonzero(other.any(1))[0])
-                raise Fault(
-                    f"a race: thread {lanes[at] % THREADS} {'writes' if writes else 'reads'} "
-                    f"{width} bytes at {offsets[at] % self.stride} of shared memory at {where}, "
-                    f"where thread {wrote[at][other[at]][0] % THREADS} writes in the same phase"
-                )
+#: What loads give where there is no memory.
+NOTHING: dict[int, Any] = {width: np.int64(0) for width in (1, 2, 4)}
+NOTHING |= {width: (np.int64(0),) * (width // 4) for width in (8, 16)}
 
 
 class Machine:
@@ -86,7 +34,7 @@ class Machine:
 
     Parameters
     ----------
-    memory : Memory or None
+    memory : Memory, Endless or None
         None: every load gives zeros; for the addresses alone.
     blocks : sequence of int
         Those that run, side by side.
@@ -94,9 +42,7 @@ class Machine:
         What `transactions` counts: (kind, bytes an access, threads, addresses) for each operation.
     """
 
-    def __init__(
-        self, memory: Memory | None, blocks: Any, requests: list[Any] | None = None
-    ) -> None:
+    def __init__(self, memory: Any, blocks: Any, requests: list[Any] | None = None) -> None:
         self.memory = memory
         self.blocks = np.asarray(blocks, np.int64)
         self.threads = self.blocks.size * THREADS
@@ -104,12 +50,6 @@ class Machine:
         self.requests = requests
         self.shared: list[Shared] = []
         self.random = np.random.default_rng(1)
-        if memory is not None:
-            self.source, self.target, self.pending = (
-                {width: _vectors(part, width) for width in WIDTHS}
-                for part in (memory.source, memory.target, memory.pending)
-            )
-            self.once = {width: _vectors(np.ones(16, np.uint8), width)[0] for width in WIDTHS}
         self.ops = self._ops()
 
     def _ops(self) -> SimpleNamespace:
@@ -176,24 +116,16 @@ class Machine:
                 words[:, at] = int(part) & (1 << 8 * words.itemsize) - 1
         return words if width > 4 else words[:, 0]
 
-    def _nothing(self, width: int) -> Any:
-        zero = np.int64(0)
-        return zero if width <= 4 else (zero,) * (width // 4)
-
-    # -- global memory
+    # -- memory
 
     def _load(self, width: int) -> Any:
         def load(mask: Any, where: str, address: Any) -> Any:
             lanes, addresses = self._taking(mask, address)
             self._note("ldg", width, lanes, addresses)
-            _aligned(addresses, width, "an address", where)
+            aligned(addresses, width, "an address", where)
             if self.memory is None:
-                return self._nothing(width)
-            offsets = addresses - SRC
-            low, high = self.memory.readable
-            _inside((offsets > low - width) & (offsets < high), offsets - low, width,
-                    f"of the source's {high - low} are read", where)  # fmt: skip
-            return self._given(mask, lanes, width, self.source[width][offsets // width])
+                return NOTHING[width]
+            return self._given(mask, lanes, width, self.memory.load(width, addresses, where))
 
         return load
 
@@ -201,38 +133,37 @@ class Machine:
         def store(mask: Any, where: str, address: Any, value: Any) -> None:
             lanes, addresses = self._taking(mask, address)
             self._note("stg", width, lanes, addresses)
-            _aligned(addresses, width, "an address", where)
+            aligned(addresses, width, "an address", where)
             words = self._taken(lanes, width, value, where)
-            if self.memory is None:
-                return
-            offsets = addresses - DST
-            _inside((offsets >= 0) & (offsets + width <= self.memory.target.size), offsets, width,
-                    "far from the destination are written", where)  # fmt: skip
-            at, pending = offsets // width, self.pending[width]
-            ready = pending[at] == self.once[width]
-            there = addresses - self.memory.dst
-            _inside(
-                ready if width <= 4 else ready.all(1),
-                there,
-                width,
-                "of no item of the destination, or written before, are written",
-                where,
-            )
-            pending[at] = 0
-            order = np.empty(len(pending), np.int32)
-            order[at] = np.arange(at.size)
-            _inside(
-                order[at] == np.arange(at.size),
-                there,
-                width,
-                "of the destination are written by two threads",
-                where,
-            )
-            self.target[width][at] = words
+            if self.memory is not None:
+                self.memory.store(width, addresses, words, where)
 
         return store
 
-    # -- shared memory
+    def _fetch(self, width: int) -> Any:
+        def fetch(mask: Any, where: str, shared: Any, offset: Any) -> Any:
+            lanes, offsets = self._taking(mask, offset)
+            self._note("lds", width, lanes, offsets)
+            loaded = self._one(shared, where).load(width, lanes, offsets, where)
+            return (
+                NOTHING[width] if self.memory is None else self._given(mask, lanes, width, loaded)
+            )
+
+        return fetch
+
+    def _stage(self, width: int) -> Any:
+        def stage(mask: Any, where: str, shared: Any, offset: Any, value: Any) -> None:
+            lanes, offsets = self._taking(mask, offset)
+            self._note("sts", width, lanes, offsets)
+            words = self._taken(lanes, width, value, where)
+            self._one(shared, where).store(width, lanes, offsets, words, where)
+
+        return stage
+
+    def _one(self, shared: Any, where: str) -> Shared:
+        if not isinstance(shared, Shared):
+            raise Fault(f"{shared!r} is no shared memory at {where}")
+        return shared
 
     def allocate(self, mask: Any, where: str, words: Any, kind: Any, alignment: int = 4) -> Shared:
         if type(words) is not int or kind is not self.ops.u32:
@@ -249,42 +180,6 @@ class Machine:
                 raise Fault(f"some threads of a block do not reach the barrier at {where}")
         for shared in self.shared:
             shared.phase_ends(mask)
-
-    def _reach(self, mask: Any, where: str, width: int, shared: Any, offset: Any) -> Any:
-        if not isinstance(shared, Shared):
-            raise Fault(f"{shared!r} is no shared memory at {where}")
-        if width > shared.alignment:
-            raise Fault(f"{width} bytes of shared memory aligned to {shared.alignment} at {where}")
-        lanes, offsets = self._taking(mask, offset)
-        _aligned(offsets, width, "an offset", where)
-        _inside((offsets >= 0) & (offsets + width <= shared.size), offsets, width,
-                f"of {shared.size} of shared memory are accessed", where)  # fmt: skip
-        return lanes, offsets
-
-    def _fetch(self, width: int) -> Any:
-        def fetch(mask: Any, where: str, shared: Any, offset: Any) -> Any:
-            lanes, offsets = self._reach(mask, where, width, shared, offset)
-            self._note("lds", width, lanes, offsets)
-            if self.memory is None:
-                return self._nothing(width)
-            offsets = offsets + lanes // THREADS * shared.stride
-            shared.accesses.append((where, False, width, lanes, offsets))
-            return self._given(mask, lanes, width, _vectors(shared.bytes, width)[offsets // width])
-
-        return fetch
-
-    def _stage(self, width: int) -> Any:
-        def stage(mask: Any, where: str, shared: Any, offset: Any, value: Any) -> None:
-            lanes, offsets = self._reach(mask, where, width, shared, offset)
-            self._note("sts", width, lanes, offsets)
-            words = self._taken(lanes, width, value, where)
-            if self.memory is None:
-                return
-            offsets = offsets + lanes // THREADS * shared.stride
-            shared.accesses.append((where, True, width, lanes, offsets))
-            _vectors(shared.bytes, width)[offsets // width] = words
-
-        return stage
 
     # -- bytes of words
 
@@ -330,23 +225,3 @@ class Machine:
             return tuple(chosen.T.astype(np.int64))
 
         return Op("permute", permuted)
-
-
-# -- checks
-
-
-def _vectors(part: np.ndarray, width: int) -> np.ndarray:
-    words = part.view(WORD[width])
-    return words if width <= 4 else words.reshape(-1, width // 4)
-
-
-def _aligned(addresses: np.ndarray, width: int, what: str, where: str) -> None:
-    if width > 1 and (addresses & (width - 1)).any():
-        wrong = int(addresses[np.flatnonzero(addresses & (width - 1))[0]])
-        raise Fault(f"{what} of {width} bytes is misaligned: {wrong:#x} at {where}")
-
-
-def _inside(good: np.ndarray, offsets: np.ndarray, width: int, what: str, where: str) -> None:
-    if not good.all():
-        wrong = int(offsets[np.flatnonzero(~good)[0]])
-        raise Fault(f"{width} bytes at {wrong} {what} at {where}")

@@ -1,0 +1,78 @@
+"""Any nest through the planner and the interpreter, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arraybridge import layout
+from arraybridge.kernels.cuda.family import FAMILY
+from arraybridge.kernels.cuda.plan import plan
+from arraybridge.kernels.cuda.record import Plan
+
+from .launch import launch
+from .memory import DST, SRC, Memory
+
+__all__ = ["copied", "planned"]
+
+
+def planned(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    dst: int,
+    src: int,
+    **settings: int,
+) -> tuple[tuple[Plan, ...], int, int]:
+    """Plan a copy for two addresses, and say to which addresses the plans' offsets are added."""
+    form = layout.canonical(shape, dst_strides, src_strides, itemsize)
+    dst, src = dst + form.dst_offset, src + form.src_offset
+    return plan(form, dst % 16, src % 16, **settings), dst, src
+
+
+def copied(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    dst_start: int = 0,
+    src_start: int = 0,
+    **settings: int,
+) -> tuple[Plan, ...]:
+    """Copy a nest as the planner says, and raise AssertionError unless every byte is right.
+
+    Parameters
+    ----------
+    shape, dst_strides, src_strides, itemsize, dst_start, src_start
+        As for `Memory`.
+    settings
+        The planner's.
+
+    Returns
+    -------
+    tuple of Plan
+        What was run.
+    """
+    memory = Memory(shape, dst_strides, src_strides, itemsize, dst_start, src_start)
+    before = memory.source.copy()
+    plans, dst, src = planned(
+        shape, dst_strides, src_strides, itemsize, memory.dst, memory.src, **settings
+    )
+    for one in plans:
+        if one.kernel == "memcpy":
+            _by_driver(memory, dst + one.dst_offset, src + one.src_offset, *one.steps)
+        else:
+            launch(one, FAMILY[one.kernel].factory, dst, src, memory)
+    memory.check()
+    assert np.array_equal(memory.source, before)
+    return plans
+
+
+def _by_driver(memory: Memory, dst: int, src: int, count: int) -> None:
+    """What the driver does for ``memcpy``."""
+    to, at = dst - DST, src - SRC
+    low, high = memory.readable
+    assert low <= at <= high - count, "bytes outside of the source are copied"
+    assert memory.pending[to : to + count].all(), "bytes of no item are written"
+    memory.pending[to : to + count] = 0
+    memory.target[to : to + count] = memory.source[at : at + count]

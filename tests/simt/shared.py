@@ -1,0 +1,89 @@
+"""Shared memory: random bytes at first; races between two barriers are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arraybridge.kernels.cuda.record import THREADS
+
+from .checks import WIDTHS, aligned, inside, vectors
+from .values import Fault
+
+__all__ = ["Shared"]
+
+
+class Shared:
+    """An array in the shared memory of each block that runs, one after the other.
+
+    Attributes
+    ----------
+    size : int
+        Bytes a block.
+    stride : int
+        Bytes from a block's to the next one's.
+    accesses : list
+        What was done since the last barrier: (where, writes, width in bytes, threads, offsets).
+    """
+
+    def __init__(self, size: int, blocks: int, alignment: int, random: np.random.Generator) -> None:
+        self.size = size
+        self.stride = size + -size % 16
+        self.alignment = alignment
+        content = np.frombuffer(random.bytes(self.stride * blocks), np.uint8).copy()
+        self.bytes = {width: vectors(content, width) for width in WIDTHS}
+        self.accesses: list[tuple[str, bool, int, np.ndarray, np.ndarray]] = []
+
+    def phase_ends(self, threads: Any) -> None:
+        """Find races since the last barrier; of some threads' blocks, where there is a mask."""
+        chosen, later = self.accesses, []
+        if threads is not None:
+            chosen = []
+            for where, writes, width, lanes, offsets in self.accesses:
+                ends = threads[lanes]
+                chosen.append((where, writes, width, lanes[ends], offsets[ends]))
+                later.append((where, writes, width, lanes[~ends], offsets[~ends]))
+        self.accesses = [access for access in later if access[3].size]
+        if any(access[1] for access in chosen):
+            self._races(chosen)
+
+    def _races(self, accesses: list[tuple[str, bool, int, np.ndarray, np.ndarray]]) -> None:
+        unit = min(access[2] for access in accesses)
+        writer = np.full(self.bytes[unit].shape[0], -1, np.int32)
+        for _, writes, width, lanes, offsets in accesses:
+            if writes:
+                writer.reshape(-1, width // unit)[offsets // width] = lanes[:, None]
+        for where, writes, width, lanes, offsets in accesses:
+            wrote = writer.reshape(-1, width // unit)[offsets // width]
+            other = wrote != lanes[:, None]
+            if not writes:
+                other &= wrote >= 0
+            if other.any():
+                at = int(np.flatnonzero(other.any(1))[0])
+                raise Fault(
+                    f"a race: thread {lanes[at] % THREADS} {'writes' if writes else 'reads'} "
+                    f"{width} bytes at {offsets[at] % self.stride} of shared memory at {where}, "
+                    f"where thread {wrote[at][other[at]][0] % THREADS} writes in the same phase"
+                )
+
+    def _reach(self, width: int, lanes: np.ndarray, offsets: np.ndarray, where: str) -> np.ndarray:
+        """Check offsets of a block's memory; give those of all blocks' memory."""
+        if width > self.alignment:
+            raise Fault(f"{width} bytes of shared memory aligned to {self.alignment} at {where}")
+        aligned(offsets, width, "an offset", where)
+        inside((offsets >= 0) & (offsets + width <= self.size), offsets, width,
+               f"of {self.size} of shared memory are accessed", where)  # fmt: skip
+        return offsets + lanes // THREADS * self.stride
+
+    def load(self, width: int, lanes: np.ndarray, offsets: np.ndarray, where: str) -> np.ndarray:
+        offsets = self._reach(width, lanes, offsets, where)
+        self.accesses.append((where, False, width, lanes, offsets))
+        return self.bytes[width][offsets // width]
+
+    def store(
+        self, width: int, lanes: np.ndarray, offsets: np.ndarray, words: np.ndarray, where: str
+    ) -> None:
+        offsets = self._reach(width, lanes, offsets, where)
+        self.accesses.append((where, True, width, lanes, offsets))
+        self.bytes[width][offsets // width] = words
