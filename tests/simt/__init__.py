@@ -7,7 +7,7 @@ the accesses of a warp become: sectors of 32 bytes, passes through shared memory
 
 from .launch import launch, ops
 from .machine import Machine
-from .memory import Memory
+from .memory import Endless, Memory
 from .values import Fault
 
-__all__ = ["Fault", "Machine", "Memory", "launch", "ops"]
+__all__ = ["Endless", "Fault", "Machine", "Memory", "launch", "ops"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import linecache
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -62,7 +63,8 @@ def _outer(function: FunctionType, free: tuple[str, ...]) -> dict[str, Any]:
     names = {}
     for name in free:
         if name in cells:
-            names[name] = cells[name].cell_contents
+            with contextlib.suppress(ValueError):  # of a factory's branch that was not taken
+                names[name] = cells[name].cell_contents
         elif name in function.__globals__:
             names[name] = function.__globals__[name]
         elif name in BUILTINS:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
-from arraybridge.kernels.cuda.plan import plan
 from arraybridge.kernels.cuda.record import Plan
 
 from .launch import launch
 from .memory import DST, SRC, Memory
 
 __all__ = ["copied", "planned"]
+
+plans = import_module("arraybridge.kernels.cuda.plan")
 
 
 def planned(
@@ -22,12 +26,33 @@ def planned(
     itemsize: int,
     dst: int,
     src: int,
-    **settings: int,
+    *,
+    small: int = 0,
+    **settings: Any,
 ) -> tuple[tuple[Plan, ...], int, int]:
-    """Plan a copy for two addresses, and say to which addresses the plans' offsets are added."""
+    """Plan a copy for two addresses, and say to which addresses the plans' offsets are added.
+
+    Parameters
+    ----------
+    shape, dst_strides, src_strides, itemsize
+        The copy, in **bytes**.
+    dst, src : int
+        Addresses of the items with indices 0.
+    small : int
+        The planner's: bytes up to which nothing is tiled.
+    settings
+        What the planner is made to believe: numbers of its module.
+    """
     form = layout.canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
-    return plan(form, dst % 16, src % 16, **settings), dst, src
+    before = {name: getattr(plans, name) for name in settings}
+    try:
+        for name, number in settings.items():
+            setattr(plans, name, number)
+        return plans.plan.__wrapped__(form, dst % 16, src % 16, small), dst, src
+    finally:
+        for name, number in before.items():
+            setattr(plans, name, number)
 
 
 def copied(
@@ -37,7 +62,7 @@ def copied(
     itemsize: int,
     dst_start: int = 0,
     src_start: int = 0,
-    **settings: int,
+    **settings: Any,
 ) -> tuple[Plan, ...]:
     """Copy a nest as the planner says, and raise AssertionError unless every byte is right.
 
@@ -46,7 +71,7 @@ def copied(
     shape, dst_strides, src_strides, itemsize, dst_start, src_start
         As for `Memory`.
     settings
-        The planner's.
+        As for `planned`.
 
     Returns
     -------

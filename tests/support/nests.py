@@ -39,7 +39,7 @@ def _starts(unit: int) -> st.SearchStrategy[int]:
 
 def _fitted(shape: list[int], itemsize: int, limit: int = LIMIT) -> list[int]:
     """The shape, its longest axes halved until it is small enough."""
-    while prod(shape) * itemsize > limit and max(shape) > 1:
+    while prod(shape) * itemsize > limit and max(shape, default=1) > 1:
         shape[shape.index(max(shape))] //= 2
     return shape
 
@@ -62,21 +62,26 @@ def _placed(draw: st.DrawFn, given: Layout) -> Copy:
 
 @st.composite
 def transposes(draw: st.DrawFn) -> Copy:
-    """Matrices and batches of them, their runs across each other."""
+    """Matrices and batches of them, their runs across each other; large enough to be tiled."""
     width = draw(st.sampled_from(WIDTHS))
-    unit = draw(st.sampled_from([1, 1, 16 // width]))
-    most = {1: 150, 2: 140, 4: 80, 8: 80, 16: 40}[width] // unit
-    rows, columns = (unit * draw(st.integers(1, most)) for _ in "rc")
+    tiled = draw(st.sampled_from([True, True, False]))
+    unit = 16 // width if tiled else 1
+    sides = {1: (65, 150), 2: (33, 140), 4: (33, 80), 8: (17, 70), 16: (17, 40)}[width]
+    side = st.integers(-(-sides[0] // unit), sides[1] // unit).map(lambda n: n * unit)
+    rows, columns = draw(side), draw(side)
     batch = draw(st.lists(st.integers(2, 3), max_size=2))
-    shape = [*_fitted(batch, rows * columns * width, 4 * LIMIT), columns, rows]
+    shape = [*_fitted(batch, rows * columns * width, 5 * LIMIT), columns, rows]
     n = len(shape)
-    gaps = st.sampled_from([0, 0, 0, 16, width, 3])
+    gaps = st.sampled_from([0, 0, 16, 48] if tiled else [0, 0, width, 5 * width, 3])
     src = _strides(draw, shape, [*range(n - 2), n - 1, n - 2], width, gaps)
     for axis in range(n):
-        src[axis] *= draw(st.sampled_from([1, 1, 1, 1, -1]))
+        src[axis] *= draw(st.sampled_from([1, 1, 1, 1, 1, -1]))
     flat = draw(st.booleans())
     dst = _strides(draw, shape, list(range(n)), width, st.just(0) if flat else gaps)
-    return _placed(draw, Layout(tuple(shape), tuple(dst), tuple(src), width))
+    given = Layout(tuple(shape), tuple(dst), tuple(src), width)
+    if tiled:
+        return Copy(given, *(draw(st.sampled_from([0, 0, 0, 16, width])) for _ in "ds"))
+    return _placed(draw, given)
 
 
 @st.composite
@@ -104,29 +109,34 @@ def runs(draw: st.DrawFn) -> Copy:
 def channels(draw: st.DrawFn) -> Copy:
     """A few channels taken apart or put together, or some of them alone."""
     width = draw(st.sampled_from([1, 1, 2, 4, 8]))
-    count = draw(st.integers(2, 5))
-    unit = draw(st.sampled_from([1, 16 // width, 16 // width]))
-    pixels = unit * draw(st.integers(1, max(2500 // unit // width // count, 1)))
+    count = draw(st.integers(2, 4))
+    tidy = draw(st.sampled_from([True, True, True, False]))  # whole vectors
+    unit = 16 // width if tidy else 1
+    pixels = unit * draw(st.integers(64 // unit // width, 2500 // unit // width // count))
     batch = draw(st.lists(st.integers(2, 4), max_size=2))
     n = len(batch)
-    gaps = st.sampled_from([0, 0, 16, width])
+    gaps = st.sampled_from([0, 0, 16, 48] if tidy else [0, 0, 16, width, 3])
     shape = [*batch, count, pixels]
     apart = draw(st.booleans())
-    if apart:
+    first = 0
+    if apart:  # the channels from the first on, some of them left out
         src = _strides(draw, shape, [*range(n), n + 1, n], width, gaps)
         shape[n] = draw(st.integers(1, count))
+        first = draw(st.integers(0, count - shape[n])) * width
+        if draw(st.sampled_from([False, False, True])):
+            src[n] = -width
     else:
         shape[n:] = pixels, count
         src = _strides(draw, shape, [*range(n), n + 1, n], width, gaps)
     for axis in range(n + 2):
-        src[axis] *= draw(st.sampled_from([1] * 9 + [-1]))
+        src[axis] *= draw(st.sampled_from([1] * 15 + [-1]))
     dst = _strides(
         draw, shape, list(range(n + 2)), width, draw(st.sampled_from([st.just(0), gaps]))
     )
-    copy = _placed(draw, Layout(tuple(shape), tuple(dst), tuple(src), width))
-    if apart and draw(st.booleans()):  # begin at one of the channels
-        return copy._replace(src_start=width * draw(st.integers(0, count - 1)))
-    return copy
+    given = Layout(tuple(shape), tuple(dst), tuple(src), width)
+    if tidy:
+        return Copy(given, draw(st.sampled_from([0, 0, 0, 16, 3])), first)
+    return _placed(draw, given)
 
 
 @st.composite
