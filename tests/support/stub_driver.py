@@ -22,11 +22,11 @@ from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.record import THREADS, Plan
 
-__all__ = ["Call", "Stub", "installed", "ptx"]
+__all__ = ["Call", "Code", "Stub", "installed", "ptx"]
 
 INVALID_VALUE, NO_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 1, 2, 3, 101
 INVALID_IMAGE, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 200, 201, 400, 500
-CAPTURE_UNSUPPORTED, CAPTURE_ISOLATION, CAPTURE_IMPLICIT = 900, 905, 906
+CAPTURE_UNSUPPORTED, CAPTURE_ISOLATION, CAPTURE_IMPLICIT, UNKNOWN = 900, 905, 906, 999
 NAMES = {
     NO_MEMORY: (b"CUDA_ERROR_OUT_OF_MEMORY", b"out of memory"),
     NOT_INITIALIZED: (b"CUDA_ERROR_NOT_INITIALIZED", b"initialization error"),
@@ -46,8 +46,8 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-class _Code(Exception):
-    """Return this code."""
+class Code(Exception):
+    """Raised by a function of the stub: return this code."""
 
 
 class Stub:
@@ -68,6 +68,8 @@ class Stub:
         Name of a function -> the code that it returns from now on, doing nothing.
     memory : simt.memory.Memory or None
         Where kernels run.
+    raised : list of Exception
+        What went wrong inside calls, which then returned an unknown error.
     retained : dict
         Device -> how often its primary context is retained.
     events, links, libraries : dict
@@ -83,6 +85,7 @@ class Stub:
         self.calls: list[Call] = []
         self.fail: dict[str, int] = {}
         self.memory: Any = None
+        self.raised: list[Exception] = []
         self.started = False
         self.retained: dict[int, int] = {}
         self.streams: dict[int, int] = {}  # handle -> context
@@ -162,8 +165,11 @@ class Stub:
                     return NOT_INITIALIZED
                 try:
                     getattr(self, name)(*arguments)
-                except _Code as code:
+                except Code as code:
                     return int(code.args[0])
+                except Exception as error:  # a fault of a kernel, or of the stub's own
+                    self.raised.append(error)
+                    return UNKNOWN
             return 0
 
         return answer
@@ -171,16 +177,16 @@ class Stub:
     def _context_of(self, stream: int | None) -> int:
         """The context of a stream; the one that is current for the default streams."""
         if not stream:
-            raise _Code(INVALID_HANDLE)  # never asked for here: no stream 0
+            raise Code(INVALID_HANDLE)  # never asked for here: no stream 0
         if stream in (LEGACY, PER_THREAD):
             return self._current()
         if stream not in self.streams:
-            raise _Code(INVALID_HANDLE)
+            raise Code(INVALID_HANDLE)
         return self.streams[stream]
 
     def _current(self) -> int:
         if not self.stack:
-            raise _Code(INVALID_CONTEXT)
+            raise Code(INVALID_CONTEXT)
         return self.stack[-1]
 
     def _capture_of(self, stream: int) -> set[int] | None:
@@ -189,16 +195,16 @@ class Stub:
     def _put(self, stream: int | None, context: int) -> None:
         """Put work of a context on a stream."""
         if self._context_of(stream) != context:
-            raise _Code(INVALID_HANDLE)
+            raise Code(INVALID_HANDLE)
         if stream == LEGACY and self.captures:
             for joined in self.captures.values():
                 joined.clear()  # the capture is spoilt
-            raise _Code(CAPTURE_IMPLICIT)
+            raise Code(CAPTURE_IMPLICIT)
 
     def _unsafe(self) -> None:
         """What a capture forbids a thread that is not relaxed."""
         if self.captures and self._mode() != RELAXED:
-            raise _Code(CAPTURE_UNSUPPORTED)
+            raise Code(CAPTURE_UNSUPPORTED)
 
     def _mode(self) -> int:
         return getattr(self._threads, "mode", GLOBAL)
@@ -219,12 +225,12 @@ class Stub:
 
     def _say(self, code: int, where: int, which: int) -> None:
         if code not in NAMES:
-            raise _Code(INVALID_VALUE)
+            raise Code(INVALID_VALUE)
         c_char_p.from_address(where).value = NAMES[code][which]
 
     def cuDeviceGet(self, device: int, ordinal: int) -> None:
         if not 0 <= ordinal < len(self.capabilities):
-            raise _Code(INVALID_DEVICE)
+            raise Code(INVALID_DEVICE)
         _set(c_int, device, ordinal)
 
     def cuDeviceGetCount(self, number: int) -> None:
@@ -256,7 +262,7 @@ class Stub:
     def cuStreamIsCapturing(self, stream: int, status: int) -> None:
         self._context_of(stream)
         if stream == LEGACY and self.captures:
-            raise _Code(CAPTURE_IMPLICIT)
+            raise Code(CAPTURE_IMPLICIT)
         _set(c_int, status, int(self._capture_of(stream) is not None))
 
     def cuThreadExchangeStreamCaptureMode(self, mode: int) -> None:
@@ -277,13 +283,13 @@ class Stub:
         self._put(stream, self._context_of(stream))
         here, there = self._capture_of(stream), self._capture_of(self.recorded[event])
         if here is not None and there is not here:
-            raise _Code(CAPTURE_ISOLATION)
+            raise Code(CAPTURE_ISOLATION)
         if there is not None:
             there.add(stream)
 
     def cuEventQuery(self, event: int) -> None:
         if event not in self.events:
-            raise _Code(INVALID_HANDLE)
+            raise Code(INVALID_HANDLE)
 
     def cuEventSynchronize(self, event: int) -> None:
         self._unsafe()
@@ -297,7 +303,7 @@ class Stub:
             if address in where:
                 _set(c_int, value, device if attribute == 9 else 0)
                 return
-        raise _Code(INVALID_VALUE)
+        raise Code(INVALID_VALUE)
 
     def cuMemHostAlloc(self, pointer: int, nbytes: int, flags: int) -> None:
         self._unsafe()
@@ -362,7 +368,7 @@ class Stub:
     ) -> None:
         self._unsafe()
         if not code.startswith(b"cubin of sm_"):
-            raise _Code(INVALID_IMAGE)
+            raise Code(INVALID_IMAGE)
         handle = next(self._handles)
         self.libraries[handle] = code
         _set(c_void_p, library, handle)
@@ -373,7 +379,7 @@ class Stub:
     def cuLibraryGetKernel(self, kernel: int, library: int, name: bytes) -> None:
         code = self.libraries[library].decode()
         if f".entry {name.decode()}" not in code:
-            raise _Code(NOT_FOUND)
+            raise Code(NOT_FOUND)
         handle = next(self._handles)
         told = [line for line in code.splitlines() if line.startswith("// ")]
         self.kernels[handle] = literal_eval(told[0][3:]) if told else ()
@@ -389,7 +395,7 @@ class Stub:
         context, _ = self.functions[function]
         self._put(rest[7], context)
         if self._current() != context:
-            raise _Code(INVALID_CONTEXT)
+            raise Code(INVALID_CONTEXT)
         if self.memory is not None:
             from tests.simt.launch import launch
 
@@ -447,3 +453,5 @@ def installed(stub: Stub) -> Iterator[Stub]:
         yield stub
     finally:
         driver.install(None)
+        if stub.raised:
+            raise stub.raised[0]
