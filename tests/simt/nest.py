@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,8 @@ def copied(
     itemsize: int,
     dst_start: int = 0,
     src_start: int = 0,
+    *,
+    factories: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> tuple[Plan, ...]:
     """Copy a nest as the planner says, and raise AssertionError unless every byte is right.
@@ -70,6 +74,8 @@ def copied(
     ----------
     shape, dst_strides, src_strides, itemsize, dst_start, src_start
         As for `Memory`.
+    factories : mapping
+        By the names of kernels, instead of the family's own.
     settings
         As for `planned`.
 
@@ -87,7 +93,8 @@ def copied(
         if one.kernel == "memcpy":
             _by_driver(memory, dst + one.dst_offset, src + one.src_offset, *one.steps)
         else:
-            launch(one, FAMILY[one.kernel].factory, dst, src, memory)
+            factory = factories.get(one.kernel, FAMILY[one.kernel].factory)
+            launch(one, factory, dst, src, memory)
     memory.check()
     assert np.array_equal(memory.source, before)
     return plans
