@@ -444,9 +444,8 @@ class TestDriver:
         ):
             copied(stub)
 
-    @pytest.mark.skipif(sys.platform != "linux", reason="the name of the library")
     def test_none(self, monkeypatch):
-        monkeypatch.setattr(driver, "_LINUX", ("libno-such-driver.so.1",))
+        monkeypatch.setattr(driver, "_NAMES", {sys.platform: ("libno-such-driver.so.1",)})
         driver.install(None)
         assert "no NVIDIA driver (libno-such-driver.so.1" in str(cuda.unavailable())
         with pytest.raises(cuda.CUDAError, match="install NVIDIA's driver") as caught:

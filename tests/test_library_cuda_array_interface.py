@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
+from arraybridge.kernels.cuda import driver
 from arraybridge.protocols import cuda_array_interface as cai
+
+from .support import stub_driver
+from .support.stub_driver import Stub
 
 
 class Producer:
@@ -27,7 +32,10 @@ class Producer:
 
 @pytest.fixture(autouse=True)
 def _no_driver(monkeypatch):
-    monkeypatch.setattr(cai, "_driver", None)
+    monkeypatch.setattr(driver, "_NAMES", {sys.platform: ("no-such-driver",)})
+    driver.install(None)
+    yield
+    driver.install(None)
 
 
 def test_a_description_needs_no_driver() -> None:
@@ -156,75 +164,66 @@ class TestInterfaceOf:
             cai.interface_of(self.tensor(device=ab.Device.parse(device)))
 
 
-class Driver:
-    """The calls that :mod:`cuda_array_interface` makes, written down."""
-
-    def __init__(self, ordinal=0, managed=0, failing=None):
-        self.calls = []
-        self.attributes = {cai._ORDINAL: ordinal, cai._MANAGED: managed}
-        self.failing = failing
-
-    def cuPointerGetAttribute(self, out, attribute, pointer):
-        out._obj.value = self.attributes[attribute]
-        return 0
-
-    def __getattr__(self, name):
-        def call(*arguments):
-            self.calls.append((name, *(getattr(a, "value", None) for a in arguments)))
-            return 1 if name == self.failing else 0
-
-        return call
+POINTER = Producer().__cuda_array_interface__["data"][0]
 
 
-def test_the_driver_tells_the_device(monkeypatch) -> None:
-    monkeypatch.setattr(cai, "_driver", Driver(ordinal=3))
-    assert ab.inspect(Producer()).device == (2, 3)
-    monkeypatch.setattr(cai, "_driver", Driver(ordinal=1, managed=1))
+@pytest.fixture
+def stub():
+    with stub_driver.installed(Stub((9, 0), (9, 0))) as stub:
+        yield stub
+
+
+def test_the_driver_tells_the_device(stub) -> None:
+    assert ab.inspect(Producer()).device == (2, 0)  # not CUDA's memory
+    memory = range(POINTER, POINTER + 4096)
+    stub.pointers[memory] = 1
+    assert ab.inspect(Producer()).device == (2, 1)
+    stub.managed.add(memory)
     assert ab.inspect(Producer()).device == (13, 1)
-    monkeypatch.setattr(cai, "_driver", Driver(ordinal=-2))  # not CUDA's memory
-    assert ab.inspect(Producer()).device == (2, 0)
+    stub.pointers[memory] = -2  # CU_DEVICE_INVALID
+    assert ab.inspect(Producer()).device == (13, 0)
 
 
-def test_the_consumers_stream_waits_for_the_producers(monkeypatch) -> None:
-    driver = Driver()
-    monkeypatch.setattr(cai, "_driver", driver)
-    cai.LIBRARY.export(Producer(stream=77), 99)
-    names = [call[0] for call in driver.calls]
-    assert names == [
-        "cuStreamGetCtx",
-        "cuCtxPushCurrent_v2",
-        "cuEventCreate",
-        "cuEventRecord",
-        "cuStreamWaitEvent",
-        "cuEventDestroy_v2",
-        "cuCtxPopCurrent_v2",
+def test_the_consumers_stream_waits_for_the_producers(stub) -> None:
+    stub.pointers[range(POINTER, POINTER + 4096)] = 1
+    theirs, ours = stub.stream(1), stub.stream(1)
+    cai.LIBRARY.export(Producer(stream=theirs), ours)
+    (event,) = stub.events
+    assert [(call.name, call.arguments) for call in stub.called(*ORDER)] == [
+        ("cuCtxPushCurrent", (stub.context(1),)),
+        ("cuEventRecord", (event, theirs)),
+        ("cuStreamWaitEvent", (ours, event, 0)),
     ]
-    assert driver.calls[3][2] == 77
-    assert driver.calls[4][1] == 99
+    assert stub.stack == []
+
+
+ORDER = ("cuCtxPushCurrent", "cuEventRecord", "cuStreamWaitEvent")
 
 
 @pytest.mark.parametrize(("producer", "consumer"), [(None, 5), (5, 5), (5, -1), (1, None)])
-def test_nothing_to_wait_for(monkeypatch, producer: int | None, consumer: int | None) -> None:
-    driver = Driver()
-    monkeypatch.setattr(cai, "_driver", driver)
+def test_nothing_to_wait_for(stub, producer: int | None, consumer: int | None) -> None:
     cai.LIBRARY.export(Producer(stream=producer), consumer)
-    assert driver.calls == []
+    assert not stub.called(*ORDER)
 
 
-def test_looking_waits_for_nothing(monkeypatch) -> None:
-    driver = Driver()
-    monkeypatch.setattr(cai, "_driver", driver)
+def test_looking_waits_for_nothing(stub) -> None:
     ab.inspect(Producer(stream=77))
     ab.explain(Producer(stream=77), "numpy")
-    assert driver.calls == []
+    assert not stub.called(*ORDER)
 
 
-@pytest.mark.parametrize("failing", ["cuStreamGetCtx", "cuEventCreate", "cuStreamWaitEvent"])
-def test_a_refusal_of_the_driver_leaves_nothing_behind(monkeypatch, failing: str) -> None:
-    driver = Driver(failing=failing)
-    monkeypatch.setattr(cai, "_driver", driver)
+@pytest.mark.parametrize("failing", ["cuCtxPushCurrent", "cuEventCreate", "cuStreamWaitEvent"])
+def test_a_refusal_of_the_driver_is_named(stub, failing: str) -> None:
+    stub.fail[failing] = 2
     with pytest.raises(ab.ConversionError, match=failing):
-        cai.order(77, 99)
-    names = [call[0] for call in driver.calls]
-    assert names.count("cuCtxPushCurrent_v2") == names.count("cuCtxPopCurrent_v2")
-    assert names.count("cuEventDestroy_v2") == (failing == "cuStreamWaitEvent")
+        cai.order(stub.stream(), stub.stream(), ab.Device(2, 0))
+    assert stub.stack == []
+
+
+def test_a_stream_of_another_device(stub) -> None:
+    with pytest.raises(ab.ConversionError, match=r"cannot order streams.*belong to one device"):
+        cai.LIBRARY.export(Producer(stream=stub.stream(1)), 1)
+
+
+def test_without_a_driver_nobody_waits() -> None:
+    cai.LIBRARY.export(Producer(stream=77), 99)

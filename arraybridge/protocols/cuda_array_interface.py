@@ -10,8 +10,6 @@ Source: Numba's documentation, "CUDA Array Interface (Version 3)".
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +18,8 @@ import numpy as np
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
+from ..kernels.cuda import context
+from ..kernels.cuda.driver import CUDAError
 from ..layout import in_bytes, in_elements
 from .numpy_dtypes import dlpack_dtype, numpy_dtype
 
@@ -42,7 +42,7 @@ class CudaArrayInterface(Library):
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface)
-        order(interface.get("stream"), _LEGACY_STREAM if stream is None else stream)
+        order(interface.get("stream"), _LEGACY_STREAM if stream is None else stream, tensor.device)
         return tensor
 
 
@@ -185,40 +185,20 @@ def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
     return found, dtype.itemsize
 
 
-_MANAGED, _ORDINAL = 8, 9  # CUpointer_attribute
-_NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-_driver: ctypes.CDLL | bool | None = False  # False: not looked for yet
-
-
-def driver() -> ctypes.CDLL | None:
-    """Return the CUDA driver's library; None if there is none."""
-    global _driver
-    if _driver is False:
-        try:
-            _driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-        except OSError:
-            _driver = None
-    return _driver  # type: ignore[return-value]
-
-
 def device_of_pointer(pointer: int) -> Device:
     """Return the device of a pointer, as the driver knows it; CUDA device 0 if it does not."""
-    cuda = driver()
-    if cuda is None or not pointer:
+    if not pointer:
         return Device(DeviceType.CUDA)
-    values = []
-    for attribute in (_ORDINAL, _MANAGED):
-        value = ctypes.c_int(0)
-        failed = cuda.cuPointerGetAttribute(
-            ctypes.byref(value), attribute, ctypes.c_uint64(pointer)
-        )
-        values.append(0 if failed else value.value)
-    ordinal, managed = values
+    try:
+        ordinal = context.device_of(pointer)
+        kind = DeviceType.CUDA_MANAGED if context.managed(pointer) else DeviceType.CUDA
+    except CUDAError:
+        return Device(DeviceType.CUDA)
     # A pointer that the driver does not know leaves an ordinal below zero (CU_DEVICE_INVALID).
-    return Device(DeviceType.CUDA_MANAGED if managed else DeviceType.CUDA, max(ordinal, 0))
+    return Device(kind, max(ordinal, 0))
 
 
-def order(producer: int | None, consumer: int | None) -> None:
+def order(producer: int | None, consumer: int | None, device: Device) -> None:
     """Make later work on stream ``consumer`` wait for the current work on stream ``producer``.
 
     On the device: the host does not wait.
@@ -228,32 +208,19 @@ def order(producer: int | None, consumer: int | None) -> None:
     producer, consumer : int or None
         CUDA streams (1: legacy default, 2: per-thread default, else handles). None for the
         producer: there is nothing to wait for. None or -1 for the consumer: it does not want to.
+    device : Device
+        That they belong to.
 
     Raises
     ------
     ConversionError
-        If the driver refuses; the streams are of a context that is gone, say.
+        If the driver refuses; a stream is of another device, or gone, say.
     """
     if producer is None or consumer in (None, -1) or producer == consumer:
         return
-    cuda = driver()
-    if cuda is None:
-        return  # and so nobody to run anything
-    context, event = ctypes.c_void_p(), ctypes.c_void_p()
-
-    def call(name: str, *arguments: object) -> None:
-        code = getattr(cuda, name)(*arguments)
-        if code:
-            raise ConversionError(f"the CUDA driver cannot order streams: {name} gave {code}")
-
-    call("cuStreamGetCtx", ctypes.c_void_p(producer), ctypes.byref(context))
-    call("cuCtxPushCurrent_v2", context)
     try:
-        call("cuEventCreate", ctypes.byref(event), _NO_TIMING)
-        try:
-            call("cuEventRecord", event, ctypes.c_void_p(producer))
-            call("cuStreamWaitEvent", ctypes.c_void_p(consumer), event, 0)
-        finally:
-            cuda.cuEventDestroy_v2(event)  # the driver keeps it until it has been waited for
-    finally:
-        cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+        context.order(device.id, consumer, producer)
+    except CUDAError as error:
+        if error.code is None:
+            return  # there is no driver, and so nobody to run anything
+        raise ConversionError(f"the CUDA driver cannot order streams: {error}") from error

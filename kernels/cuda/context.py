@@ -31,6 +31,7 @@ __all__ = [
     "device_of",
     "handle",
     "hold",
+    "managed",
     "order",
     "relaxed",
 ]
@@ -38,7 +39,7 @@ __all__ = [
 LEGACY, PER_THREAD = 1, 2
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+_IS_MANAGED, _DEVICE_ORDINAL = 8, 9  # CU_POINTER_ATTRIBUTE_*
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _INVALID_DEVICE = 101  # CUDA_ERROR_INVALID_DEVICE
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
@@ -315,8 +316,23 @@ def device_of(address: int) -> int:
     CUDAError
         Where CUDA knows no such memory.
     """
+    return _attribute(_DEVICE_ORDINAL, address)
+
+
+def managed(address: int) -> bool:
+    """Tell whether memory is managed: the host and the devices have it in turn.
+
+    Raises
+    ------
+    CUDAError
+        Where CUDA knows no such memory.
+    """
+    return bool(_attribute(_IS_MANAGED, address))
+
+
+def _attribute(which: int, address: int) -> int:
     cuda = driver.installed()
     cuda.start()
-    ordinal = c_int()
-    cuda.cuPointerGetAttribute(addressof(ordinal), _DEVICE_ORDINAL, address)
-    return ordinal.value
+    value = c_int()
+    cuda.cuPointerGetAttribute(addressof(value), which, address)
+    return value.value

@@ -100,6 +100,7 @@ class Stub:
         self.functions: dict[int, tuple[int, int]] = {}  # handle -> (context, kernel)
         self.pinned: dict[int, Any] = {}
         self.pointers: dict[range, int] = {}  # device memory: addresses -> the device
+        self.managed: set[range] = set()
         self._threads = threading.local()
         self._handles = count(0x7000_0000, 0x100)
         self._callbacks: dict[str, Any] = {}
@@ -303,7 +304,7 @@ class Stub:
     def cuPointerGetAttribute(self, value: int, attribute: int, address: int) -> None:
         for where, device in self.pointers.items():
             if address in where:
-                _set(c_int, value, device if attribute == 9 else 0)
+                _set(c_int, value, device if attribute == 9 else where in self.managed)
                 return
         raise Code(INVALID_VALUE)
 

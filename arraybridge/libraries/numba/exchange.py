@@ -55,7 +55,8 @@ class NumbaCUDA(Library):
         tensor = tensor_of(x, interface, _place(x))
         if x.gpu_data is not None:
             tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
-        order(interface["stream"], self.current_stream(tensor.device) if stream is None else stream)
+        wanted = self.current_stream(tensor.device) if stream is None else stream
+        order(interface["stream"], wanted, tensor.device)
         return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
@@ -88,7 +89,7 @@ class NumbaCUDA(Library):
         flat = ManagedTensor.adopt(
             flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
         )
-        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device))
+        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device), flat.device)
         block = self.wrap(flat).copy_to_host()
         return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
 
