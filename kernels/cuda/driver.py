@@ -32,7 +32,7 @@ __all__ = [
 #: (``cuLibraryLoadData``), which serve every device.
 LEAST = 12000
 
-_NAMES = {"win32": ("nvcuda.dll",)}
+_NAMES: dict[str, tuple[str, ...]] = {"win32": ("nvcuda.dll",)}
 _LINUX = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
 
 _int, _pointer = POINTER(c_int), POINTER(c_void_p)
