@@ -263,7 +263,9 @@ class TestPTX:
 
 
 def test_no_simulator(monkeypatch):
-    numba = pytest.importorskip("numba")
+    pytest.importorskip("numba_cuda")
+    import numba
+
     monkeypatch.setattr(numba.config, "ENABLE_CUDASIM", 1)
     with pytest.raises(ImportError, match="simulates"):
         build.ptx(PLAN)

@@ -7,13 +7,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from arraybridge.cli import warmup
+from arraybridge.kernels import cuda
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cpu.usual import plans
+from arraybridge.kernels.cuda import build, usual
 from arraybridge.layout import c_strides, canonical
+
+from .support import stub_driver
+from .support.stub_driver import Stub
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -79,3 +86,51 @@ def test_wrong_sizes(tmp_path: Path) -> None:
         done = run("-m", "arraybridge", "warmup", "--item-sizes", wrong, folder=tmp_path)
         assert done.returncode == 2
         assert re.search("item.sizes", done.stderr.splitlines()[-1])
+
+
+def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
+    monkeypatch.setattr(warmup, "_cpu", lambda item_sizes: ())
+    monkeypatch.setattr(cuda, "_missing", lambda: None)
+    told = SimpleNamespace(item_sizes=(4,))
+    expected = len(list(usual.plans((4,))))
+    with stub_driver.installed(Stub((9, 0), (8, 0), (9, 0))):
+        assert warmup.show(told) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert len(lines) == len(list(tmp_path.glob("kernels/*"))) == 2 * expected
+    assert "cuda tile 4 bytes, sm_90 (transpose, 4 bytes)" in lines[0]
+    with stub_driver.installed(Stub((8, 0))) as stub:
+        assert warmup.show(told) == 0
+        assert not stub.called("cuLinkCreate")
+        monkeypatch.setenv("NUMBA_OPT", "1")
+        stub.fail["cuLinkComplete"] = 218
+        assert warmup.show(told) == 1
+    said = capsys.readouterr()
+    assert said.out.count("on disk already") == expected
+    assert "cuLinkComplete" in said.err
+
+
+@pytest.mark.parametrize(("code", "status"), [(100, 0), (803, 1)])
+def test_no_cuda_device(monkeypatch, capsys, code: int, status: int) -> None:
+    monkeypatch.setattr(warmup, "_cpu", lambda item_sizes: ())
+    monkeypatch.setattr(cuda, "_missing", lambda: None)
+    with stub_driver.installed(Stub()) as stub:
+        stub.fail["cuInit"] = code
+        assert warmup.show(SimpleNamespace(item_sizes=(4,))) == status
+    assert ("restart" in capsys.readouterr().err) is bool(status)
+
+
+def test_cuda_kernels_of_real_layouts_are_known() -> None:
+    for dtype in ("u1", "f2", "f4", "f8"):
+        item = np.dtype(dtype).itemsize
+        known = {(made.kernel, made.constants) for _, made in usual.plans((item,))}
+        for x in (
+            np.empty((1080, 1920, 3), dtype).transpose(2, 0, 1),
+            np.empty((3, 1080, 1920), dtype).transpose(1, 2, 0),
+            np.empty((1080, 1920, 3), dtype)[..., 1],
+            np.empty((4096, 4096), dtype).T,
+            np.empty((1000, 1001), dtype)[::-1],
+        ):
+            for made in cuda.plans(x.shape, c_strides(x.shape, item), x.strides, item):
+                assert (made.kernel, made.constants) in known, (x.shape, x.strides)

@@ -61,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "warmup",
         help="compile the copy kernels and keep them on disk",
         description="Compiles the kernels that copies of strided layouts take on this machine, so "
-        "that no later process waits for Numba. Run it on the CPU that the deployment has.",
+        "that no later process waits for Numba; for its CUDA devices too, if it has any. Run it on "
+        "the CPU and the devices that the deployment has.",
     )
     command.set_defaults(show=warmup.show, fail=command.error)
     sizes = "bytes an item (default: 1,2,4,8,16)"

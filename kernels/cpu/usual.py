@@ -1,67 +1,22 @@
-"""The strided layouts that programs copy most: what is worth compiling before it is asked for."""
+"""The CPU's kernels for the layouts that programs copy most."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterable, Iterator
 
 from arraybridge.kernels.cpu.plan import Plan, plan
-from arraybridge.layout import c_strides, canonical
+from arraybridge.kernels.usual import layouts
 
 __all__ = ["plans"]
 
-Opaque = np.ndarray[Any, np.dtype[np.void]]
-View = Callable[[int, int], Opaque]  # by the side of the square and the bytes an item
 SIDES = (301, 2999)  # within the cache and past it
-
-
-def _of(*shape_and_item: int) -> Opaque:
-    """An array that takes no memory to speak of: pages that nobody writes are not there."""
-    *shape, item = shape_and_item
-    return np.empty(shape, f"V{item}")
-
-
-def _with(n: int, view: Callable[[int, int, int], Opaque]) -> View:
-    return lambda side, item: view(side, item, n)
-
-
-VIEWS: dict[str, View] = {
-    "transpose": lambda side, item: _of(side, side, item).T,
-    "inner slice": lambda side, item: _of(side, side, item)[:, 3:-5],
-    "rows flipped": lambda side, item: _of(side, side, item)[::-1],
-    "columns flipped": lambda side, item: _of(side, side, item)[:, ::-1],
-    "every fifth column": lambda side, item: _of(side, side, item)[:, ::5],
-    "columns broadcast": lambda side, item: np.broadcast_to(_of(side, 1, item), (side, side)),
-}
-for _n in (2, 3, 4):
-    VIEWS |= {
-        f"{_n} channels to planes": _with(
-            _n, lambda s, item, n: np.moveaxis(_of(s, s, n, item), 2, 0)
-        ),
-        f"{_n} planes to channels": _with(
-            _n, lambda s, item, n: np.moveaxis(_of(n, s, s, item), 0, 2)
-        ),
-        f"one channel of {_n}": _with(_n, lambda s, item, n: _of(s, s, n, item)[..., 0]),
-    }
-for _n in (2, 4, 8, 16, 32):
-    VIEWS[f"{_n} innermost moved out"] = _with(_n, lambda s, item, n: _of(s, 11, n, item).T)
-    VIEWS[f"{_n} outermost moved in"] = _with(_n, lambda s, item, n: _of(n, 11, s, item).T)
-for _n in (6, 24, 100, 1000):
-    VIEWS[f"runs of {_n} swapped"] = _with(
-        _n, lambda s, item, n: np.moveaxis(_of(s, 9, n, item), 0, 1)
-    )
 
 
 def plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, Plan]]:
     """Yield what is copied, by name, and its plan: one for each kernel."""
     seen = set()
-    for item in item_sizes:
-        for name, view in VIEWS.items():
-            for side in SIDES:
-                x = view(side, item)
-                made = plan(canonical(x.shape, c_strides(x.shape, item), x.strides, item))
-                if made.kernel not in seen:
-                    seen.add(made.kernel)
-                    yield f"{name}, {item} byte{'s' if item > 1 else ''}", made
+    for name, form in layouts(item_sizes, SIDES):
+        made = plan(form)
+        if made.kernel not in seen:
+            seen.add(made.kernel)
+            yield name, made

@@ -26,6 +26,7 @@ __all__ = [
     "PER_THREAD",
     "Device",
     "capturing",
+    "count",
     "current",
     "device",
     "device_of",
@@ -41,7 +42,7 @@ LEGACY, PER_THREAD = 1, 2
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 _IS_MANAGED, _DEVICE_ORDINAL = 8, 9  # CU_POINTER_ATTRIBUTE_*
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-_INVALID_DEVICE = 101  # CUDA_ERROR_INVALID_DEVICE
+_NO_DEVICE, _INVALID_DEVICE = 100, 101  # CUDA_ERROR_*
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _EVENTS = 16  # that a device keeps
 _HELD = 64  # events of a stream for which something is kept
@@ -111,6 +112,25 @@ def _retained(ordinal: int) -> Device:
             known = (capability[0], capability[1])
             _devices[ordinal] = Device(ordinal, context.value or 0, known, deque())
     return _devices[ordinal]
+
+
+def count() -> int:
+    """Return how many devices there are; 0 where the driver finds none.
+
+    Raises
+    ------
+    CUDAError
+        Where there is no driver, or it does not work.
+    """
+    cuda = driver.installed()
+    number = c_int()
+    try:
+        cuda.start()
+        cuda.cuDeviceGetCount(number)
+    except CUDAError as error:
+        if error.code != _NO_DEVICE:
+            raise
+    return number.value
 
 
 @driver.forgetting
