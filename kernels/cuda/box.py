@@ -31,7 +31,8 @@ EXTENTS = (
     "stride of lines", "excess of the second line axis, in the source", "excess of the third",
     "items of a run's whole axes", "items of a chunk", "lanes of a run", "alignment",
     "pitch of a run", "excess of its second axis", "excess of its third",
-    "pitch of places", "excess of the second place axis", "step of a thread",
+    "pitch of places", "excess of the second place axis",
+    "step of a thread", "its step in shared memory",
 )  # fmt: skip
 
 #: Divisors, a multiplier and a shift each: `indices.divide` for the first two, `short` for others.
@@ -41,9 +42,10 @@ DIVISIONS = (
 )  # fmt: skip
 
 STEPS = (
-    "A, destination", "A, source", "B, destination", "B, source", "places, destination",
-    "excess of the second place axis", "lines", "excess of the second line axis",
-    "excess of the third",
+    "A, destination", "A, source", "B, destination", "B, source",
+    "places, destination", "excess of the second place axis",
+    "lines", "excess of the second line axis", "excess of the third",
+    "step of a thread, destination",
 )  # fmt: skip
 
 
@@ -180,8 +182,24 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
 
     @ops.device
     def write(sm, b, x, p, stop, step, along, aside, extents, divisions, steps):
-        # one unit of the run, at all places of the thread
-        while p < stop:
+        # one unit of the run, at all places of the thread, two of them a turn
+        while i32(p + step) < stop:
+            if places == 2:
+                c, y = placed(p, b, x, extents, divisions, steps)
+                d, z = placed(i32(p + step), b, x, extents, divisions, steps)
+                v, w = gathered(sm, y), gathered(sm, z)
+                store(c, v)
+                store(d, w)
+            else:
+                y = moved(x, aside)
+                v, w = gathered(sm, x), gathered(sm, y)
+                store(b, v)
+                b += along
+                store(b, w)
+                b += along
+                x = moved(y, aside)
+            p = i32(i32(p + step) + step)
+        if p < stop:
             if places == 2:
                 c, y = placed(p, b, x, extents, divisions, steps)
                 store(c, gathered(sm, y))
@@ -271,30 +289,29 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
         row = i32(shr(u32(t), divisions[17]))
         lanes = extents[21]
         length = i32(live_a * extents[19])
+        origin = i32(origin - low)
         step = extents[28]
-        at0 = i32(i32(origin - low) + row * extents[26])
-        aside = i32(step * extents[26])
-        p = row
-        stop = live_b
+        aside = extents[29]
+        along = steps[9]
         if places == 0:
             # Places are counted in items of the run.
-            along = i64(i32(step * extents[20])) * width
-            dst += i64(i32(row * extents[20])) * width
             p = i32(row * extents[20])
-            step = i32(step * extents[20])
+            dst += i64(p) * width
+            origin = i32(origin + row * extents[26])
             stop = length
             length = min(length, extents[20])
         elif places == 1:
-            along = i64(step) * steps[4]
+            p = row
             dst += i64(row) * steps[4]
+            origin = i32(origin + row * extents[26])
+            stop = live_b
         else:
-            along = i64(0)
-            at0 = i32(origin - low)
+            p = row
             stop = i32(live_b * extents[20])
         i = i32(i32(t & i32(lanes - 1)) * items - (i32(dst & 31) & extents[22]) // width)
         while i < length:
             if (i >= 0) & (i32(i + items) <= length):
-                x = spots(i, at0, extents, divisions)
+                x = spots(i, origin, extents, divisions)
                 b = dst + i64(i) * width
                 if places > 0:
                     write(sm, b, x, p, stop, step, along, aside, extents, divisions, steps)
@@ -311,7 +328,7 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
                 for k in range(items):
                     j = i32(i + k)
                     if (j >= 0) & (j < length):
-                        one = spot(j, at0, extents, divisions)
+                        one = spot(j, origin, extents, divisions)
                         b = dst + i64(j) * width
                         r = p
                         if places == 0:

@@ -17,6 +17,7 @@ _VECTOR = 16
 _BUDGET_MOST = 17408  # bytes of the source in a box: about 4 vectors a thread
 _MOST_ITEMS = 2**14  # items of a run, for `short`
 _LARGEST = 32768  # bytes of a box in the destination, where the source repeats itself
+_RUN = 64  # bytes of a run on both sides from which on it is copied as one, without a box
 _LONG = 512  # bytes of a run, or of a line, that is long enough
 _NEAR = 32  # bytes: an axis whose step leaves no sector of the source out lies in the window
 #: What an H100 does while it moves 512 bytes at 3 TB/s: passes of the load-store units, and
@@ -34,6 +35,16 @@ class _Box(NamedTuple):
     lines: list[int]  # axes of the run
     cut_a: int
     cut_b: int
+
+
+class _Row(NamedTuple):
+    """How a block's threads are laid over its places: rows of `lanes` of them, each at its own."""
+
+    cost: float  # cycles of a multiprocessor for a warp's share, if no reads collide
+    reads: int
+    lanes: int
+    chunk: int  # items of the run that make a place, where there are no others
+    alignment: int  # bytes: where lane 0 of a run begins
 
 
 def short(divisor: int, most: int) -> tuple[int, int]:
@@ -73,7 +84,7 @@ def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None
         length *= axes[count - 1].extent
         if length >= _LONG:
             break
-    if best is None or best.cost > _by_items(axes, item):
+    if best is None or best.cost > _otherwise(axes, item, dst, src):
         return None
     return _laid_out(axes, item, dst, src, best)
 
@@ -97,7 +108,7 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> _Box
     a = count - 1
     places = [k for k in window if k > a][:2]
     if len(places) == 2 and any(axes[k].dst % 4 for k in places) and item < 4:
-        places.pop()  # a thread's places have the same address modulo 4: see `_lanes`
+        places.pop()  # a thread's places have the same address modulo 4: see `_rows`
     lines = [k for k in range(count) if k not in window]
     dense = {*range(count), *places} - {*lines}  # the axes that a line spans
     extent_a, _, stride_a = axes[a]
@@ -158,15 +169,15 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> _Box
 
 
 def _cuts(extent: int, stride: int, least: int) -> list[int]:
-    """Return how much of the outermost place axis a line may span: up to 128, 256 ... bytes."""
+    """Return how much of the outermost place axis a line may span: up to 64, 128 ... bytes."""
     if extent == 1 or not stride:
         return [extent]
     unit = _SECTOR // gcd(_SECTOR, stride)
     cuts = []
-    for line in (64, 128, 256, 512, 1024):
+    for line in (64, 128, 256, 512, 1024, 2048):
         cut = max(1, (line - least) // stride + 1)
-        if cut > unit:
-            cut -= cut % unit
+        if cut > unit // 2:
+            cut = max(unit, cut - cut % unit)
         if cut >= extent:
             break
         if cut not in cuts:
@@ -186,8 +197,24 @@ def _even(extent: int, most: int, unit: int) -> int:
     return most - most % unit or most
 
 
+def _otherwise(axes: Sequence[Axis], item: int, dst: int, src: int) -> float:
+    """Return what copying without a box costs, in the unit of `_Box.cost`."""
+    (extent, _, stride), *outside = axes
+    length = extent * item
+    if stride != item or length < _RUN:
+        return _by_items(axes, item)
+    cost = 2.0
+    for start, steps in (
+        (dst, [axis.dst for axis in outside]),
+        (src, [axis.src for axis in outside]),
+    ):
+        if gcd(_SECTOR, start, *steps) < _SECTOR:
+            cost += (_SECTOR - item) / length
+    return cost
+
+
 def _by_items(axes: Sequence[Axis], item: int) -> float:
-    """Return what copying item by item costs, in the unit of `_Box.cost`."""
+    """Return what copying item by item costs."""
     run, dense = item, True
     left, near = 1024, []
     warp, warps = 32, []
@@ -246,21 +273,20 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: _Box) ->
     vectors = (whole + (_VECTOR - 1 if straight else 2 * _VECTOR - 2)) // _VECTOR
     run_items = prod(extent[: box.run])
     inner = run_items // cut_a
-    lanes, chunk = _lanes(axes, item, box, extent, run_items)
-    pitch = _pitches(axes, item, box, extent, whole, lanes, chunk // inner if chunk else 1)
-    if pitch is None:
+    cheapest, row, pitch, tried = float("inf"), None, dict[int, int](), set()
+    for one in _rows(axes, item, box, extent, dst):
+        lanes = min(one.lanes, 128 // max(4, item))  # that share a pass: the rest is alike
+        if one.cost >= cheapest:
+            break
+        if lanes in tried:
+            continue
+        tried.add(lanes)
+        laid = _laid_pitches(axes, item, box, extent, whole, one)
+        if laid and one.cost + one.reads * (laid[0] - 1) < cheapest:
+            cheapest, row, pitch = one.cost + one.reads * (laid[0] - 1), one, laid[1]
+    if row is None:
         return None
-    units = max(4, item)
-    rows = THREADS // lanes
-    if places:
-        alignment = gcd(_SECTOR, *[(rows if len(places) == 1 else 1) * axes[k].dst for k in places])
-        several = run_items * item > lanes * units
-    else:
-        alignment = gcd(_SECTOR, chunk * item) if chunk < run_items else _SECTOR
-        several = chunk * item > lanes * units
-    if not several:
-        alignment = units
-    alignment = max(min(alignment, units * lanes), min(units, _SECTOR))
+    lanes, chunk, alignment = row.lanes, row.chunk, row.alignment
 
     p = [pitch[k] for k in range(box.run)]
     n = [extent[k] for k in range(box.run)]
@@ -278,16 +304,18 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: _Box) ->
         reach += beyond // prod(line_n[: k + 1]) * abs(excess)
     far = int(reach > _FAR)
     run_excess = _excess(n, p)
-    q = [pitch[k] for k in places]
+    side = THREADS // lanes
     if not places:
-        place_pitch, place_excess, unit = chunk // inner * pitch[a], 0, chunk
+        unit, step, along = chunk, side * chunk, side * chunk * item
+        place_pitch, place_excess = chunk // inner * pitch[a], 0
         place_dst, place_far = 0, 0
     else:
-        place_pitch, place_dst = q[0], axes[places[0]].dst
-        place_excess, place_far, unit = 0, 0, 1
+        unit, step, along = 1, side, side * axes[places[0]].dst
+        place_pitch, place_dst = pitch[places[0]], axes[places[0]].dst
+        place_excess, place_far = 0, 0
         if len(places) == 2:
             unit = extent[places[0]]
-            place_excess = q[1] - unit * q[0]
+            place_excess = pitch[places[1]] - unit * place_pitch
             place_far = axes[places[1]].dst - unit * place_dst
     pieces_a, pieces_b = -(-axis_a.extent // cut_a), -(-axis_b.extent // cut_b)
     outer_extents, outer_divisions, outer_steps = outer(rest)
@@ -304,7 +332,8 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: _Box) ->
         *(padded([0] if far else line_s[:1], 1)), *padded([] if far else source_excess, 2),
         inner, unit, lanes, alignment - 1,
         p[0], *padded(run_excess, 2),
-        place_pitch, place_excess, rows,
+        place_pitch, place_excess,
+        step, side * place_pitch,
         *outer_extents,
     )  # fmt: skip
     most = max(count * vectors, 1) + 4 * THREADS
@@ -321,6 +350,7 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: _Box) ->
         axis_a.dst, axis_a.src, axis_b.dst, axis_b.src,
         place_dst, place_far,
         *padded(line_s[:1], 1), *padded(source_excess, 2),
+        along,
         *outer_steps,
     )  # fmt: skip
     constants = (item, box.run, len(places), len(lines), far, len(rest))
@@ -333,61 +363,64 @@ def _excess(extents: list[int], steps: list[int]) -> list[int]:
     return [steps[k + 1] - extents[k] * steps[k] for k in range(len(steps) - 1)]
 
 
-def _lanes(
-    axes: Sequence[Axis], item: int, box: _Box, extent: list[int], run: int
-) -> tuple[int, int]:
-    """Return how many lanes write side by side in one run, and the items of a chunk of a run.
-
-    They are those with which a thread has least to do.
-    """
+def _rows(axes: Sequence[Axis], item: int, box: _Box, extent: list[int], dst: int) -> list[_Row]:
+    """Return the ways to lay a block's threads over the places of a box, the cheapest first."""
     unit = max(4, item)
     each = unit // item
-    best, found = float("inf"), (THREADS, run)
+    run = prod(extent[: box.run])
+    extent_a = extent[box.run - 1]
+    inner = run // extent_a
     count = prod([extent[k] for k in box.places])
-    inner = run // extent[box.run - 1]
     steps = [axes[k].dst for k in box.places]
+    strides = [axis.dst for axis in axes[box.run :]]
+    if extent_a < axes[box.run - 1].extent:
+        strides.append(extent_a * axes[box.run - 1].dst)
+    crooked = gcd(_VECTOR, dst, *strides) < _VECTOR
+    rows = []
     for bits in range(8, 2, -1):
         lanes = 1 << bits
-        rows = THREADS // lanes
-        lines = max(unit // 4, 1) if lanes >= 32 else 32 // lanes * -(-lanes * unit // 128)
+        side = THREADS // lanes  # rows side by side
+        span = unit * lanes
+        pieces = min(1, lanes // 32) or 32 // lanes  # runs that a warp writes to
         if steps:
-            # A thread's places have the same address modulo a word.
-            step = rows * steps[0] if len(steps) == 1 else gcd(*steps)
-            if step * len(steps) % unit:
-                continue
-            chunks = [(run, count)]
-        elif bits == 8:
-            chunks = [(run, 1)]
+            # All places of a thread have the same address modulo the alignment.
+            places = [
+                (run, count, gcd(_SECTOR, side * steps[0] if len(steps) == 1 else gcd(*steps)))
+            ]
         else:
-            chunks = []
-        if not steps and bits >= 5:
-            sector = _SECTOR // gcd(_SECTOR, inner * item)
-            for times in (1, 2):
-                piece = lanes * each * times // inner
-                piece -= piece % sector
-                if 0 < piece < extent[box.run - 1]:
-                    chunks.append((piece * inner, -(-extent[box.run - 1] // piece)))
-        for chunk, places in chunks:
-            along = -(-chunk // (each * lanes))
-            cost = along * (20 + -(-places // rows) * (8 + 4 * each + 4 * lines))
-            if cost < best:
-                best, found = cost, (lanes, chunk)
-    return found
+            places = [(run, 1, _SECTOR)] if bits == 8 else []
+            if bits >= 5:
+                sector = _SECTOR // gcd(_SECTOR, inner * item)
+                for most in (lanes * each // inner, 2 * lanes * each // inner):
+                    piece = most - most % sector
+                    if 0 < piece < extent_a:
+                        chunk = piece * inner
+                        places.append((chunk, -(-run // chunk), gcd(_SECTOR, chunk * item)))
+        for chunk, number, common in places:
+            if common % unit and unit < _SECTOR and item < unit:
+                continue
+            alignment = max(min(common, span), min(unit, _SECTOR))
+            units = -(-chunk // each)
+            skew = (alignment // unit - 1) // 2 if crooked else 0
+            along = -(-(units + skew) // lanes)
+            if along > -(-units // lanes) and along < 4:
+                alignment, along = min(unit, _SECTOR), -(-units // lanes)
+            times = along * -(-number // side)
+            lines = max(pieces, unit // 4)
+            beside = pieces * (1 - alignment / _SECTOR) if crooked else 0.0
+            cost = 8.0 * along + times * (3.2 + 2.6 * each + lines + 1.35 * beside)
+            rows.append(_Row(cost, times * each, lanes, chunk, alignment))
+    rows.sort()
+    return rows
 
 
-def _pitches(
-    axes: Sequence[Axis],
-    item: int,
-    box: _Box,
-    extent: list[int],
-    whole: int,
-    lanes: int,
-    piece: int,
-) -> dict[int, int] | None:
-    """Return the steps in shared memory: the source's within a line, and pitches of lines.
+def _laid_pitches(
+    axes: Sequence[Axis], item: int, box: _Box, extent: list[int], whole: int, row: _Row
+) -> tuple[int, dict[int, int]] | None:
+    """Return the passes of a read of shared memory, and the steps of all axes in it.
 
-    Of the eight pitches that keep a line's address modulo 16, modulo 128, the one with which the
-    lanes of a warp meet fewest others in a bank.
+    The step of an axis that a line spans is the source's. Of the eight pitches of lines that keep
+    an address modulo 16, modulo 128, it is the one with the fewest passes.
     """
     pitch = {k: axes[k].src for k in (*range(box.run), *box.places)}
 
@@ -401,39 +434,54 @@ def _pitches(
     extra = dict.fromkeys(box.lines, 0)
     if laid(extra) > SHARED:
         return None
-    if not box.lines:
-        return pitch
     # The indices of a warp's lanes: along the run, and at the places of other rows.
     unit = max(4, item)
-    digits = []
-    for lane in range(128 // unit):
-        i, row = lane % lanes * (unit // item), lane // lanes
-        at = {}
-        for k in range(box.run):
-            i, at[k] = divmod(i, extent[k]) if k < box.run - 1 else (0, i)
-        if not box.places:
-            at[box.run - 1] += row * piece
-        for k in box.places:
-            row, at[k] = divmod(row, extent[k]) if k != box.places[-1] else (0, row)
-        digits.append(at)
-    inside = [sum([n * axes[k].src for k, n in at.items() if k not in box.lines]) for at in digits]
+    each, count, a = unit // item, 128 // unit, box.run - 1
+    lanes = min(row.lanes, count)
+    digits: dict[int, list[int]] = {}
+    along = [i * each for i in range(lanes)]
+    for k in range(a):
+        n = extent[k]
+        digits[k] = [i % n for i in along]
+        along = [i // n for i in along]
+    digits[a] = along
+    if lanes < count:
+        up = list(range(count // lanes))
+        digits = {k: n * len(up) for k, n in digits.items()}
+        for k in box.places[:-1]:
+            n = extent[k]
+            digits[k] = [i % n for i in up for _ in range(lanes)]
+            up = [i // n for i in up]
+        for k in box.places[-1:]:
+            digits[k] = [i for i in up for _ in range(lanes)]
+    fixed = [0] * count
+    for k, along in digits.items():
+        if k not in box.lines:
+            stride = axes[k].src
+            fixed = [x + i * stride for x, i in zip(fixed, along, strict=True)]
     for k in box.lines:
-        best, found = 99, 0
+        others = fixed
+        for j in box.lines:
+            if j != k:
+                step = pitch[j]
+                others = [x + i * step for x, i in zip(others, digits[j], strict=True)]
+        base, indices, most, found = pitch[k], digits[k], 0, 0
         for more in range(0, 128, _VECTOR):
-            extra[k] = more
-            if laid(extra) > SHARED:
-                break
-            words = {
-                (x + sum([at[j] * pitch[j] for j in box.lines])) // unit
-                for x, at in zip(inside, digits, strict=True)
-            }
-            banks = [0] * 32
-            for word in words:
-                banks[word * unit // 4 % 32] += 1
-            if max(banks) < best:
-                best, found = max(banks), more
-                if best == 1:
+            step = base + more
+            banks = len(
+                {(x + i * step) // unit % count for x, i in zip(others, indices, strict=True)}
+            )
+            if banks > most:
+                extra[k] = more
+                if laid(extra) > SHARED:
+                    break
+                most, found = banks, more
+                if most == count:
                     break
         extra[k] = found
-    laid(extra)
-    return pitch
+        laid(extra)
+    for k in box.lines:
+        step = pitch[k]
+        fixed = [x + i * step for x, i in zip(fixed, digits[k], strict=True)]
+    banks_of = [word % count for word in {x // unit for x in fixed}]
+    return max([banks_of.count(bank) for bank in set(banks_of)]), pitch
