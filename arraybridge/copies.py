@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .dispatch.execute import copied_off_host, copied_on_host, resolved
-from .dispatch.kernel import compact_copy, copy_into, kernel_for, own_copies_serve
+from .dispatch.copier import copier_for, no_copy, resolved
+from .dispatch.kernel import compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS
-from .dispatch.route import no_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .protocols.objects import LIBRARY as PROTOCOL
@@ -64,12 +63,10 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         return x
     if info.pending or info.refused:
         return _by_its_library(x, library, info)
-    if info.device.host:
-        return copied_on_host(held, library, library, info, info.device)
-    copy = copied_off_host(x, library, info)
-    if copy is None:
+    copier = copier_for(info, library, library)
+    if copier is None:
         raise ConversionError(no_copy(info, library))
-    return copy
+    return copier.copy(held, library, library, info, info.device)
 
 
 def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
@@ -155,14 +152,39 @@ def _write(out: Any, x: Any, name: str) -> None:
     if info.pending:
         x = library.resolve(x)
         info = library.describe(x)
-    if kernel_for(info.device) is None:
-        raise ConversionError(f"no kernel for {info.device}: arraybridge.register_kernel adds one")
+    if not info.device.host:
+        _write_off_host(destination, x, out_library, library, info)
+        return
     written = out_library.lend(into, wanted)
     read = library.lend(x, info)
-    if info.device.host and _overlap(written, read):
+    if _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)
     out_library.written(destination)
+
+
+def _write_off_host(
+    out: Any, x: Any, out_library: Library, library: Library, info: TensorInfo
+) -> None:
+    """Copy on a device, on the stream of what is written to."""
+    if kernel_for(info.device) is None:
+        if library is out_library and library.overwrite(out, x):
+            return
+        why = no_kernel(info.device) or "arraybridge.register_kernel adds one"
+        raise ConversionError(f"no kernel for {info.device}: {why}")
+    stream = out_library.current_stream(info.device)
+    written = out_library.export(out, stream)
+    read = library.export(x, stream)
+    if _overlap(written, read):
+        copier = copier_for(info, library, library)
+        if copier is None:
+            raise ConversionError(no_copy(info, library))
+        x = copier.copy(x, library, library, info, info.device)
+        read = library.export(x, stream)
+    copy_into(written, read, stream)
+    if library is not out_library:
+        library.read_on(x, info.device, stream)
+    out_library.written(out)
 
 
 def _no_destination(error: TypeError, name: str) -> TypeError:

@@ -7,7 +7,6 @@ from ctypes import c_void_p
 from typing import Any
 
 from .dispatch.execute import execute
-from .dispatch.kernel import HOST, copier_of
 from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS, library_named
@@ -152,13 +151,10 @@ def explain(
     if device is not None:
         device = place_named(device)
     given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x)
-    route, info = route_between(
+    route, _ = route_between(
         x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
     )
-    if route.kind == "refuse":
-        return refusal(given, route)
-    # Which of the host's kernels it is, `convert` has no need to know.
-    return route._replace(kernel=copier_of(info)) if route.kernel == HOST else route
+    return refusal(given, route) if route.kind == "refuse" else route
 
 
 def inspect(x: Any) -> TensorInfo:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from ..dispatch.execute import copied_off_host
+from ..dispatch.copier import copier_for
 from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
@@ -203,9 +203,10 @@ class Array(ArrayObject):
             x = library.held(x)
             block = compact_copy(library.lend(x, library.describe(x)))
             return to_capsule(block, versioned=versioned, move=True)
-        own = copied_off_host(x, library, info)
-        if own is None:
+        copier = copier_for(info, library, library)
+        if copier is None:
             raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
+        own = copier.copy(x, library, library, info, info.device)
         return _capsule(own, library, stream, versioned)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

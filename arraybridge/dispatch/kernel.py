@@ -1,33 +1,27 @@
-"""The registry of copy kernels by device type, and copies of core tensors made with them."""
+"""The registry of copy kernels by kind of device, and copies of core tensors made with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
 from ..layout import c_strides, in_bytes, is_c_contiguous
-from .records import TensorInfo
 from .registry import forget
 
 __all__ = [
-    "HOST",
-    "MOVE",
     "SMALL",
     "Kernel",
     "compact_copy",
-    "copier_of",
     "copy_into",
     "kernel_for",
+    "no_kernel",
     "own_copies_serve",
     "register_kernel",
 ]
-
-
-HOST = "cpu strided copy"  # the name of all of the host's kernels; see `copier_of`
-MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
 
 
 class Kernel(NamedTuple):
@@ -36,14 +30,59 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     name : str
-        What ``explain`` prints.
+        What ``explain`` prints, unless `describe` says more.
     copy : callable
         ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides
         and item size in bytes; every element of ``src`` goes to its place in ``dst``.
+    describe : callable, optional
+        ``describe(shape, dst_strides, src_strides, itemsize, dst, src)``: which of several kernels
+        copies a layout. It copies nothing, and compiles nothing.
+    several : bool
+        Whether `copy` takes the number of the device as well.
     """
 
     name: str
     copy: Callable[..., None]
+    describe: Callable[..., str] | None = None
+    several: bool = False
+
+    def run(
+        self,
+        dst: int,
+        src: int,
+        shape: tuple[int, ...],
+        dst_strides: tuple[int, ...],
+        src_strides: tuple[int, ...],
+        itemsize: int,
+        stream: int | None,
+        device: Device,
+    ) -> None:
+        """Copy on a device; strides in **bytes**."""
+        if self.several:
+            self.copy(dst, src, shape, dst_strides, src_strides, itemsize, stream, device.id)
+        else:
+            self.copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)
+
+    def compact(
+        self,
+        dst: int,
+        src: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        itemsize: int,
+        stream: int | None,
+        device: Device,
+    ) -> None:
+        """Copy to C-contiguous memory; strides of the source in **elements**."""
+        dense, strided = _in_bytes(shape, strides, itemsize)
+        self.run(dst, src, shape, dense, strided, itemsize, stream, device)
+
+    def named(self, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> str:
+        """Name what would make an array C-contiguous; strides in elements, alignment unknown."""
+        if self.describe is None:
+            return self.name
+        dense, strided = _in_bytes(shape, strides, itemsize)
+        return self.describe(shape, dense, strided, itemsize)
 
 
 _kernels: dict[int, Kernel] = {}
@@ -62,8 +101,9 @@ def register_kernel(
         Such as ``"cpu"`` or ``DeviceType.CUDA``.
     copy : callable or None
         ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints,
-        shape and strides as tuples, strides and item size in bytes, stream a handle or None. None
-        takes the registration back.
+        shape and strides as tuples, strides and item size in bytes. The stream is where the copy is
+        to be queued, by the standard's numbering; None where the device has no streams, and then
+        the copy is complete when the function returns. None for `copy` takes the registration back.
     name : str, optional
         What ``explain`` prints; by default the function's own name.
 
@@ -104,20 +144,48 @@ def own_copies_serve() -> bool:
 def kernel_for(device: Device) -> Kernel | None:
     """Return the kernel that copies on a device; None if there is none."""
     found = _kernels.get(device.type)
-    if found is None and device.host:
+    if found is not None:
+        return found
+    if device.host:
         return _CPU
-    return found
+    if device.type in _ON_CUDA:
+        kernel, unavailable = _on_cuda()
+        return kernel if unavailable() is None else None
+    return None
 
 
-_CPU = Kernel(HOST, cpu.copy)
+_CPU = Kernel("cpu strided copy", cpu.copy, lambda *layout: cpu.describe(*layout[:4]))
+_ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 
 
-def copier_of(info: TensorInfo) -> str:
-    """Name what would make strided host memory contiguous, for ``explain``."""
-    shape, itemsize = info.shape, info.itemsize
-    return cpu.describe(
-        shape, c_strides(shape, itemsize), in_bytes(info.strides, itemsize), itemsize
-    )
+_cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # what the first CUDA array brings
+
+
+def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
+    """Return the kernels for CUDA, and what says why they cannot run."""
+    global _cuda
+    if _cuda is None:
+        from ..kernels import cuda
+
+        kernel = Kernel("cuda strided copy", cuda.copy, cuda.describe, several=True)
+        _cuda = kernel, cuda.unavailable
+    return _cuda
+
+
+def no_kernel(device: Device) -> str | None:
+    """Return why arraybridge's own kernels cannot copy on a device that it has some for."""
+    if device.type not in _ON_CUDA:
+        return None
+    _, unavailable = _on_cuda()
+    return unavailable()
+
+
+@lru_cache(1024)
+def _in_bytes(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the strides in bytes of the C-contiguous array, and `strides` in bytes."""
+    return c_strides(shape, itemsize), in_bytes(strides, itemsize)
 
 
 def compact_copy(tensor: Tensor) -> ManagedTensor:
@@ -129,21 +197,21 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
 
 def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) -> None:
     """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device."""
-    dtype, shape, host = source.dtype, source.shape, source.device.host
+    dtype, shape, device = source.dtype, source.shape, source.device
     itemsize = dtype.itemsize
     if 0 in shape:
         return
-    kernel = kernel_for(source.device)
+    kernel = kernel_for(device)
     packed = dtype.subbyte and not source.padded
     # The host's own kernel finds one run by itself, and is not handed what has no addresses.
-    if host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
+    if device.host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
         cpu.flat.copy(destination.pointer, source.pointer, source.nbytes)
         return
     if packed:
         raise ValueError("packed sub-byte elements have no addresses: only C order is copied")
     if kernel is None:
-        raise BufferError(f"no kernel copies on {source.device}: arraybridge.register_kernel one")
-    kernel.copy(
+        raise BufferError(f"no kernel copies on {device}: arraybridge.register_kernel one")
+    kernel.run(
         destination.pointer,
         source.pointer,
         shape,
@@ -151,6 +219,7 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
         in_bytes(source.strides, itemsize),
         itemsize,
         stream,
+        device,
     )
 
 

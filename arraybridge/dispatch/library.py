@@ -143,13 +143,17 @@ class Library:
         """Whether :meth:`copy` can copy the described array outside the host."""
         return type(self).copy is not Library.copy
 
-    def empty_like(self, x: Any) -> object:
-        """Allocate a C-contiguous array for the elements of ``x`` on its device, outside the host.
+    def empty(self, info: TensorInfo) -> object:
+        """Allocate a C-contiguous array of the described shape, dtype and device, off the host.
 
-        A kernel that is registered for the device writes to it; a library that has none copies by
-        itself.
+        By the library's own allocator, on the stream that :meth:`current_stream` names: a kernel
+        writes to it there. A library that has neither this nor :meth:`empty_like` copies by itself.
         """
         raise NotImplementedError
+
+    def empty_like(self, x: Any) -> object:
+        """Allocate as :meth:`empty` does, for the elements of ``x``."""
+        return self.empty(self.describe(x))
 
     def compact(self, x: Any) -> object | None:
         """Return ``x`` if it is C-contiguous, or a copy if it is too small for a kernel; else None.
@@ -162,6 +166,32 @@ class Library:
         """Copy one array of this library to another directly; False to take the general way.
 
         Asked first, every time. Both may overlap.
+        """
+        return False
+
+    def read_on(self, x: Any, device: Device, stream: int | None) -> None:
+        """Notify the library that a copy of ``x`` was queued on a stream of another library's.
+
+        The memory must not be given to anybody else before that copy is done. By default what the
+        library does next on its own stream waits for it, which holds for every allocator whose
+        memory is reused in the order of a stream; an array of a library whose stream nobody knows
+        is kept alive until then.
+        """
+        if device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or stream is None:
+            return
+        own = self.current_stream(device)
+        if own != stream:
+            from ..kernels.cuda import context
+
+            if own is None:
+                context.hold(device.id, stream, x)
+            else:
+                context.order(device.id, waiting=own, after=stream)
+
+    def overwrite(self, dst: Any, src: Any) -> bool:
+        """Copy one array of this library to another by the library, off the host.
+
+        Asked where no kernel copies on their device; False if it cannot. Both may overlap.
         """
         return False
 

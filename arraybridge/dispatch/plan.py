@@ -156,7 +156,8 @@ def plan(
     copy: bool | None = None,
     alias_readonly: bool = False,
     share: bool = False,
-    copier: Callable[[], str | None] = lambda: "strided copy",
+    copier: Callable[[], object] = lambda: "strided copy",
+    transfer: Callable[[Device], object] = lambda place: "device transfer",
 ) -> Route:
     """Plan the route of an array to a library.
 
@@ -175,7 +176,9 @@ def plan(
         Memory that may still be written is shared with immutable arrays too: nobody else has it, or
         the standard's ``from_dlpack`` is meant.
     copier : callable, optional
-        Gives the name of what copies on the source's device; called where that is the route.
+        Gives what copies on the source's device; called where that is the route.
+    transfer : callable, optional
+        Gives what copies to another device; called where that is the route.
 
     Returns
     -------
@@ -183,7 +186,7 @@ def plan(
     """
 
     def route(
-        kind: Kind, why: str, place: Device | None, nbytes: int = 0, by: str | None = None
+        kind: Kind, why: str, place: Device | None, nbytes: int = 0, by: object = None
     ) -> Route:
         return Route(kind, why, nbytes, info.library, accepts.library, place or info.device, by)
 
@@ -212,7 +215,7 @@ def plan(
     if place != here and not (place.type == CPU.type and here.host):
         if copy is False:
             return route("refuse", f"copy=False, but {here} to {place} is a copy", place)
-        return route("transfer", "asked for by device=", place, info.nbytes, "device transfer")
+        return route("transfer", "asked for by device=", place, info.nbytes, transfer(place))
     objection = None
     if copy is None and not share:
         # First, so that it is the same whatever the memory is aligned to.

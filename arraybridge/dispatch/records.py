@@ -304,8 +304,10 @@ class Route(NamedTuple):
         Libraries.
     device : Device
         Where the result lies.
+    copier : object or None
+        What makes the copy; its text is `kernel`.
     kernel : str or None
-        What makes the copy.
+        The name of what makes the copy.
     """
 
     kind: Kind
@@ -314,7 +316,16 @@ class Route(NamedTuple):
     source: str
     target: str
     device: Device
-    kernel: str | None = None
+    copier: Any = None
+
+    @property
+    def kernel(self) -> str | None:
+        return None if self.copier is None else str(self.copier)
+
+    def __repr__(self) -> str:
+        fields = (*self[:-1], self.kernel)
+        names = (*self._fields[:-1], "kernel")
+        return f"Route({', '.join(f'{n}={x!r}' for n, x in zip(names, fields, strict=True))})"
 
     def __str__(self) -> str:
         moved = f", {self.nbytes:,} bytes" if self.nbytes else ""

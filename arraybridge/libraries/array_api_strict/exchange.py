@@ -16,6 +16,7 @@ from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...layout import in_elements
+from ...protocols.numpy_dtypes import numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
 
@@ -79,8 +80,8 @@ class ArrayAPIStrict(Library):
     def copy(self, x: Any) -> Any:
         return None if x.device == _CPU_DEVICE else self._on(x._array.copy(order="C"), _place(x))
 
-    def empty_like(self, x: Any) -> Any:
-        return self._on(np.empty(x._array.shape, x._array.dtype), _place(x))
+    def empty(self, info: TensorInfo) -> Any:
+        return self._on(np.empty(info.shape, numpy_dtype(info.dtype)), info.device)
 
     def to_host(self, x: Any) -> np.ndarray:
         return x._array.copy(order="C")

@@ -15,6 +15,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ...dispatch.kernel import kernel_for
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import Device, DeviceType, ManagedTensor
@@ -31,6 +32,7 @@ _HIP = bool(cupy.cuda.runtime.is_hip)
 _DEVICES = (
     frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 )
+_DEVICE = DeviceType.ROCM if _HIP else DeviceType.CUDA
 _DEFAULT_STREAM = 0 if _HIP else 1  # the legacy default stream, by the standard's numbering
 
 
@@ -111,9 +113,33 @@ class CuPy(Library):
         with x.device:
             return x.copy(order="C")
 
-    def empty_like(self, x: cupy.ndarray) -> cupy.ndarray:
+    def empty(self, info: TensorInfo) -> cupy.ndarray:
+        with cupy.cuda.Device(info.device.id):
+            return cupy.empty(info.shape, numpy_dtype(info.dtype))
+
+    def compact(self, x: cupy.ndarray) -> cupy.ndarray | None:
+        if type(x) is not cupy.ndarray:
+            return None
+        if x.flags.c_contiguous:
+            return x
+        kind = x.dtype
+        device = Device(_DEVICE, x.data.device_id)
+        kernel = kernel_for(device)
+        if kernel is None or not x.size:
+            return None
         with x.device:
-            return cupy.empty(x.shape, x.dtype)
+            block = cupy.empty(x.shape, kind)
+        stream = self.current_stream(device)
+        kernel.run(
+            block.data.ptr, x.data.ptr, x.shape, block.strides, x.strides, kind.itemsize, stream,
+            device,
+        )  # fmt: skip
+        return block
+
+    def overwrite(self, dst: cupy.ndarray, src: cupy.ndarray) -> bool:
+        with dst.device:
+            cupy.copyto(dst, src)
+        return True
 
     def to_host(self, x: cupy.ndarray) -> np.ndarray:
         with x.device:
@@ -130,8 +156,7 @@ class CuPy(Library):
         return cupy.cuda.Device(device.id)
 
     def current_stream(self, device: Device) -> int | None:
-        with cupy.cuda.Device(device.id):
-            return cupy.cuda.get_current_stream().ptr or _DEFAULT_STREAM
+        return cupy.cuda.get_current_stream(device.id).ptr or _DEFAULT_STREAM
 
     def native_namespace(self) -> Any:
         from .namespace import native

@@ -98,8 +98,17 @@ class Dpnp(Library):
     def copy(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return x.copy(order="C")
 
+    def empty(self, info: TensorInfo) -> dpnp.ndarray:
+        return dpnp.empty(
+            info.shape, dtype=numpy_dtype(info.dtype), device=str(info.device.id), order="C"
+        )
+
     def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.empty_like(x, order="C")
+        return dpnp.empty_like(x, order="C")  # on its queue, with its kind of memory
+
+    def overwrite(self, dst: dpnp.ndarray, src: dpnp.ndarray) -> bool:
+        dst[...] = src
+        return True
 
     def to_host(self, x: dpnp.ndarray) -> np.ndarray:
         return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar

@@ -22,7 +22,7 @@ from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_elements, span
 from ...protocols.cuda_array_interface import interface_of, order, tensor_of
-from ...protocols.numpy_dtypes import dlpack_dtype
+from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -76,9 +76,9 @@ class NumbaCUDA(Library):
     def copies(self, info: TensorInfo) -> bool:
         return info.c_contiguous
 
-    def empty_like(self, x: Any) -> Any:
-        with cuda.gpus[_place(x).id]:
-            return cuda.device_array(x.shape, x.dtype)
+    def empty(self, info: TensorInfo) -> Any:
+        with cuda.gpus[info.device.id]:
+            return cuda.device_array(info.shape, numpy_dtype(info.dtype))
 
     def to_host(self, x: Any) -> np.ndarray:
         # Numba refuses negative strides and mistakes others: the span comes over as bytes.
@@ -106,7 +106,9 @@ class NumbaCUDA(Library):
 
 
 class Simulator(NumbaCUDA):
-    """Arrays of the simulator, on the host in truth."""
+    """Arrays of the simulator, on the host in truth, where no kernel for CUDA may write."""
+
+    empty, empty_like = Library.empty, Library.empty_like
 
     def describe(self, x: Any) -> TensorInfo:
         array = x._ary

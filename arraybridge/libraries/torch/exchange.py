@@ -14,7 +14,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...dispatch.kernel import SMALL, own_copies_serve
+from ...dispatch.kernel import SMALL, kernel_for, own_copies_serve
 from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
@@ -47,6 +47,10 @@ _DEVICES = {
     "mps": DeviceType.METAL,
 }
 _DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
+_CUDA = DeviceType.CUDA
+_torch_dtypes = {kind: dtype for dtype, kind in _dlpack_dtypes.items()}
+# A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _API = exchange_api(torch.Tensor)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
@@ -144,11 +148,28 @@ class Torch(Library):
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
-        # The protocol orders the consumer's stream after ours; a bare pointer would not. An alias
-        # has the storage still when ``x`` has another.
+        if info.device.type == _CUDA:
+            self._order(x, info.device, 1 if stream is None else stream)
+            return super().export_described(x, info)
+        # An alias has the storage still when ``x`` has another.
         tensor = acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
+
+    def _order(self, x: torch.Tensor, device: Device, reader: int) -> None:
+        """Make a stream wait for what was queued on the tensor's device; -1 wants no waiting.
+
+        PyTorch's own ``__dlpack__`` does so too, but takes no stream to be the legacy one, refuses
+        the per-thread one, and does not tell the allocator: memory that is freed would be used
+        again by PyTorch's stream while the other stream reads it.
+        """
+        own = self.current_stream(device)
+        if reader in (-1, own):
+            return
+        place = torch.device("cuda", device.id)
+        side = torch.cuda.ExternalStream(reader, device=place)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(place))
+        x.record_stream(side)
 
     def held(self, x: torch.Tensor) -> torch.Tensor:
         if (
@@ -203,21 +224,47 @@ class Torch(Library):
             return x.clone(memory_format=torch.contiguous_format)
         return None
 
-    def empty_like(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.empty_like(x, memory_format=torch.contiguous_format)
+    def empty(self, info: TensorInfo) -> torch.Tensor:
+        kind = _torch_dtypes[info.dtype]
+        return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
+
+    def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
+        """Nothing: the allocator was told when the tensor was exported."""
 
     def compact(self, x: torch.Tensor) -> torch.Tensor | None:
         if (
             type(x) is not torch.Tensor
-            or not x.is_cpu
             or x.layout is not torch.strided
             or x.is_conj()
             or x.is_neg()
+            or not (x.is_cpu or x.is_cuda)
         ):
             return None
         if x.is_contiguous():
             return x
+        if x.is_cuda:
+            return self._compact_on_cuda(x)
         return x.contiguous() if x.numel() <= SMALL else None
+
+    def _compact_on_cuda(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Copy by the kernel on PyTorch's stream; None where gradients or modes may matter."""
+        if x.requires_grad or forward_ad._current_level >= 0 or _modes():
+            return None
+        device, data = _device(x.device), x.data_ptr()
+        assert device is not None
+        kernel = kernel_for(device)
+        if kernel is None or not data:
+            return None
+        block = torch.empty_like(x, memory_format=torch.contiguous_format)
+        kernel.compact(
+            block.data_ptr(), data, x.shape, x.stride(), x.itemsize, self.current_stream(device),
+            device,
+        )  # fmt: skip
+        return block
+
+    def overwrite(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
+        dst.copy_(src)
+        return True
 
     def written(self, x: torch.Tensor) -> None:
         increment_version(x)  # so that backward() refuses what it saved before
@@ -241,9 +288,10 @@ class Torch(Library):
         return _device(device) if isinstance(device, torch.device) else None
 
     def current_stream(self, device: Device) -> int | None:
-        if device.type in (DeviceType.CUDA, DeviceType.ROCM):
-            handle = torch.cuda.current_stream(device.id).cuda_stream
-            return handle or (1 if device.type == DeviceType.CUDA else 0)
+        if device.type == _CUDA and _raw_stream is not None:
+            return _raw_stream(device.id) or 1
+        if device.type == DeviceType.ROCM:
+            return int(torch.cuda.current_stream(device.id).cuda_stream)
         return None
 
     def native_namespace(self) -> Any:

@@ -1,0 +1,192 @@
+"""What copies an array to new memory on its own device: the planner picks a copier, and all use it.
+
+========================  =============================================================
+`OwnCopy`                 the library of the array, or the target's own import
+`HostCopy`                the host's kernels, `memmove` for what is contiguous already
+`DeviceCopy`              a kernel off the host, into memory of a library's own allocator
+========================  =============================================================
+
+A copier is what ``explain`` prints and what ``execute`` calls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..dlpack import CPU, Device, DeviceType
+from ..layout import in_bytes
+from .kernel import Kernel, compact_copy, kernel_for, no_kernel
+from .library import Library
+from .records import ConversionError, TensorInfo
+
+__all__ = ["MOVE", "Copier", "allocates", "copier_for", "copies_itself", "no_copy", "resolved"]
+
+MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
+
+
+class OwnCopy(NamedTuple):
+    """A copy that a library makes by itself.
+
+    Attributes
+    ----------
+    library : Library
+        The one of the array, or the target.
+    why : str or None
+        Why no kernel of arraybridge's does it, where there could be one.
+    """
+
+    library: Library
+    why: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy" + (f" ({self.why})" if self.why else "")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``; the result is an array of the target, or of the source."""
+        if info.pending:
+            return resolved(x, source, info)
+        if self.library is target and copies_itself(target, info):
+            return target.wrap(source.export_described(x, info))
+        fresh = source.copy(x)
+        if fresh is None:
+            raise ConversionError(no_copy(info, source))
+        return fresh
+
+
+class HostCopy(NamedTuple):
+    """A copy in host memory by a kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    info : TensorInfo
+        What is copied.
+    """
+
+    kernel: Kernel
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        info = self.info
+        if info.c_contiguous:
+            return MOVE
+        return self.kernel.named(info.shape, info.strides, info.itemsize)
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        block = compact_copy(source.lend(x, info))
+        if device.type == CPU.type:  # the target may tell several apart
+            block.device = device
+        return target.wrap(block, move=True)
+
+
+class DeviceCopy(NamedTuple):
+    """A copy off the host by a kernel, on the stream of the library that allocates the result.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    allocator : Library
+        The target, if it allocates on the device, or else the source.
+    info : TensorInfo
+        What is copied.
+    """
+
+    kernel: Kernel
+    allocator: Library
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        info = self.info
+        return self.kernel.named(info.shape, info.strides, info.itemsize)
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``, ordered after what its own stream does: an array of the allocator."""
+        library, itemsize = self.allocator, info.itemsize
+        block = library.empty_like(x) if library is source else library.empty(info)
+        if 0 in info.shape:
+            return block
+        made = library.describe(block)
+        stream = library.current_stream(device)
+        read = source.export(x, stream)
+        self.kernel.run(
+            made.pointer,
+            read.pointer,
+            info.shape,
+            in_bytes(made.strides, itemsize),
+            in_bytes(read.strides, itemsize),
+            itemsize,
+            stream,
+            device,
+        )
+        if source is not library:
+            source.read_on(x, device, stream)
+        library.written(block)
+        return block
+
+
+Copier = OwnCopy | HostCopy | DeviceCopy
+
+
+def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | None:
+    """Return what makes a C-contiguous copy on the device of an array; None if nothing does."""
+    if info.pending:
+        return OwnCopy(source)
+    kernel = kernel_for(info.device)
+    if info.device.host:
+        if copies_itself(target, info):
+            return OwnCopy(target)
+        assert kernel is not None  # on the host there is always one
+        return HostCopy(kernel, info)
+    if kernel is not None:
+        if type(target).empty is not Library.empty and info.device.type in target.accepts.devices:
+            return DeviceCopy(kernel, target, info)
+        if allocates(source):
+            return DeviceCopy(kernel, source, info)
+    return OwnCopy(source, no_kernel(info.device)) if source.copies(info) else None
+
+
+def copies_itself(target: Library, info: TensorInfo) -> bool:
+    """Whether the import of a library copies what an info describes."""
+    accepts = target.accepts
+    return accepts.copies or info.dtype_name in accepts.copied
+
+
+def allocates(library: Library) -> bool:
+    """Whether a library allocates memory for a kernel outside the host."""
+    kind = type(library)
+    return kind.empty is not Library.empty or kind.empty_like is not Library.empty_like
+
+
+def resolved(x: object, library: Library, info: TensorInfo) -> object:
+    """Copy ``x`` with everything ``pending`` applied.
+
+    Raises
+    ------
+    ConversionError
+        If its library has none.
+    """
+    fresh = library.resolve(x)
+    if fresh is x:
+        raise ConversionError(f"{library.name} could not resolve {', '.join(info.pending)}")
+    return fresh
+
+
+def no_copy(info: TensorInfo, source: Library) -> str:
+    """Return why nothing can copy outside the host, and what to do."""
+    if info.device.type == DeviceType.CUDA:
+        why = no_kernel(info.device)
+        if why is not None and allocates(source):
+            return f"no kernel copies on {info.device}: {why}"
+    if allocates(source):
+        return f"no kernel copies on {info.device}: arraybridge.register_kernel adds one"
+    return (
+        f"{source.name} has nothing that makes a copy on {info.device}: copy it in the library "
+        "that made it, and convert the copy"
+    )
