@@ -232,3 +232,15 @@ def test_torchs_errors_propagate(torch_api):
     tensor = dlpack.from_capsule(managed.capsule())
     with pytest.raises((BufferError, RuntimeError)):
         torch_api.wrap(tensor)
+
+
+def test_arrays_are_allocated_by_the_library_itself(torch_api):
+    x = torch_api.empty((2, 3), dlpack.DataType.named("float32"), dlpack.Device(1))
+    assert (x.shape, x.dtype, x.is_contiguous()) == ((2, 3), torch.float32, True)
+    x += 1  # memory of its own
+    assert torch_api.empty((), dlpack.DataType.named("int8"), dlpack.Device(1)).shape == ()
+    assert torch_api.empty((0, 3), dlpack.DataType.named("bool"), dlpack.Device(1)).shape == (0, 3)
+    with pytest.raises(dlpack.DLPackError, match="float6"):
+        torch_api.empty((2,), dlpack.DataType.named("float6_e2m3fn"), dlpack.Device(1))
+    with pytest.raises(MemoryError, match="shape"):
+        torch_api.empty((1 << 60,), dlpack.DataType.named("int8"), dlpack.Device(1))

@@ -9,18 +9,23 @@ Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_void_p, py_object
+from ctypes import byref, c_int64, c_void_p, py_object
 from weakref import WeakKeyDictionary
 
 from . import pyapi
 from .device import Device
+from .dtypes import DataType
 from .errors import DLPackError
 from .header import (
     CURRENT_WORK_STREAM,
     DLTENSOR_FROM_PY_OBJECT,
     MANAGED_FROM_PY_OBJECT,
+    MANAGED_TENSOR_ALLOCATOR,
     MANAGED_TO_PY_OBJECT,
+    SET_ERROR,
     VERSION,
+    DLDataType,
+    DLDevice,
     DLPackExchangeAPI,
     DLPackExchangeAPIHeader,
     DLTensor,
@@ -44,7 +49,7 @@ class ExchangeAPI:
         The DLPack version of the table.
     """
 
-    __slots__ = ("_borrow", "_export", "_import", "_stream", "version")
+    __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "version")
 
     def __init__(self, table: DLPackExchangeAPI) -> None:
         version = table.header.version
@@ -53,6 +58,8 @@ class ExchangeAPI:
         self._import = MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
         borrow = table.dltensor_from_py_object_no_sync  # may be NULL, the header says
         self._borrow = DLTENSOR_FROM_PY_OBJECT(borrow) if borrow else None
+        allocator = table.managed_tensor_allocator
+        self._allocate = MANAGED_TENSOR_ALLOCATOR(allocator) if allocator else None
         self._stream = CURRENT_WORK_STREAM(table.current_work_stream)
 
     def acquire(self, x: object) -> ManagedTensor:
@@ -81,6 +88,40 @@ class ExchangeAPI:
         out = py_object()
         if self._import(address, byref(out)) or not out:
             raise DLPackError(f"{tensor!r} could not be imported")
+        return pyapi.take_object(out)
+
+    def empty(self, shape: tuple[int, ...], dtype: DataType, device: Device) -> object:
+        """Make a C-contiguous array of the offering library, by its own allocator.
+
+        Raises
+        ------
+        MemoryError
+            If the library says that there is no memory.
+        DLPackError
+            For any other error of its allocator, in its own words.
+        """
+        if self._allocate is None:
+            raise DLPackError("the library's C exchange API has no allocator")
+        extents = (c_int64 * len(shape))(*shape)
+        prototype = DLTensor(
+            device=DLDevice(device.type, device.id),
+            ndim=len(shape),
+            dtype=DLDataType(*dtype),
+            shape=ctypes.addressof(extents),
+        )
+        said: list[str] = []
+
+        def told(_: int, kind: bytes | None, message: bytes | None) -> None:
+            said.append((message or kind or b"").decode(errors="replace").partition("\n")[0])
+
+        tensor, out = c_void_p(), py_object()
+        if self._allocate(byref(prototype), byref(tensor), None, SET_ERROR(told)):
+            why = " ".join(said) or "its allocator failed"
+            # PyTorch calls every error a MemoryError.
+            error = MemoryError if "memory" in why or "alloc" in why else DLPackError
+            raise error(f"no array of {dtype} and shape {shape} on {device}: {why}")
+        if self._import(tensor.value, byref(out)) or not out:
+            raise DLPackError(f"what was allocated for shape {shape} could not be imported")
         return pyapi.take_object(out)
 
     def current_stream(self, device: Device) -> int:

@@ -15,6 +15,7 @@ from ctypes import (
     Array,
     Structure,
     c_char,
+    c_char_p,
     c_int,
     c_int32,
     c_uint8,
@@ -93,6 +94,11 @@ DELETER = PYFUNCTYPE(None, c_void_p)
 MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
 MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
 DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(DLTensor))
+#: ``void (*)(void* error_ctx, const char* kind, const char* message)``
+SET_ERROR = PYFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+MANAGED_TENSOR_ALLOCATOR = PYFUNCTYPE(
+    c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SET_ERROR
+)
 CURRENT_WORK_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 
 

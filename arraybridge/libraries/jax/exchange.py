@@ -172,6 +172,23 @@ class Jax(Library):
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
 
+    def current_stream(self, device: Device) -> int | None:
+        """The stream that JAX waits for before it reads an import; it has none on the CPU."""
+        if device.host:
+            return None
+        ready = self.native_device(device).get_stream_for_external_ready_events
+        try:
+            return int(ready())
+        except jax.errors.JaxRuntimeError:  # of a backend without streams
+            return None
+
+    def read_on(self, x: jax.Array, device: Device, stream: int | None) -> None:
+        """Keep the array until it was read: JAX's own stream cannot be made to wait."""
+        if device.type == DeviceType.CUDA and stream is not None:
+            from ...kernels.cuda import context
+
+            context.hold(device.id, stream, x)
+
     def native_namespace(self) -> Any:
         from .namespace import native
 

@@ -130,6 +130,12 @@ class Paddle(Library):
     def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
         return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
 
+    def empty(self, info: TensorInfo) -> paddle.Tensor:
+        if _API is not None:
+            return _API.empty(info.shape, info.dtype, info.device)
+        kind = next(kind for kind, dtype in _dlpack_dtypes.items() if dtype == info.dtype)
+        return paddle.empty(info.shape, kind, device=paddle.CUDAPlace(info.device.id))
+
     def written(self, x: paddle.Tensor) -> None:
         x._bump_inplace_version()  # so that backward() refuses what it saved before
 

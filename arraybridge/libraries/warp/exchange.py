@@ -131,6 +131,10 @@ class Warp(Library):
     def copy(self, x: wp.array) -> wp.array | None:
         return None if x.device.is_cpu else wp.clone(x, requires_grad=False)
 
+    def empty(self, info: TensorInfo) -> wp.array:
+        device = f"cuda:{info.device.id}"
+        return wp.empty(info.shape, _warp_types[info.dtype], device, requires_grad=False)
+
     def to_host(self, x: wp.array) -> wp.array:
         host = wp.clone(x, device="cpu", requires_grad=False)
         wp.synchronize_device(x.device)
