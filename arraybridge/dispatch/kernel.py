@@ -13,11 +13,13 @@ from ..layout import c_strides, in_bytes, is_c_contiguous
 from .registry import forget
 
 __all__ = [
+    "ON_CUDA",
     "SMALL",
     "Kernel",
     "compact_copy",
     "copy_into",
     "kernel_for",
+    "no_driver",
     "no_kernel",
     "own_copies_serve",
     "register_kernel",
@@ -148,14 +150,14 @@ def kernel_for(device: Device) -> Kernel | None:
         return found
     if device.host:
         return _CPU
-    if device.type in _ON_CUDA:
+    if device.type in ON_CUDA:
         kernel, unavailable = _on_cuda()
         return kernel if unavailable() is None else None
     return None
 
 
 _CPU = Kernel("cpu strided copy", cpu.copy, lambda *layout: cpu.describe(*layout[:4]))
-_ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
+ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 
 
 _cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # what the first CUDA array brings
@@ -174,10 +176,17 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
 
 def no_kernel(device: Device) -> str | None:
     """Return why arraybridge's own kernels cannot copy on a device that it has some for."""
-    if device.type not in _ON_CUDA:
+    if device.type not in ON_CUDA:
         return None
     _, unavailable = _on_cuda()
     return unavailable()
+
+
+def no_driver() -> str | None:
+    """Return why CUDA's memory cannot be reached from here, compiler or not."""
+    from ..kernels.cuda import driver
+
+    return driver.problem()
 
 
 @lru_cache(1024)

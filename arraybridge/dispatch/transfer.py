@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..dlpack import CPU, Device
-from .copier import Copier, DeviceCopy, copier_for
+from ..dlpack import CPU, Device, DeviceType, ManagedTensor
+from ..layout import in_bytes
+from .copier import Copier, DeviceCopy, HostCopy, allocates, copier_for
+from .kernel import ON_CUDA, kernel_for, no_driver
 from .library import Library
 from .records import TensorInfo
 from .registry import library_named
 
-__all__ = ["Fetch", "Move", "Upload", "moves", "no_way", "transfer_for"]
+__all__ = ["moves", "no_way", "transfer_for"]
 
 
 class Fetch(NamedTuple):
@@ -85,19 +87,152 @@ class Upload(NamedTuple):
         return target.to_device(x, device)
 
 
+class PinnedUpload(NamedTuple):
+    """A copy from the host to a CUDA device: slices in C order, by way of pinned memory.
+
+    Attributes
+    ----------
+    library : Library
+        The target, which allocates.
+    place : Device
+    info : TensorInfo
+        What is copied.
+    """
+
+    library: Library
+    place: Device
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        kernel = kernel_for(CPU)
+        assert kernel is not None
+        return f"{HostCopy(kernel, self.info)} to pinned memory, then a copy to {self.place}"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target on the device."""
+        from ..kernels.cuda import transfer
+
+        block = target.empty(info._replace(device=device))
+        if info.size:
+            stream = target.current_stream(device)
+            made, itemsize = target.describe(block), info.itemsize
+            read = source.lend(x, info)
+            strides = in_bytes(read.strides, itemsize)
+            transfer.upload(
+                made.pointer, read.pointer, info.shape, strides, itemsize, stream, device.id
+            )
+            target.written(block)
+        return block
+
+
+class PinnedFetch(NamedTuple):
+    """A copy from a CUDA device to the host by way of pinned memory.
+
+    Attributes
+    ----------
+    library : Library
+        The source.
+    compact : Copier or None
+        What makes the array contiguous before.
+    """
+
+    library: Library
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, "a copy to the host through pinned memory")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        from ..kernels.cuda import transfer
+
+        block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
+        if info.size:
+            if self.compact is not None:
+                x = self.compact.copy(x, source, source, info, info.device)
+            stream = source.current_stream(info.device)
+            read = source.export(x, stream)
+            transfer.fetch(block.pointer, read.pointer, info.nbytes, stream, info.device.id)
+        return target.wrap(block, move=True)
+
+
+class PeerCopy(NamedTuple):
+    """A copy from one CUDA device to another.
+
+    Attributes
+    ----------
+    library : Library
+        The target, which allocates.
+    place : Device
+    compact : Copier or None
+        What makes the array contiguous before.
+    """
+
+    library: Library
+    place: Device
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, f"a peer copy to {self.place}")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target on the other device."""
+        from ..kernels.cuda import transfer
+
+        block = target.empty(info._replace(device=device))
+        if info.size:
+            if self.compact is not None:
+                x = self.compact.copy(x, source, source, info, info.device)
+            streams = target.current_stream(device), source.current_stream(info.device)
+            made, read = target.describe(block), source.export(x, streams[1])
+            devices = device.id, info.device.id
+            transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
+            target.written(block)
+        return block
+
+
 def _steps(first: Copier | None, then: str) -> str:
     return then if first is None else f"{first}, then {then}"
 
 
 def transfer_for(
     info: TensorInfo, source: Library, target: Library, place: Device
-) -> Fetch | Move | Upload:
+) -> Fetch | Move | Upload | PinnedFetch | PinnedUpload | PeerCopy:
     """Return what copies an array to another device; see `no_way` for whether it can."""
+    compact = _compact(info, source)
+    if _reaches(info, source, target, place):
+        if place.type == CPU.type:
+            return PinnedFetch(source, compact)
+        if info.device.host:
+            return PinnedUpload(target, place, info)
+        return PeerCopy(target, place, compact)
     if place.type == CPU.type:
-        return Fetch(source, _compact(info, source))
+        return Fetch(source, compact)
     if source is target or moves(source, place):
-        return Move(source, place, _compact(info, source))
+        return Move(source, place, compact)
     return Upload(target, place)
+
+
+def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
+    """Whether arraybridge itself reaches the memory on both sides: the host's, and CUDA's."""
+    here = info.device
+    if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
+        return False
+    if not here.host:
+        if here.type not in ON_CUDA or source.current_stream(here) is None:
+            return False
+        if not (info.c_contiguous or isinstance(copier_for(info, source, source), DeviceCopy)):
+            return False
+        if place.type == CPU.type:
+            # JAX's own copy has a stream that nobody else can order.
+            return allocates(source) or type(source).to_host is Library.to_host
+    return place.type == DeviceType.CUDA and type(target).empty is not Library.empty
 
 
 def _compact(info: TensorInfo, source: Library) -> Copier | None:
@@ -110,6 +245,8 @@ def _compact(info: TensorInfo, source: Library) -> Copier | None:
 
 def no_way(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
     """Return why an array cannot move from one device to another, or None."""
+    if _reaches(info, source, target, place):
+        return None
     if place.type == CPU.type:
         if type(source).to_host is Library.to_host:
             return f"{source.name} arrays on {info.device} cannot be fetched"

@@ -1,0 +1,239 @@
+"""Copies between host memory and CUDA devices, by way of a ring of pinned blocks.
+
+Host to device: the CPU's kernels write slices of the result in C order straight into pinned blocks
+while the copy of the slice before is on its way, so that the time is the larger of the two and not
+their sum. Device to host is the same backwards. From one device to another, one peer copy.
+
+The driver copies pageable memory through pinned blocks of its own, one after the other with the
+host's part (measured by others: 13 to 18 GB/s, pinned 24, cuda-oxide#976). ``cuMemcpy2D`` is not
+used: strided copies with it can be a thousand times slower (pytorch#153176).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_void_p
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from arraybridge.kernels import cpu
+from arraybridge.kernels.cpu import flat
+from arraybridge.kernels.cuda import context, driver
+from arraybridge.kernels.cuda.driver import CUDAError
+from arraybridge.layout import c_strides
+
+__all__ = ["BLOCK", "BLOCKS", "fetch", "move", "slices", "upload"]
+
+#: Bytes of a pinned block, and how many there are.
+BLOCK, BLOCKS = 8 << 20, 3
+
+_PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
+_DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+
+
+class _Block(NamedTuple):
+    """A pinned block, and the event of what was last copied from or to it; addresses, handles."""
+
+    address: int
+    event: int
+
+
+_rings: dict[int, list[_Block]] = {}
+_lock = threading.Lock()  # one transfer at a time has the ring: they share the bus
+
+
+@driver.forgetting
+def _forget() -> None:
+    global _lock
+    _lock = threading.Lock()  # a thread of the parent may have had it
+    _rings.clear()
+
+
+def upload(
+    dst: int,
+    src: int,
+    shape: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    stream: int | None,
+    device: int,
+) -> None:
+    """Copy a strided array in host memory to C-contiguous memory of a device.
+
+    When it returns the host memory has been read; the device's is written in the order of the
+    stream.
+
+    Parameters
+    ----------
+    dst : int
+        Address of memory of the device.
+    src : int
+        Address of the item in host memory whose indices are all 0.
+    shape : tuple of int
+    src_strides : tuple of int
+        In **bytes**, of any sign.
+    itemsize : int
+        In bytes.
+    stream : int or None
+        By the standard's numbering.
+    device : int
+
+    Raises
+    ------
+    CUDAError
+        Where the driver fails; while a CUDA graph is captured.
+    """
+    cuda = driver.installed()
+    with _ring(device, stream) as ring:
+        lane = context.handle(stream)
+        for turn, (offset, start, part) in enumerate(slices(shape, src_strides, itemsize)):
+            block = ring[turn % len(ring)]
+            cuda.cuEventSynchronize(block.event)
+            dense = c_strides(part, itemsize)
+            cpu.copy(block.address, src + start, part, dense, src_strides, itemsize)
+            nbytes = prod(part) * itemsize
+            cuda.cuMemcpyHtoDAsync(dst + offset, block.address, nbytes, lane)
+            cuda.cuEventRecord(block.event, lane)
+
+
+def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> None:
+    """Copy contiguous memory of a device to the host; it is there when this returns.
+
+    Parameters
+    ----------
+    dst, src : int
+        Addresses in host memory and in the device's.
+    nbytes : int
+    stream : int or None
+        By the standard's numbering: what is on it now is waited for.
+    device : int
+
+    Raises
+    ------
+    CUDAError
+        Where the driver fails; while a CUDA graph is captured.
+    """
+    cuda = driver.installed()
+    with _ring(device, stream) as ring:
+        lane = context.handle(stream)
+        starts = range(0, nbytes, BLOCK)
+        for turn in range(len(starts) + len(ring)):
+            block = ring[turn % len(ring)]
+            if turn >= len(ring):  # what was sent a round ago
+                at = BLOCK * (turn - len(ring))
+                if at < nbytes:
+                    cuda.cuEventSynchronize(block.event)
+                    flat.copy(dst + at, block.address, min(BLOCK, nbytes - at))
+            if turn < len(starts):
+                at = starts[turn]
+                cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK, nbytes - at), lane)
+                cuda.cuEventRecord(block.event, lane)
+
+
+def move(
+    dst: int,
+    src: int,
+    nbytes: int,
+    streams: tuple[int | None, int | None],
+    devices: tuple[int, int],
+) -> None:
+    """Copy contiguous memory of one device to another one's, in the order of both streams.
+
+    Parameters
+    ----------
+    dst, src : int
+        Addresses.
+    nbytes : int
+    streams : (int or None, int or None)
+        The one to copy on, of the destination's device, and the source's.
+    devices : (int, int)
+        The destination's and the source's.
+
+    Raises
+    ------
+    CUDAError
+        Where the driver fails.
+    """
+    cuda = driver.installed()
+    to, of = (context.device(ordinal) for ordinal in devices)
+    context.order(to, streams[0], streams[1], of=of)
+    with context.current(to):
+        cuda.cuMemcpyPeerAsync(dst, to.context, src, of.context, nbytes, context.handle(streams[0]))
+    context.order(of, streams[1], streams[0], of=to)  # memory of the source may be reused then
+
+
+def slices(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Cut an array into slices of at most `BLOCK` bytes that follow each other in C order.
+
+    Yields
+    ------
+    offset : int
+        Bytes from the start of the C-contiguous result.
+    start : int
+        Bytes from the first item of the strided array.
+    part : tuple of int
+        The slice's extents, with as many axes as the array.
+    """
+    if 0 in shape:
+        return
+    axis, inner = len(shape), itemsize  # axes from `axis` on are whole in every slice
+    while axis and inner * shape[axis - 1] <= BLOCK:
+        axis -= 1
+        inner *= shape[axis]
+    if not axis:
+        yield 0, 0, shape
+        return
+    cut = axis - 1
+    most = max(BLOCK // inner, 1)
+    offset = 0
+    for index in product(*map(range, shape[:cut])):
+        outer = sum(map(int.__mul__, index, strides))
+        for first in range(0, shape[cut], most):
+            count = min(most, shape[cut] - first)
+            part = (1,) * cut + (count, *shape[axis:])
+            yield offset, outer + first * strides[cut], part
+            offset += count * inner
+
+
+@contextmanager
+def _ring(device: int, stream: int | None) -> Iterator[list[_Block]]:
+    """Have the ring of a device, whose context is current, for a ``with`` block."""
+    place = context.device(device)
+    if context.capturing(place, stream):
+        raise CUDAError(
+            "host memory cannot be part of a CUDA graph, which would copy what it holds by then: "
+            "copy it before the capture begins",
+            "cuStreamIsCapturing",
+            900,
+        )
+    with _lock, context.current(place):
+        if device not in _rings:
+            _rings[device] = _pinned()
+        yield _rings[device]
+
+
+def _pinned() -> list[_Block]:
+    """Allocate the blocks, one after another so that a failure leaves nothing behind."""
+    cuda = driver.installed()
+    ring: list[_Block] = []
+    try:
+        for _ in range(BLOCKS):
+            address, event = c_void_p(), c_void_p()
+            cuda.cuMemHostAlloc(address, BLOCK, _PORTABLE)
+            try:
+                cuda.cuEventCreate(event, _DISABLE_TIMING)
+            except CUDAError:
+                cuda.cuMemFreeHost(address)
+                raise
+            ring.append(_Block(address.value or 0, event.value or 0))
+    except CUDAError:
+        for block in ring:
+            cuda.cuEventDestroy(block.event)
+            cuda.cuMemFreeHost(block.address)
+        raise
+    return ring
