@@ -183,11 +183,10 @@ class Library:
         if own != stream:
             from ..kernels.cuda import context
 
-            place = context.device(device.id)
             if own is None:
-                context.hold(place, stream, x)
+                context.hold(device.id, stream, x)
             else:
-                context.order(place, waiting=own, after=stream)
+                context.order(device.id, waiting=own, after=stream)
 
     def overwrite(self, dst: Any, src: Any) -> bool:
         """Copy one array of this library to another by the library, off the host.

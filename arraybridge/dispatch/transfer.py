@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..dlpack import CPU, Device, DeviceType, ManagedTensor
-from ..layout import in_bytes
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
+from ..layout import in_bytes, span
 from .copier import Copier, DeviceCopy, HostCopy, allocates, copier_for
-from .kernel import ON_CUDA, kernel_for, no_driver
+from .kernel import ON_CUDA, copy_into, kernel_for, no_driver
 from .library import Library
 from .records import TensorInfo
 from .registry import library_named
 
 __all__ = ["moves", "no_way", "transfer_for"]
+
+_LEGACY = 1  # the default stream, which waits for all others that were not made non-blocking
+_BYTES = DataType.named("uint8")
 
 
 class Fetch(NamedTuple):
@@ -148,16 +151,34 @@ class PinnedFetch(NamedTuple):
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
         """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
-        from ..kernels.cuda import transfer
-
         block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
-            stream = source.current_stream(info.device)
+            stream = source.current_stream(info.device) or _LEGACY
             read = source.export(x, stream)
-            transfer.fetch(block.pointer, read.pointer, info.nbytes, stream, info.device.id)
+            if self.compact is not None or info.c_contiguous:
+                _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
+            else:
+                copy_into(block, _span_of(read, stream))
         return target.wrap(block, move=True)
+
+
+def _fetch(dst: int, src: int, nbytes: int, stream: int, device: Device) -> None:
+    from ..kernels.cuda import transfer
+
+    transfer.fetch(dst, src, nbytes, stream, device.id)
+
+
+def _span_of(tensor: ManagedTensor, stream: int) -> ManagedTensor:
+    """Fetch a strided tensor with all that lies between its elements; a tensor on the host."""
+    itemsize = tensor.dtype.itemsize
+    low, high = span(tensor.shape, in_bytes(tensor.strides, itemsize), itemsize)
+    whole = ManagedTensor.allocate((high - low,), _BYTES)
+    _fetch(whole.pointer, tensor.pointer + low, high - low, stream, tensor.device)
+    return ManagedTensor.adopt(
+        whole.pointer - low, tensor.shape, tensor.dtype, owner=whole, strides=tensor.strides
+    )
 
 
 class PeerCopy(NamedTuple):
@@ -224,15 +245,24 @@ def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) 
     here = info.device
     if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
         return False
-    if not here.host:
-        if here.type not in ON_CUDA or source.current_stream(here) is None:
-            return False
-        if not (info.c_contiguous or isinstance(copier_for(info, source, source), DeviceCopy)):
-            return False
-        if place.type == CPU.type:
-            # JAX's own copy has a stream that nobody else can order.
-            return allocates(source) or type(source).to_host is Library.to_host
-    return place.type == DeviceType.CUDA and type(target).empty is not Library.empty
+    allocated = place.type == DeviceType.CUDA and type(target).empty is not Library.empty
+    if here.host:
+        return allocated
+    if here.type not in ON_CUDA:
+        return False
+    compact = info.c_contiguous or _compact(info, source) is not None
+    ordered = source.current_stream(here) is not None
+    if place.type != CPU.type:
+        return allocated and compact and ordered
+    if type(source).to_host is Library.to_host:  # of no library, or of one that moves nothing
+        return compact or _is_nearly_dense(info)
+    return compact and ordered and allocates(source)  # else by its own copy, as JAX
+
+
+def _is_nearly_dense(info: TensorInfo) -> bool:
+    """Whether what lies between the elements is no more than they are."""
+    low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
+    return high - low <= 2 * info.nbytes
 
 
 def _compact(info: TensorInfo, source: Library) -> Copier | None:

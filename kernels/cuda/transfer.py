@@ -159,10 +159,11 @@ def move(
     """
     cuda = driver.installed()
     to, of = (context.device(ordinal) for ordinal in devices)
-    context.order(to, streams[0], streams[1], of=of)
+    context.order(devices[0], streams[0], streams[1], of=devices[1])
     with context.current(to):
         cuda.cuMemcpyPeerAsync(dst, to.context, src, of.context, nbytes, context.handle(streams[0]))
-    context.order(of, streams[1], streams[0], of=to)  # memory of the source may be reused then
+    # The source's memory may be reused after that.
+    context.order(devices[1], streams[1], streams[0], of=devices[0])
 
 
 def slices(

@@ -187,7 +187,7 @@ class Jax(Library):
         if device.type == DeviceType.CUDA and stream is not None:
             from ...kernels.cuda import context
 
-            context.hold(context.device(device.id), stream, x)
+            context.hold(device.id, stream, x)
 
     def native_namespace(self) -> Any:
         from .namespace import native
