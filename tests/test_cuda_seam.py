@@ -1,5 +1,7 @@
-"""Copies on CUDA devices through the public functions, on an emulated GPU: which kernel, on which
-stream, into whose memory, in which order."""
+"""Copies on CUDA devices through the public functions, on an emulated GPU.
+
+Which kernel, on which stream, into whose memory, in which order.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,6 @@ def test_every_function_goes_through_the_seam(gpu, a):
         lambda: ab.contiguous(ab.from_dlpack(x)).native,
         lambda: ab.convert(x, "gpua", copy=True),
         lambda: ab.from_dlpack(x, copy=True).native,
-        lambda: ab.unify(x, x, copy=True)[1] if False else ab.convert(x, "gpua", copy=True),
         lambda: ab.adapt("gpua", copy=True)(lambda y: y)(x),
         lambda: ab.contiguous(x, out=out),
         lambda: ab.copyto(out, x) or out,

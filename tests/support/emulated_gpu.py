@@ -61,21 +61,41 @@ class Emulated(Stub):
     def cuLaunchKernel(self, function: int, *rest: Any) -> None:
         super().cuLaunchKernel(function, *rest)
         from tests.simt.launch import launch
-        from tests.simt.memory import DST, SRC
 
         plan, dst, src = self.launched(function, *rest)
         context, _ = self.functions[function]
-        arena = self.arenas[context // 0x1000 - 1]
-        base = arena.ctypes.data
-        memory: Any = SimpleNamespace(
-            source=arena.copy(),
-            target=arena,
-            readable=(0, BYTES),
-            pending=np.ones(BYTES, np.uint8),
-            src=SRC,
-            dst=DST,
-        )
-        launch(plan, FAMILY[plan.kernel].factory, DST + dst - base, SRC + src - base, memory)
+        memory: Any = Arena(self.arenas[context // 0x1000 - 1])
+        launch(plan, FAMILY[plan.kernel].factory, dst, src, memory)
+
+
+class Arena:
+    """The memory of a device, for the interpreter: no byte is written twice, none outside."""
+
+    def __init__(self, block: np.ndarray) -> None:
+        self.base, self.block = block.ctypes.data, block
+        self.pending = np.ones(block.size, bool)
+
+    def load(self, width: int, addresses: np.ndarray, where: str) -> np.ndarray:
+        words = self.block.view(_WORDS[width])[self._places(width, addresses, where)]
+        return words.view(np.uint32).reshape(-1, width // 4) if width > 4 else words
+
+    def store(self, width: int, addresses: np.ndarray, words: np.ndarray, where: str) -> None:
+        at = self._places(width, addresses, where)
+        pending = self.pending.reshape(-1, width)
+        assert pending[at].all(), f"written twice at {where}"
+        assert np.unique(at).size == at.size, f"written by two threads at {where}"
+        pending[at] = False
+        target = self.block.view(np.uint8).reshape(-1, width)
+        target[at] = np.ascontiguousarray(words).view(np.uint8).reshape(at.size, -1)[:, :width]
+
+    def _places(self, width: int, addresses: np.ndarray, where: str) -> np.ndarray:
+        offsets = addresses - self.base
+        inside = (offsets >= 0) & (offsets + width <= self.block.size)
+        assert inside.all(), f"outside of the device's memory at {where}"
+        return offsets // width
+
+
+_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 class Array:
@@ -104,8 +124,9 @@ def library(
     ------
     namespace
         ``put(array, device=0)`` and ``get(array)``, between NumPy and the device; ``Array``, its
-        type; ``stream``, its current one, to be set, and ``streams`` for other devices; ``library``; ``ordered``, what exports were
-        asked for; ``made``, how many arrays it allocated.
+        type; ``stream``, its current one, to be set, and ``streams`` for other devices;
+        ``library``; ``ordered``, what exports were asked for; ``made``, how many arrays it
+        allocated.
     """
     kind = type(f"{name}Array", (Array,), {"__module__": name})
     its = SimpleNamespace(Array=kind, stream=stream, streams={}, ordered=[], made=0)
