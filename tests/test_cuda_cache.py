@@ -248,6 +248,9 @@ class TestPTX:
             *["u64"] * len(PLAN.steps),
         ]
 
+    def test_no_floating_point(self, text):
+        assert not re.search(r"\.f(16|32|64)\b", text)  # uint64 beside int64, in Numba
+
     @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas")
     @pytest.mark.parametrize("capability", ["75", "90"])
     def test_the_language_that_it_claims_is_the_one_it_is_in(self, text, tmp_path, capability):

@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import weakref
+from time import sleep
 
 import pytest
 
@@ -22,7 +23,7 @@ DST, SRC = 0x7F_0000_0000, 0x7E_0000_0000
 #: Transposed; contiguous.
 TRANSPOSED = ((300, 400), (1600, 4), (4, 1200), 4)
 FLAT = ((300, 400), (1600, 4), (1600, 4), 4)
-QUIET = {"cuCtxGetCurrent", "cuGetErrorName", "cuGetErrorString"}
+QUIET = {"cuCtxGetCurrent", "cuGetErrorName", "cuGetErrorString", "cuPointerGetAttribute"}
 PUSHED, POPPED = "cuCtxPushCurrent", "cuCtxPopCurrent"
 
 
@@ -478,6 +479,25 @@ class TestDriver:
         with pytest.raises(AttributeError):
             _ = driver.installed().cuNoSuchThing
 
+    def test_memory_of_another_device(self, stub):
+        stub.pointers |= {range(DST, DST + 2**21): 1, range(SRC, SRC + 2**21): 0}
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"{DST:#x} is CUDA device 1's"):
+                copied(stub, device=0)
+            assert not stub.called("cuLaunchKernel")
+        stub.pointers[range(DST, DST + 2**21)] = 0
+        copied(stub, device=0)
+        asked = len(stub.called("cuPointerGetAttribute"))
+        assert "cuPointerGetAttribute" not in copied(stub, device=0)
+        assert len(stub.called("cuPointerGetAttribute")) < asked
+
+    @pytest.mark.parametrize("kind", ["managed", "unknown"])
+    def test_memory_that_several_can_have(self, stub, kind):
+        if kind == "managed":
+            stub.pointers[range(DST, DST + 2**21)] = 1
+            stub.managed.add(range(DST, DST + 2**21))
+        assert "cuLaunchKernel" in copied(stub, device=0)
+
     def test_device_of(self, stub):
         stub.pointers[range(4096, 8192)] = 1
         assert context.device_of(5000) == 1
@@ -506,6 +526,29 @@ class TestThreads:
         assert len(stub.called("cuLaunchKernel")) == 4
         assert len(stub.libraries) == len(stub.functions) == 1
         assert stub.retained == {0: 1}
+
+    def test_that_launch_at_the_same_time_keep_their_addresses(self, stub):
+        copied(stub)
+        seen = []
+
+        def launch(*arguments):
+            sleep(0)  # another thread's turn
+            seen.append((*stub.launched(*arguments)[1:], arguments[8]))
+
+        stub.cuLaunchKernel = launch
+        streams = [stub.stream() for _ in range(4)]
+
+        def work(stream):
+            for n in range(50):
+                cuda.copy(DST + 16 * n, SRC + stream * 16, *TRANSPOSED, stream)
+
+        threads = [threading.Thread(target=work, args=(stream,)) for stream in streams]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = [(DST + 16 * n, SRC + s * 16, s) for s in streams for n in range(50)]
+        assert sorted(seen) == sorted(expected)
 
     def test_layouts_that_are_forgotten_can_still_be_launched(self, stub, monkeypatch):
         monkeypatch.setattr(cuda, "KEPT", 2)

@@ -22,11 +22,15 @@ __all__ = ["CUDAError", "CUDAMemoryError", "copy", "describe", "plans", "unavail
 #: Layouts whose launches are kept.
 KEPT = 4096
 
+#: Pieces of memory, of 2 MB each, whose device is known.
+PAGES = 1 << 16
+
 _Strides = tuple[int, ...]
 _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
 _Prepared = tuple[tuple[int, object], ...]  # records' addresses, and what keeps them
 
 _prepared: dict[_Key, _Prepared] = {}
+_placed: set[int] = set()  # the number of a piece and, in the last 8 bits, of its device
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
@@ -72,7 +76,7 @@ def copy(
     ------
     ValueError
         Where the tuples differ in length, an extent is negative, `itemsize` is not positive, an
-        address is NULL, or `stream` is none.
+        address is NULL or lies in the memory of another device, or `stream` is none.
     OverflowError
         Where an extent or a stride does not fit 64 bits.
     CUDAError
@@ -84,7 +88,8 @@ def copy(
     Notes
     -----
     As for host memory (``arraybridge.kernels.cpu.copy``): the caller answers for the addresses;
-    source and destination must not overlap.
+    source and destination must not overlap. Which device has the memory is asked once for every
+    2 MB, which is what the driver gives to one device at a time.
     """
     key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     launches = _prepared.get(key)
@@ -92,12 +97,28 @@ def copy(
         launches = _prepare(key)
     if stream is None or stream <= 0:
         stream = context.handle(stream)
-    if not (dst and src) and launches:
-        raise ValueError(f"a copy of {shape} items to address {dst:#x} from {src:#x}: one is NULL")
+    if (dst >> 21) << 8 | device not in _placed or (src >> 21) << 8 | device not in _placed:
+        _place(launches, device, dst, src)
     for record, _ in launches:
         failed = _enqueue(record, dst, src, stream)
         if failed:
             raise _error(failed, record, launches)
+
+
+def _place(launches: _Prepared, device: int, *addresses: int) -> None:
+    """Check whose memory addresses lie in, if there is anything to launch."""
+    for address in addresses if launches else ():
+        if not address:
+            raise ValueError("a copy to or from address 0 (NULL): there is no memory")
+        owner = context.owner(address)
+        if owner not in (None, device):
+            raise ValueError(
+                f"the memory at {address:#x} is CUDA device {owner}'s, and the copy is on device "
+                f"{device}: copy it to that device first"
+            )
+        if len(_placed) >= PAGES:
+            _placed.clear()
+        _placed.add((address >> 21) << 8 | device)
 
 
 def _error(failed: int, record: int, launches: _Prepared) -> CUDAError:
@@ -224,3 +245,4 @@ def _forget() -> None:
     _preparing = threading.Lock()  # a thread of the parent may have had it
     _unavailable = _UNKNOWN
     _prepared.clear()
+    _placed.clear()

@@ -34,15 +34,17 @@ __all__ = [
     "hold",
     "managed",
     "order",
+    "owner",
     "relaxed",
 ]
 
 LEGACY, PER_THREAD = 1, 2
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-_IS_MANAGED, _DEVICE_ORDINAL = 8, 9  # CU_POINTER_ATTRIBUTE_*
+_MEMORY_TYPE, _IS_MANAGED, _DEVICE_ORDINAL = 2, 8, 9  # CU_POINTER_ATTRIBUTE_*
+_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-_NO_DEVICE, _INVALID_DEVICE = 100, 101  # CUDA_ERROR_*
+_INVALID_VALUE, _NO_DEVICE, _INVALID_DEVICE = 1, 100, 101  # CUDA_ERROR_*
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _EVENTS = 16  # that a device keeps
 _HELD = 64  # events of a stream for which something is kept
@@ -348,6 +350,25 @@ def managed(address: int) -> bool:
         Where CUDA knows no such memory.
     """
     return bool(_attribute(_IS_MANAGED, address))
+
+
+def owner(address: int) -> int | None:
+    """Return the number of the device whose own memory an address lies in.
+
+    Returns
+    -------
+    int or None
+        None for memory that more than one device can have (managed, or the host's), and where CUDA
+        knows no such memory.
+    """
+    try:
+        if _attribute(_MEMORY_TYPE, address) != _DEVICE or managed(address):
+            return None
+        return device_of(address)
+    except CUDAError as error:
+        if error.code != _INVALID_VALUE:
+            raise
+        return None
 
 
 def _attribute(which: int, address: int) -> int:

@@ -304,7 +304,8 @@ class Stub:
     def cuPointerGetAttribute(self, value: int, attribute: int, address: int) -> None:
         for where, device in self.pointers.items():
             if address in where:
-                _set(c_int, value, device if attribute == 9 else where in self.managed)
+                known = {2: 2, 8: where in self.managed, 9: device}
+                _set(c_int, value, known[attribute])
                 return
         raise Code(INVALID_VALUE)
 
