@@ -57,13 +57,13 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
 
     Notes
     -----
-    ``extents``: pieces in all, then their nest; ``divisions``: `IDENTITY`, then the nest;
+    ``extents``: pieces in all, then their nest; ``divisions``: `IDENTITY` and 0, then the nest;
     ``steps``: from channel to channel in the destination, then the nest. Everything is a multiple
     of 16 bytes.
     """
     cuda, i32, u32 = ops.cuda, ops.i32, ops.u32
     load, store = ops.ld[16], ops.st[16]
-    place = decode(ops, axes, extent=1, pair=1, step=1)
+    place = decode(ops, axes, extent=1, pair=2, step=1)
     table = split_table(width, channels, kept)
     apart = ops.permute(table, 4 * channels)
     needed = {byte // 16 for byte in table}  # no other vector need be within the source
@@ -188,12 +188,12 @@ def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
         for k in range(channels):
             n = i32(start * channels + k * THREADS + t)
             if n < i32(extents[0] * channels):
-                v = fetch(sm, spot(i32(k * THREADS + t)))
+                vector = fetch(sm, spot(i32(k * THREADS + t)))
                 if axes == 1:
-                    store(dst + i64(n) * 16, v)
+                    store(dst + i64(n) * 16, vector)
                 else:
                     row = quotient(n, divisions[0], divisions[1])
                     to, _ = outer(row, extents, divisions, steps)
-                    store(dst + to + i64(i32(n - row * extents[1])) * 16, v)
+                    store(dst + to + i64(i32(n - row * extents[1])) * 16, vector)
 
     return kernel

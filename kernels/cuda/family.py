@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from arraybridge.kernels.cuda.box import box
 from arraybridge.kernels.cuda.channels import merge, split
 from arraybridge.kernels.cuda.gather import gather
 from arraybridge.kernels.cuda.plain import plain
@@ -52,8 +53,9 @@ FAMILY: dict[str, Member] = {
     "rows": Member(rows, ("width", "axes", "mode", "item"), 4),
     "gather": Member(gather, ("width", "axes"), 4),
     "shift": Member(shift, ("unit", "axes", "mode"), 6),
-    "tile": Member(tile, ("width", "axes"), 6),
-    "plain": Member(plain, ("width", "axes"), 6),
+    "tile": Member(tile, ("width", "columns", "axes"), 6),
+    "plain": Member(plain, ("width", "columns", "axes"), 6),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes"), 6),
+    "box": Member(box, ("width", "run", "places", "lines", "far", "axes"), 4),
 }

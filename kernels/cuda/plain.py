@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.tile import SIZE
 
 __all__ = ["PLAIN", "plain"]
 
-#: Bytes an item -> items of a tile along the source's run (columns) and along the destination's
-#: (rows); 16 KB each.
-PLAIN: dict[int, tuple[int, int]] = {4: (64, 64), 8: (32, 64)}
+#: Bytes an item -> how many of them a tile may be wide, along the source's run; the shapes that are
+#: liked best come first.
+PLAIN: dict[int, tuple[int, ...]] = {4: (64, 32, 128), 8: (32, 64)}
 
 
-def plain(ops: Any, width: int, axes: int) -> Any:
+def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
     """Make the kernel that transposes tiles item by item, 32 of them side by side on both sides.
 
     The tile lies in shared memory as in the source, its rows one item longer than they need be: 32
@@ -25,6 +26,8 @@ def plain(ops: Any, width: int, axes: int) -> Any:
         The operations.
     width : int
         Bytes an item: 4 or 8.
+    columns : int
+        Items that a tile is wide; see `PLAIN`.
     axes : int
         Axes of the nest of transposes.
 
@@ -35,7 +38,7 @@ def plain(ops: Any, width: int, axes: int) -> Any:
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, fetch, stage = ops.ld[width], ops.st[width], ops.lds[width], ops.sts[width]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
-    columns, rows = PLAIN[width]
+    rows = SIZE // width // columns
     row = (columns + 1) * width  # bytes
     words = rows * row // 4
     warp = 32 * width  # bytes side by side

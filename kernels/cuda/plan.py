@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import gcd, prod
 
+from arraybridge.kernels.cuda.boxes import plan_box
 from arraybridge.kernels.cuda.channels import IDENTITY
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import outer
@@ -12,7 +13,7 @@ from arraybridge.kernels.cuda.plain import PLAIN
 from arraybridge.kernels.cuda.record import MOST, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
-from arraybridge.kernels.cuda.tile import TILE
+from arraybridge.kernels.cuda.tile import SIZE, TILE
 from arraybridge.layout import Canonical
 
 __all__ = ["ROW", "SMALL", "name", "plan"]
@@ -25,6 +26,9 @@ SMALL = 32768
 
 #: Pieces from which on a thread has `PIECES` of them: two blocks for each of 128 multiprocessors.
 _MANY = 2 * 128 * PIECES * THREADS
+
+#: Tiles may be larger than what they transpose by this factor.
+_WASTE = 2
 
 _VECTOR = 16
 
@@ -102,7 +106,7 @@ def _one(axes: list[Axis], item: int, dst: int, src: int, size: int, small: int)
     if axes[0].dst == width:
         made = _stream(axes, width, dst, src) or _channels(axes, width, dst, src)
         if made is None and size > small:
-            made = _transpose(axes, width, dst, src)
+            made = _transpose(axes, width, dst, src) or plan_box(axes, width, dst, src)
     return made or _pieces("gather", width, axes)
 
 
@@ -191,7 +195,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
         (width, channels, kept, len(nest)),
         -(-total // THREADS),
         (total, *extents),
-        (IDENTITY, *divisions),
+        (IDENTITY, 0, *divisions),
         (apart, *steps),
         src_offset=offset,
     )
@@ -235,17 +239,23 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     strides = [across.dst, down.src, *[a.dst for a in rest], *[a.src for a in rest]]
     aligned = _common(dst + dst_offset, src + src_offset, *strides)
     aligned = _common(aligned, down.extent * width, across.extent * width)
-    sizes = TILE if aligned == _VECTOR else PLAIN
-    if width not in sizes:
+    widths = (TILE if aligned == _VECTOR else PLAIN).get(width)
+    if widths is None:
         return None
-    columns, rows = sizes[width]
-    if down.extent * 2 <= rows or across.extent * 2 <= columns:
+    # The shape that wastes least of its tiles.
+    high, wide, columns = min(
+        [
+            (-(-down.extent // (SIZE // width // columns)), -(-across.extent // columns), columns)
+            for columns in widths
+        ],
+        key=lambda tiles: tiles[0] * tiles[1],
+    )
+    if high * wide * SIZE > _WASTE * down.extent * across.extent * width:
         return None
-    high, wide = -(-down.extent // rows), -(-across.extent // columns)
     extents, divisions, steps = outer(rest)
     return Plan(
-        "tile" if sizes is TILE else "plain",
-        (width, len(rest)),
+        "tile" if aligned == _VECTOR else "plain",
+        (width, columns, len(rest)),
         high * wide * prod([axis.extent for axis in rest]),
         (down.extent, across.extent, high, wide, *extents),
         (*division(high), *division(wide), *divisions),

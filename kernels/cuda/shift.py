@@ -81,9 +81,7 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=2)
     funnel, edge = _funnel(ops), _edge(ops, unit)
 
-    if mode == "fill":
-        item, spread = ops.ld[unit], filled(ops, unit)
-    turn = reversed_items(ops, unit)
+    item, spread, turn = ops.ld[unit], filled(ops, unit), reversed_items(ops, unit)
 
     @ops.device
     def where(e, end, extents, divisions, steps, dst, src):

@@ -7,19 +7,20 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.record import THREADS
 
-__all__ = ["TILE", "tile"]
+__all__ = ["SIZE", "TILE", "tile"]
 
-#: Bytes an item -> items of a tile along the source's run (columns) and along the destination's
-#: (rows); 16 KB each.
-TILE: dict[int, tuple[int, int]] = {
-    1: (128, 128),
+#: Bytes of a tile.
+SIZE = 16384
+
+#: Bytes an item -> how many of them a tile may be wide, along the source's run; the shapes that are
+#: liked best come first. Both sides are at least 128 bytes.
+TILE: dict[int, tuple[int, ...]] = {
+    1: (128,),
     2: (64, 128),
-    4: (64, 64),
-    8: (32, 64),
-    16: (32, 32),
+    4: (64, 32, 128),
+    8: (32, 64, 16, 128),
+    16: (32, 16, 64, 8, 128),
 }
-
-_TILE_WORDS = 4096
 
 
 def _column(ops: Any, width: int, row: int) -> Any:
@@ -79,7 +80,7 @@ def _quad(ops: Any, row: int) -> Any:
     return quad
 
 
-def tile(ops: Any, width: int, axes: int) -> Any:
+def tile(ops: Any, width: int, columns: int, axes: int) -> Any:
     """Make the kernel that transposes tiles of 16 KB: 4 loads and 4 stores of 16 bytes a thread.
 
     The tile lies in shared memory as in the source: rows of the tile lie along the source's run.
@@ -94,6 +95,8 @@ def tile(ops: Any, width: int, axes: int) -> Any:
         The operations.
     width : int
         Bytes an item: 1, 2, 4, 8 or 16.
+    columns : int
+        Items that a tile is wide; see `TILE`.
     axes : int
         Axes of the nest of transposes.
 
@@ -106,7 +109,8 @@ def tile(ops: Any, width: int, axes: int) -> Any:
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, stage = ops.ld[16], ops.st[16], ops.sts[16]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
-    columns, rows = TILE[width]
+    rows = SIZE // width // columns
+    words = SIZE // 4
     items = 16 // width  # of a chunk
     cell = max(width, 4)  # bytes that a thread reads of a row
     abreast = cell // width  # columns in them
@@ -127,7 +131,7 @@ def tile(ops: Any, width: int, axes: int) -> Any:
         return i32(r * row + (c ^ (r >> item_bits & 7)) * 16)
 
     def kernel(dst, src, extents, divisions, steps):
-        sm = cuda.shared.array(_TILE_WORDS, u32, alignment=16)
+        sm = cuda.shared.array(words, u32, alignment=16)
         t = i32(cuda.threadIdx.x)
         block = i32(cuda.blockIdx.x)
         across = quotient(block, divisions[0], divisions[1])
