@@ -40,6 +40,14 @@ __all__ = [
 #: Compute capabilities, 10 times: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
+#: Instructions that 16 bytes may take in boxes of single bytes.
+BYTES = 170
+
+#: Bytes that a thread of a whole tile loads, and stores.
+SHARE = 64
+
+END = -1  # of a kernel, among the places that a way leads to
+
 _TOOLS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
 
@@ -78,18 +86,21 @@ class Case(NamedTuple):
 
 def _transposed(width: int, rows: int, columns: int, outer: int = 1) -> Case:
     name = f"transpose, {width}-byte items" + (", batched" if outer > 1 else "")
+    name += ", tall" if rows == 4096 else ", wide" if columns == 4096 else ""
     shape, strides = (columns, rows), (width, columns * width)
     if outer > 1:
         shape, strides = (outer, *shape), (rows * columns * width, *strides)
     aligned = not (rows * width % 16 or columns * width % 16)
-    vectors = "ls" if aligned or width < 4 else ""
-    most = 64 if aligned or width >= 4 else 120
+    vectors = "ls" if aligned else "l" if width < 4 else ""
+    most = 64 if aligned or width >= 4 else 120 if width > 1 else BYTES
     return Case(name + ("" if aligned else ", odd sizes"), shape, strides, width, vectors, most)
 
 
 CASES = [
     *[_transposed(width, 512, 1024) for width in (1, 2, 4, 8, 16)],
     _transposed(4, 512, 256, outer=3),
+    *[_transposed(width, 4096, columns) for width, columns in ((8, 16), (4, 32), (2, 128))],
+    *[_transposed(width, rows, 4096) for width, rows in ((8, 16), (4, 32), (16, 8))],
     _transposed(4, 1021, 515),
     _transposed(8, 1021, 515),
     Case("every other row", (512, 1024), (8192, 4), 4, most=40),
@@ -107,6 +118,22 @@ CASES = [
     Case("one channel of three, bytes", (512, 512), (1536, 3), 1, src=1),
     Case("CHW to HWC, bytes", (512, 512, 3), (512, 1, 262144), 1),
     Case("CHW to HWC, 2-byte items", (512, 512, 4), (1024, 2, 524288), 2),
+    _transposed(1, 1021, 515),
+    _transposed(2, 1021, 515),
+    Case("transpose, 3-byte items", (700, 500), (3, 2100), 3, "l", BYTES),
+    Case("HWC to CHW, bytes, odd", (3, 500, 301), (1, 903, 3), 1, "l", BYTES),
+    Case("first two axes swapped", (500, 512, 65), (260, 130000, 4), 4, most=90),
+    Case("pixel shuffle", (16, 64, 64, 2, 64, 2), (4194304, 65536, 256, 32768, 4, 16384), 4, most=100),
+    Case(
+        "six axes, odd",
+        (19, 11, 53, 7, 17, 13),
+        (212, 68476, 4, 9792068, 4028, 753236),
+        4,
+        "l",
+        120,
+    ),
+    Case("8-byte items, short axes", (60, 50, 12, 11), (5280, 88, 316800, 8), 8, "", 130),
+    Case("16-byte items, short axes", (60, 50, 12, 5), (4000, 80, 240000, 16), 16, "ls", 64),
     Case("three axes by items", (37, 41, 43), (28, 61916, 1712), 4, "", 250),
 ]  # fmt: skip
 
@@ -142,6 +169,24 @@ class Instruction(NamedTuple):
         return 2 if re.search(r"\.[US]16\b", self.opcode) else 4
 
 
+class Way(NamedTuple):
+    """A way through the code: what it moves, up to `SHARE`, and what it takes. More is better."""
+
+    bytes: int
+    negative: int
+
+    @property
+    def steps(self) -> int:
+        return -self.negative
+
+    @property
+    def per_vector(self) -> float:
+        return self.steps / (self.bytes / 16)
+
+    def then(self, moved: int, steps: int) -> Way:
+        return Way(min(SHARE, self.bytes + moved), self.negative - steps)
+
+
 class Code(NamedTuple):
     """A kernel's machine code for one architecture.
 
@@ -171,51 +216,54 @@ class Code(NamedTuple):
         return dict(Counter(i.bytes for i in self.instructions if i.name == name))
 
     def per_vector(self) -> float:
-        """Instructions that a thread needs to move 16 bytes, on the shortest way of a full load.
+        """Instructions that a thread issues to move 16 bytes, where it has `SHARE` to move.
 
-        Of all ways through the code that move the most bytes the shortest is taken: the one of
-        whole tiles. Loops are walked once. Where there is a barrier, what comes before it is
-        divided by the bytes that are loaded and the rest by those that are stored.
+        Of all ways through the code that move it, the shortest is taken: the one of whole tiles.
+        Loops are walked as often as that takes. Where there is a barrier, what comes before
+        it is divided by the bytes that are loaded and the rest by those that are stored.
         """
-        loaded = self._way(0, "LDG")
+        loaded = self._ways(0, len(self.instructions), "LDG")
         found = []
         for barrier in [at for at, i in enumerate(self.instructions) if i.name == "BAR"]:
-            before, after = loaded.get(barrier), self._way(barrier + 1, "STG").get(None)
-            if before and after and before[0] and after[0]:
-                found.append((-before[0] - after[0], _each(before) + _each(after)))
+            after = self._ways(barrier + 1, len(self.instructions), "STG").get(END)
+            before = loaded.get(barrier)
+            if before and after and before.bytes and after.bytes:
+                moved = before.bytes + after.bytes
+                found.append((-moved, before.per_vector + after.per_vector))
         if found:
             return min(found)[1]
-        return _each(self._way(0, "STG")[None])
+        return self._ways(0, len(self.instructions), "STG")[END].per_vector
 
-    def _way(self, start: int, counted: str) -> dict[int | None, tuple[int, int]]:
-        """Best ``(bytes, -instructions)`` from `start` to each barrier, and to the end (None)."""
-        best: dict[int | None, tuple[int, int]] = {}
-        here = {start: (0, 0)}
-        for at in range(start, len(self.instructions)):
+    def _ways(self, start: int, end: int, counted: str) -> dict[int, Way]:
+        """The best way from `start` to each barrier, to `end`, and to where the kernel ends."""
+        best: dict[int, Way] = {}
+        here = {start: Way(0, 0)}
+        for at in range(start, end):
             if at not in here:
                 continue
             instruction = self.instructions[at]
-            moved, steps = here.pop(at)
-            now = moved + instruction.bytes * (instruction.name == counted), steps - 1
+            now = here.pop(at).then(instruction.bytes * (instruction.name == counted), 1)
             if instruction.name == "BAR":
                 best[at] = now
                 continue
             follows = []
             if instruction.name == "EXIT":
-                best[None] = max(best.get(None, now), now)
-            elif instruction.name == "BRA":
-                follows.append(self.labels[instruction.target])
+                best[END] = max(best.get(END, now), now)
             if instruction.name not in ("EXIT", "BRA") or instruction.predicated:
                 follows.append(at + 1)
+            if instruction.name == "BRA":
+                follows.append(self.labels[instruction.target])
             for follow in follows:
                 if follow > at:
                     here[follow] = max(here.get(follow, now), now)
+                elif start < follow < at:
+                    again = self._ways(follow, at, counted).get(at)
+                    if again and again.bytes and at + 1 in here:
+                        times = -(-(SHARE - now.bytes) // again.bytes)
+                        around = now.then(times * again.bytes, times * (again.steps + 1))
+                        here[at + 1] = max(here[at + 1], around)
+        best.update({at: way for at, way in here.items() if at == end})
         return best
-
-
-def _each(way: tuple[int, int]) -> float:
-    moved, steps = way
-    return -steps / (moved / 16)
 
 
 def missing() -> str | None:
@@ -286,32 +334,12 @@ def parsed(architecture: int, log: str, listing: str) -> Code:
     return Code(architecture, int(registers), sum(map(int, spilled)), tuple(instructions), labels)
 
 
-def _ptx(made: Plan) -> str:
-    from numba import cuda
-    from numba.cuda import types
-
-    from arraybridge.kernels.cuda.family import FAMILY
-    from arraybridge.kernels.cuda.ops import OPS
-    from arraybridge.kernels.cuda.record import THREADS
-
-    member = FAMILY[made.kernel]
-    kernel = member.factory(OPS, *made.constants)
-    tuples = [
-        types.UniTuple(kind, len(part))
-        for kind, part in zip((types.int32, types.uint32, types.int64), made[3:6], strict=True)
-    ]
-    bounds = (THREADS, member.blocks)
-    text, _ = cuda.compile(
-        kernel, (types.int64, types.int64, *tuples), cc=(7, 5), device=False, abi="numba",
-        output="ptx", launch_bounds=bounds,
-    )  # fmt: skip
-    return text
-
-
 @cache
 def compiled(case: Case) -> dict[int, Code]:
     """Compile a case's kernel, for every architecture."""
-    text = _ptx(case.plan)
+    from arraybridge.kernels.cuda.build import ptx
+
+    text = ptx(case.plan)
     with ThreadPoolExecutor(2) as pool:
         codes = pool.map(lambda architecture: assembled(text, architecture), ARCHITECTURES)
     return dict(zip(ARCHITECTURES, codes, strict=True))
