@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,19 +20,26 @@ from tests.support import nests
 from tests.support.nests import Copy
 from tests.support.strategies import Layout
 
+
+def always(*nest: object) -> float:
+    """What copying item by item costs: too much."""
+    return float("inf")
+
+
 #: What the planner may be made to believe, so that small nests take the ways of large ones.
 SETTINGS = st.sampled_from(
     [
         {},
-        {},
-        {"_MANY": 0},  # several pieces a thread
-        {"MOST": 2048},  # several launches
+        {"_by_items": always},  # a box wherever there can be one
+        {"_WASTE": 64},  # tiles that hold little
+        {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
+        {"_WASTE": 64, "MOST": 2048},  # several launches
         {"small": plans.SMALL},  # nothing tiled
     ]
 )
 
 
-def check(copy: Copy, **settings: int) -> None:
+def check(copy: Copy, **settings: Any) -> None:
     for one in copied(*copy.given, copy.dst_start, copy.src_start, **settings):
         event(one.kernel)
 
@@ -39,33 +47,33 @@ def check(copy: Copy, **settings: int) -> None:
 class TestAgainstNumPy:
     @settings(max_examples=600, deadline=None)
     @given(nests.transposes(), SETTINGS)
-    def test_transposes(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_transposes(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @settings(max_examples=500, deadline=None)
     @given(nests.runs(), SETTINGS)
-    def test_runs(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_runs(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @settings(max_examples=400, deadline=None)
     @given(nests.channels(), SETTINGS)
-    def test_channels(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_channels(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @settings(max_examples=600, deadline=None)
     @given(nests.nests(), SETTINGS)
-    def test_nests(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_nests(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @settings(max_examples=300, deadline=None)
     @given(nests.wild(), SETTINGS)
-    def test_any_layout(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_any_layout(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @pytest.mark.heavy
     @settings(max_examples=30000, deadline=None)
     @given(nests.copies, SETTINGS)
-    def test_many_more(self, copy: Copy, believed: dict[str, int]) -> None:
+    def test_many_more(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
     @pytest.mark.parametrize("start", range(16))
@@ -159,7 +167,7 @@ class TestLayouts:
         base = np.zeros(SMALL[entry.name], entry.dtype)
         given, start = of_view(base, VIEWS.get(entry.name, entry.view)(base))
         low, _ = layout.span(given.shape, given.src_strides, given.itemsize)
-        (made,) = copied(*given, 0, start + low)
+        (made,) = copied(*given, 0, start + low, _WASTE=64)
         assert made.kernel == full_size(entry).kernel
 
     def test_every_kernel_is_reached(self) -> None:

@@ -32,7 +32,7 @@ class Mutation(NamedTuple):
     number: int = 1
 
 
-RUNS = Layout((3, 500), (500, 1), (517, 1), 1)
+ODD = Layout((20, 23, 31), (713, 31, 1), (31, 620, 1), 1)
 MUTATIONS = [
     Mutation(
         "no barrier", "tile", "cuda.syncthreads()", "pass",
@@ -81,6 +81,22 @@ MUTATIONS = [
         Layout((64,), (8,), (32,), 8), "are read", module="channels",
     ),
     Mutation(
+        "no barrier", "box", "cuda.syncthreads()", "pass",
+        ODD, "a race",
+    ),
+    Mutation(
+        "one vector too many", "box", "(d < length) & (q < total)", "(d <= length) & (q < total)",
+        Layout((16, 6, 16), (96, 16, 1), (3, 48, 288), 1), "are read", (0, 2),
+    ),
+    Mutation(
+        "the last unit is whole", "box", "i32(i + items) <= length", "i32(i + items) <= length + 1",
+        ODD, "of no item|two threads|are wrong",
+    ),
+    Mutation(
+        "the first item is left out", "box", "(j >= 0) & (j < length)", "(j > 0) & (j < length)",
+        ODD, "never written",
+    ),
+    Mutation(
         "a quotient that is one too large", "tile", "u32(mulhi(u32(n), m) + u32(n))",
         "u32(mulhi(u32(n), m) + u32(n) + 1)", transposed(256, 256, 1), ".", module="indices",
     ),
@@ -88,7 +104,7 @@ MUTATIONS = [
 
 
 def show(one: Mutation, factories: dict) -> None:
-    (made,) = copied(*one.given, *one.starts, factories=factories, _MANY=0)
+    (made,) = copied(*one.given, *one.starts, factories=factories, _MANY=0, _WASTE=64)
     assert made.kernel == one.kernel
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +20,7 @@ from .memory import DST, SRC, Memory
 __all__ = ["copied", "planned"]
 
 plans = import_module("arraybridge.kernels.cuda.plan")
+boxes = import_module("arraybridge.kernels.cuda.boxes")
 
 
 def planned(
@@ -43,18 +45,16 @@ def planned(
     small : int
         The planner's: bytes up to which nothing is tiled.
     settings
-        What the planner is made to believe: numbers of its module.
+        What the planner is made to believe: names of its modules.
     """
     form = layout.canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
-    before = {name: getattr(plans, name) for name in settings}
-    try:
-        for name, number in settings.items():
-            setattr(plans, name, number)
+    with ExitStack() as stack:
+        for name, value in settings.items():
+            module = plans if hasattr(plans, name) else boxes
+            stack.callback(setattr, module, name, getattr(module, name))
+            setattr(module, name, value)
         return plans.plan.__wrapped__(form, dst % 16, src % 16, small), dst, src
-    finally:
-        for name, number in before.items():
-            setattr(plans, name, number)
 
 
 def copied(
