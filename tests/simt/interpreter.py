@@ -12,6 +12,7 @@ import builtins
 import contextlib
 import linecache
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -20,11 +21,14 @@ import numpy as np
 from .expressions import Expressions
 from .values import BINARY, BUILTINS, Fault, Op, constant, merged, parted
 
-__all__ = ["call", "device"]
+__all__ = ["REACHED", "call", "device", "statements"]
 
 #: What the statements after a ``return`` of every thread are given for a mask.
 GONE: Any = object()
 RESULT = "return"  # no name that a function could have
+
+#: Where statements have run, in any thread, since the process began: ``"file:line"``.
+REACHED: set[str] = set()
 
 
 class Prepared(NamedTuple):
@@ -98,6 +102,21 @@ def _tree(code: CodeType) -> ast.FunctionDef:
     return found[code.co_name, code.co_firstlineno]
 
 
+def statements(filename: str) -> set[str]:
+    """Where the statements of all kernels and device functions of a file are, as in `REACHED`.
+
+    Those are the functions within functions: factories are run by Python.
+    """
+    module = ast.parse("".join(linecache.getlines(filename)))
+    outer = [node for node in module.body if isinstance(node, ast.FunctionDef)]
+    inner = [f for node in outer for f in ast.walk(node) if isinstance(f, ast.FunctionDef)]
+    found = (
+        node for f in inner if f not in outer for node in ast.walk(f) if isinstance(node, ast.stmt)
+    )
+    name = Path(filename).name
+    return {f"{name}:{node.lineno}" for node in found if not isinstance(node, ast.FunctionDef)}
+
+
 class _Builder(Expressions):
     """Makes the closures of one function."""
 
@@ -112,10 +131,11 @@ class _Builder(Expressions):
         return Prepared(parameters, tuple(sorted(free)), self.block(node.body))
 
     def block(self, body: list[ast.stmt]) -> Callable[[dict[str, Any], Any], Any]:
-        steps = [self.statement(node) for node in body]
+        steps = [(self.where(node), self.statement(node)) for node in body]
 
         def run(names: dict[str, Any], mask: Any) -> Any:
-            for step in steps:
+            for where, step in steps:
+                REACHED.add(where)
                 mask = step(names, mask)
                 if mask is GONE:
                     break
