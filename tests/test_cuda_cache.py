@@ -270,8 +270,30 @@ def test_no_simulator(monkeypatch):
     import numba
 
     monkeypatch.setattr(numba.config, "ENABLE_CUDASIM", 1)
-    with pytest.raises(ImportError, match="simulates"):
+    with pytest.raises(ImportError, match="only simulates"):
         build.ptx(PLAN)
+
+
+def test_a_numpy_that_is_newer_than_numba_cuda():
+    """NumPy 2.5 has no `row_stack`, which numba-cuda 0.30 asks for."""
+    pytest.importorskip("numba_cuda")
+    script = "import numpy\nvars(numpy).pop('row_stack', None)\n"
+    python(script + COMPILE + "\nassert 'row_stack' not in vars(numpy)\n", flags=())
+
+
+def test_numba_that_does_not_work(folder, monkeypatch):
+    def broken(plan):
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(build, "_compiled", broken)
+    with stub_driver.installed(Stub()) as stub:
+        monkeypatch.setattr(cuda, "_missing", lambda: None)
+        assert cuda.unavailable() is None
+        with pytest.raises(ImportError, match="cannot compile for CUDA here: AttributeError"):
+            cuda.copy(DST, SRC, *ITEMS)
+        assert "row_stack" in str(cuda.unavailable())
+        cuda.copy(DST, SRC, (300,), (4,), (4,), 4)  # the driver's own
+        assert stub.called("cuMemcpyDtoDAsync")
 
 
 def test_the_linker_is_told_whats_needed():

@@ -191,6 +191,14 @@ class TestOrder:
         ]
         assert stub.stack == []
 
+    def test_in_the_context_that_is_current(self, stub):
+        stub.stack.append(stub.context(1))
+        context.order(1, stub.stream(1), stub.stream(1))
+        assert not stub.called(PUSHED, POPPED)
+        context.order(0, stub.stream(0), stub.stream(0))
+        assert len(stub.called(PUSHED, POPPED)) == 2
+        assert stub.stack == [stub.context(1)]
+
     def test_default_streams(self, stub):
         context.order(0, 2, None)
         (event,) = stub.events

@@ -83,7 +83,8 @@ def copy(
         Where the driver refuses. `CUDAMemoryError`, which is a MemoryError too, where the device's
         memory is full.
     ImportError
-        Where the kernel is not on disk, and Numba cannot compile for CUDA here.
+        Where the kernel is not on disk, and Numba cannot compile for CUDA here, as `unavailable`
+        says from then on. Nothing is on the stream then.
 
     Notes
     -----
@@ -136,7 +137,7 @@ def _error(failed: int, record: int, launches: _Prepared) -> CUDAError:
 
 def _prepare(key: _Key) -> _Prepared:
     """Plan a copy, load its kernels, and keep its launches."""
-    global _enqueue
+    global _enqueue, _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
     if itemsize < 1 or any(extent < 0 for extent in shape):
         raise ValueError(f"a copy of {shape} items of {itemsize} bytes: extents are at least 0")
@@ -146,7 +147,11 @@ def _prepare(key: _Key) -> _Prepared:
     from arraybridge.kernels.cuda import launch
 
     where = context.device(device)
-    made: _Prepared = tuple(launch.prepare(each, where) for each in planned)
+    try:
+        made: _Prepared = tuple(launch.prepare(each, where) for each in planned)
+    except ImportError as error:
+        _unavailable = str(error)
+        raise
     _enqueue = launch.enqueuer()
     with _preparing:
         if len(_prepared) >= KEPT:  # a thread that has them still keeps them

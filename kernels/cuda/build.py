@@ -7,6 +7,9 @@ it what runs on the device at hand. Numba and NVVM are imported by `ptx` alone, 
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import addressof, c_int, c_size_t, c_void_p, create_string_buffer, string_at
 from typing import Any
 
@@ -46,15 +49,54 @@ def ptx(plan: Plan) -> str:
     Raises
     ------
     ImportError
-        Where there is no Numba for CUDA, or it only simulates.
+        Where Numba cannot do it: it is not there, only simulates, finds no NVVM, or does not work
+        with the NumPy that is installed.
     """
+    with _compiling:
+        try:
+            with _numpy_as_it_was():
+                return _compiled(plan)
+        except Exception as error:
+            what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+            raise ImportError(f"Numba cannot compile for CUDA here: {what}{error}") from error
+
+
+_compiling = threading.RLock()
+
+
+@driver.forgetting
+def _forget() -> None:
+    global _compiling
+    _compiling = threading.RLock()  # a thread of the parent may have had it
+
+
+@contextmanager
+def _numpy_as_it_was() -> Iterator[None]:
+    """Have ``numpy.row_stack`` for a ``with`` block.
+
+    numba-cuda 0.30 names it as it is loaded; NumPy 2.5 has it no more.
+    """
+    import numpy as np
+
+    names = vars(np)
+    if "row_stack" in names:
+        yield
+        return
+    names["row_stack"] = np.vstack
+    try:
+        yield
+    finally:
+        del names["row_stack"]
+
+
+def _compiled(plan: Plan) -> str:
     from numba import config, cuda
     from numba.cuda import types
 
     from arraybridge.kernels.cuda.family import FAMILY
 
     if config.ENABLE_CUDASIM:
-        raise ImportError("NUMBA_ENABLE_CUDASIM is set: Numba only simulates")
+        raise ImportError("NUMBA_ENABLE_CUDASIM is set, it only simulates")
     from arraybridge.kernels.cuda.ops import OPS
 
     member = FAMILY[plan.kernel]

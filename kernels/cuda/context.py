@@ -244,8 +244,11 @@ def order(device: int, waiting: int | None, after: int | None, *, of: int | None
     with current(there):
         event = _recorded(there, first)
         try:
-            with current(here):
+            if there is here:
                 cuda.cuStreamWaitEvent(then, event, 0)
+            else:
+                with current(here):
+                    cuda.cuStreamWaitEvent(then, event, 0)
         finally:
             # What waits for it waits for what was recorded: it can be recorded again at once.
             _give_back(there, event)
