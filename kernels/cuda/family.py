@@ -57,5 +57,5 @@ FAMILY: dict[str, Member] = {
     "plain": Member(plain, ("width", "columns", "axes"), 6),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes"), 6),
-    "box": Member(box, ("width", "run", "places", "lines", "far", "axes"), 4),
+    "box": Member(box, ("width", "run", "places", "lines", "far", "axes"), 5),
 }

@@ -119,6 +119,10 @@ def _runs(
     axes: list[Axis], length: int, width: int, size: int, dst: int, src: int, small: int
 ) -> Plan:
     """Runs of bytes that are contiguous on both sides."""
+    if width < _VECTOR and size > small:
+        boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src)
+        if boxed is not None:
+            return boxed
     if width >= 8 or length < 2 * ROW or size <= small:
         vectors = length // width
         within = [Axis(vectors, width, width)] if vectors > 1 else []
