@@ -27,7 +27,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
     if route.kind == "refuse":
         raise ConversionError(str(route.why), route)
     fresh = route.copier.copy(x, source, target, info, route.device)
-    made_by = library_of_type(type(fresh))
+    made_by = library_of_type(type(fresh)) or source  # what it resolved may be a core tensor
     return fresh if made_by is target else _onward(fresh, made_by, target, route.device)
 
 
@@ -46,8 +46,7 @@ def _relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
     )
 
 
-def _onward(x: object, source: Library | None, target: Library, device: Device) -> object:
+def _onward(x: object, source: Library, target: Library, device: Device) -> object:
     """Convert an intermediate array, to which nothing else refers, to the target."""
-    assert source is not None, f"{type(x).__name__} came from a copy, but is not a known array"
     route, info = route_between(x, source, target, device=device, share=True)
     return execute(x, source, target, route, info)

@@ -39,13 +39,17 @@ class Kernel(NamedTuple):
     describe : callable, optional
         ``describe(shape, dst_strides, src_strides, itemsize, dst, src)``: which of several kernels
         copies a layout. It copies nothing, and compiles nothing.
+    to_compact : callable, optional
+        ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
+        memory, where that can be had sooner; strides of the source in elements.
     several : bool
-        Whether `copy` takes the number of the device as well.
+        Whether `copy` and `to_compact` take the number of the device as well.
     """
 
     name: str
     copy: Callable[..., None]
     describe: Callable[..., str] | None = None
+    to_compact: Callable[..., None] | None = None
     several: bool = False
 
     def run(
@@ -76,6 +80,9 @@ class Kernel(NamedTuple):
         device: Device,
     ) -> None:
         """Copy to C-contiguous memory; strides of the source in **elements**."""
+        if self.to_compact is not None:
+            self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
+            return
         dense, strided = _in_bytes(shape, strides, itemsize)
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)
 
@@ -87,7 +94,8 @@ class Kernel(NamedTuple):
         return self.describe(shape, dense, strided, itemsize)
 
 
-_kernels: dict[int, Kernel] = {}
+_kernels: dict[int, Kernel] = {}  # those that were registered
+_serving: dict[int, Kernel | None] = {}  # what copies on a kind of device, once it was asked for
 
 
 def register_kernel(
@@ -125,6 +133,7 @@ def register_kernel(
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
+    _serving.clear()
     forget()
 
 
@@ -145,15 +154,21 @@ def own_copies_serve() -> bool:
 
 def kernel_for(device: Device) -> Kernel | None:
     """Return the kernel that copies on a device; None if there is none."""
+    try:
+        return _serving[device.type]
+    except KeyError:
+        return _found(device)
+
+
+def _found(device: Device) -> Kernel | None:
     found = _kernels.get(device.type)
-    if found is not None:
-        return found
-    if device.host:
-        return _CPU
-    if device.type in ON_CUDA:
+    if found is None and device.type in ON_CUDA:
         kernel, unavailable = _on_cuda()
-        return kernel if unavailable() is None else None
-    return None
+        found = kernel if unavailable() is None else None
+    elif found is None and device.host:
+        found = _CPU
+    _serving[device.type] = found
+    return found
 
 
 _CPU = Kernel("cpu strided copy", cpu.copy, lambda *layout: cpu.describe(*layout[:4]))
@@ -168,8 +183,10 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
     global _cuda
     if _cuda is None:
         from ..kernels import cuda
+        from ..kernels.cuda import driver
 
-        kernel = Kernel("cuda strided copy", cuda.copy, cuda.describe, several=True)
+        driver.forgetting(_serving.clear)
+        kernel = Kernel("cuda strided copy", cuda.copy, cuda.describe, cuda.compact, several=True)
         _cuda = kernel, cuda.unavailable
     return _cuda
 

@@ -290,7 +290,17 @@ def closest(name: object, known: Iterable[str]) -> str | None:
 Kind = Literal["view", "kernel", "transfer", "refuse"]
 
 
-class Route(NamedTuple):
+class _Route(NamedTuple):
+    kind: Kind
+    why: str
+    nbytes: int
+    source: str
+    target: str
+    device: Device
+    copier: Any = None
+
+
+class Route(_Route):
     """The way that ``convert`` takes, decided from metadata alone.
 
     Attributes
@@ -310,22 +320,20 @@ class Route(NamedTuple):
         The name of what makes the copy.
     """
 
-    kind: Kind
-    why: str
-    nbytes: int
-    source: str
-    target: str
-    device: Device
-    copier: Any = None
+    __slots__ = ()
 
     @property
     def kernel(self) -> str | None:
         return None if self.copier is None else str(self.copier)
 
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(_AS_TOLD, (*self[:-1], self.kernel), strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # in another process its text is enough
+        return Route, (*self[:-1], self.kernel)
+
     def __repr__(self) -> str:
-        fields = (*self[:-1], self.kernel)
-        names = (*self._fields[:-1], "kernel")
-        return f"Route({', '.join(f'{n}={x!r}' for n, x in zip(names, fields, strict=True))})"
+        return f"Route({', '.join(f'{name}={x!r}' for name, x in self._asdict().items())})"
 
     def __str__(self) -> str:
         moved = f", {self.nbytes:,} bytes" if self.nbytes else ""
@@ -333,6 +341,9 @@ class Route(NamedTuple):
         return (
             f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
         )
+
+
+_AS_TOLD = (*_Route._fields[:-1], "kernel")
 
 
 class ConversionError(BufferError):

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.record import Plan
-from arraybridge.layout import canonical
+from arraybridge.layout import c_strides, canonical, in_bytes
 
-__all__ = ["CUDAError", "CUDAMemoryError", "copy", "describe", "plans", "unavailable"]
+__all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
 
 #: Layouts whose launches are kept.
 KEPT = 4096
@@ -31,6 +32,7 @@ _Prepared = tuple[tuple[int, object], ...]  # records' addresses, and what keeps
 
 _prepared: dict[_Key, _Prepared] = {}
 _placed: set[int] = set()  # the number of a piece and, in the last 8 bits, of its device
+_compact: dict[tuple[Any, ...], _Prepared] = {}  # the same, by the key of `compact`
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
@@ -120,6 +122,44 @@ def _place(launches: _Prepared, device: int, *addresses: int) -> None:
         if len(_placed) >= PAGES:
             _placed.clear()
         _placed.add((address >> 21) << 8 | device)
+
+
+def compact(
+    dst: int,
+    src: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+    stream: int | None = None,
+    device: int = 0,
+) -> None:
+    """Put a copy to C-contiguous memory on a stream, as `copy` does, with fewer look-ups.
+
+    The caller answers for the device, too: it allocated the one and describes the other.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+        Of the source; strides in **elements**, as DLPack and PyTorch have them.
+    dst, src, itemsize, stream, device
+        As for `copy`.
+    """
+    key = (shape, strides, itemsize, dst & 15, src & 15, device)
+    launches = _compact.get(key)
+    if launches is None:
+        dense = c_strides(shape, itemsize)
+        whole = (tuple(shape), dense, in_bytes(strides, itemsize), itemsize)
+        launches = _prepare((*whole, dst & 15, src & 15, device))
+        with _preparing:
+            if len(_compact) >= KEPT:
+                del _compact[next(iter(_compact))]
+            _compact[tuple(shape), *key[1:]] = launches
+    if stream is None or stream <= 0:
+        stream = context.handle(stream)
+    for record, _ in launches:
+        failed = _enqueue(record, dst, src, stream)
+        if failed:
+            raise _error(failed, record, launches)
 
 
 def _error(failed: int, record: int, launches: _Prepared) -> CUDAError:
@@ -251,3 +291,4 @@ def _forget() -> None:
     _unavailable = _UNKNOWN
     _prepared.clear()
     _placed.clear()
+    _compact.clear()

@@ -253,12 +253,12 @@ class Torch(Library):
         device, data = _device(x.device), x.data_ptr()
         assert device is not None
         kernel = kernel_for(device)
-        if kernel is None or not data:
+        if kernel is None or _raw_stream is None or not data:
             return None
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
+        stream = _raw_stream(device.id) or 1
         kernel.compact(
-            block.data_ptr(), data, x.shape, x.stride(), x.itemsize, self.current_stream(device),
-            device,
+            block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device
         )  # fmt: skip
         return block
 
