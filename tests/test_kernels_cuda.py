@@ -45,22 +45,22 @@ def check(copy: Copy, **settings: Any) -> None:
 
 
 class TestAgainstNumPy:
-    @settings(max_examples=600, deadline=None)
+    @settings(max_examples=500, deadline=None)
     @given(nests.transposes(), SETTINGS)
     def test_transposes(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=400, deadline=None)
     @given(nests.runs(), SETTINGS)
     def test_runs(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=300, deadline=None)
     @given(nests.channels(), SETTINGS)
     def test_channels(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=600, deadline=None)
+    @settings(max_examples=500, deadline=None)
     @given(nests.nests(), SETTINGS)
     def test_nests(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)

@@ -70,7 +70,7 @@ def transposes(draw: st.DrawFn) -> Copy:
     side = st.integers(-(-sides[0] // unit), sides[1] // unit).map(lambda n: n * unit)
     rows, columns = draw(side), draw(side)
     batch = draw(st.lists(st.integers(2, 3), max_size=2))
-    shape = [*_fitted(batch, rows * columns * width, 5 * LIMIT), columns, rows]
+    shape = [*_fitted(batch, rows * columns * width, 3 * LIMIT), columns, rows]
     n = len(shape)
     gaps = st.sampled_from([0, 0, 16, 48] if tiled else [0, 0, width, 5 * width, 3])
     src = _strides(draw, shape, [*range(n - 2), n - 1, n - 2], width, gaps)
