@@ -1,0 +1,99 @@
+"""The transaction model of the CUDA kernels over the 26 layouts: what it must say, and the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.layouts import LAYOUTS, Layout
+from tests.simt import launch, model
+from tests.simt.model import SECTOR, Nest, looked_at
+from tests.simt.mutation import mutated
+from tests.simt.transactions import traffic
+
+#: Sectors needed over sectors moved, where the layout does not allow 0.99: rows that begin
+#: anywhere, so that those of two blocks share sectors; and a source of one row, which every block
+#: reads again.
+LEAST = {
+    "transpose, odd sizes": 0.85,
+    "three axes reversed": 0.85,
+    "six axes, odd": 0.74,
+    "rows broadcast": 0.49,
+}
+#: Passes of shared memory over the fewest.
+CONFLICTS = {"tile": 1.0, "plain": 1.0, "merge": 1.0, "box": 2.7}
+
+each_layout = pytest.mark.parametrize("entry", LAYOUTS, ids=lambda entry: entry.name)
+
+
+@each_layout
+def test_sectors(entry: Layout) -> None:
+    assert looked_at(entry).own.sectors >= LEAST.get(entry.name, 0.99)
+
+
+def test_most_layouts_allow_it() -> None:
+    assert len(LAYOUTS) - len(LEAST) == 22
+
+
+@each_layout
+def test_conflicts(entry: Layout) -> None:
+    seen = looked_at(entry)
+    assert seen.own.conflicts <= CONFLICTS.get(seen.made.kernel, 0) + 0.005
+
+
+@each_layout
+def test_never_behind_an_elementwise_kernel(entry: Layout) -> None:
+    seen = looked_at(entry)
+    assert seen.own.seconds <= seen.other.seconds * 1.001
+
+
+@pytest.mark.parametrize("name", [name for name in LEAST if name != "rows broadcast"])
+def test_a_wave_of_blocks_shares_sectors(name: str) -> None:
+    """What two blocks both touch, L2 has for the second."""
+    (entry,) = (entry for entry in LAYOUTS if entry.name == name)
+    assert looked_at(entry).wave >= 0.93
+
+
+@each_layout
+def test_the_page(entry: Layout) -> None:
+    """docs/cuda_model.md has this line; written by ``python -m tests.simt.model --write``."""
+    assert model.table([model.row(entry)]).splitlines()[-1] in model.PAGE.read_text()
+
+
+def test_the_means_of_the_page() -> None:
+    assert model.summary() in model.PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("shape", "view"),
+    [
+        ((40, 50), lambda x: x),
+        ((40, 53), lambda x: x[:, 5:-9]),
+        ((40, 53), lambda x: x[::-3, ::2].T),
+        ((40, 99), lambda x: x[:, ::9]),
+        ((40, 53, 3), lambda x: x[..., 1]),
+        ((7, 1), lambda x: np.broadcast_to(x, (7, 30))),
+        ((60, 9), lambda x: x[:, ::8]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+def test_sectors_needed(dtype: str, shape: tuple[int, ...], view) -> None:
+    """The formula against marks in memory."""
+    base = np.zeros(shape, dtype)
+    seen = view(base)
+    nest = Nest("", seen.shape, seen.strides, seen.itemsize, seen.ctypes.data - base.ctypes.data)
+    places = np.indices(seen.shape).reshape(seen.ndim, -1)
+    first = nest.start + np.array(nest.strides) @ places
+    bytes_ = (first[:, None] + np.arange(nest.itemsize)).ravel()
+    assert model.needed(nest) == np.unique(bytes_ // SECTOR).size
+
+
+def test_the_model_sees_what_is_slow() -> None:
+    """Without the padding of its tile, `plain` meets one bank 32 times."""
+    (entry,) = (entry for entry in LAYOUTS if entry.name == "transpose, odd sizes")
+    made, dst, src = model.plan_of(model.of_layout(entry))
+    for padded, conflicts in (("columns + 1", 1), ("columns", 32)):
+        factory = mutated("plain", "row = (columns + 1) * width", f"row = ({padded}) * width")
+        requests: list = []
+        launch(made, factory, dst, src, blocks=[0], requests=requests)
+        assert traffic(requests).conflicts == conflicts
