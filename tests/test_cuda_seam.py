@@ -336,3 +336,27 @@ def test_nothing_is_waited_for_and_no_context_made(gpu, a, b):
     assert not [name for name in gpu.names if "Synchronize" in name or "CtxCreate" in name]
     assert gpu.retained == {0: 1}
     assert gpu.stack == []
+
+
+def test_arrays_export_by_the_standards_numbering(gpu, a):
+    x = ab.from_dlpack(a.put(image()))
+    other = gpu.stream()
+    for stream, waits in ((other, True), (2, True), (1, True), (-1, False), (a.stream, False)):
+        gpu.calls.clear()
+        x.__dlpack__(stream=stream, max_version=(1, 0))
+        assert (("cuStreamWaitEvent", stream) in order_of(gpu)) == waits
+    for stream in (0, -2):
+        with pytest.raises(ValueError, match="stream"):
+            x.__dlpack__(stream=stream)
+
+
+def test_an_exported_copy_is_ordered_too(gpu, a):
+    x = ab.from_dlpack(a.put(image(2, 1, 0)))
+    other = gpu.stream()
+    tensor = ab.dlpack.from_capsule(x.__dlpack__(stream=other, max_version=(1, 0), copy=True))
+    assert tensor.copied or tensor.strides == (6, 2, 1)
+    assert order_of(gpu) == [
+        ("cuLaunchKernel", a.stream),
+        ("cuEventRecord", a.stream),
+        ("cuStreamWaitEvent", other),
+    ]
