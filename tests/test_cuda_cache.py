@@ -277,8 +277,16 @@ def test_no_simulator(monkeypatch):
 def test_a_numpy_that_is_newer_than_numba_cuda():
     """NumPy 2.5 has no `row_stack`, which numba-cuda 0.30 asks for."""
     pytest.importorskip("numba_cuda")
-    script = "import numpy\nvars(numpy).pop('row_stack', None)\n"
-    python(script + COMPILE + "\nassert 'row_stack' not in vars(numpy)\n", flags=())
+    script = """
+import numpy
+vars(numpy).pop("row_stack", None)
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import build
+(plan,) = cuda.plans((300, 400), (1600, 4), (4, 1200), 4)
+assert "arraybridge_tile" in build.ptx(plan)
+assert "row_stack" not in vars(numpy)
+"""
+    python(script)
 
 
 def test_numba_that_does_not_work(folder, monkeypatch):

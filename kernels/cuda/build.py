@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import addressof, c_int, c_size_t, c_void_p, create_string_buffer, string_at
@@ -54,7 +55,8 @@ def ptx(plan: Plan) -> str:
     """
     with _compiling:
         try:
-            with _numpy_as_it_was():
+            with _numpy_as_it_was(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # numba-cuda's own, of a newer NumPy
                 return _compiled(plan)
         except Exception as error:
             what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
