@@ -50,7 +50,6 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
         "cuDeviceGetCount": (_int,),
         "cuDeviceGetAttribute": (_int, c_int, c_int),
         "cuDevicePrimaryCtxRetain": (_pointer, c_int),
-        "cuDevicePrimaryCtxRelease_v2": (c_int,),
         "cuCtxGetCurrent": (_pointer,),
         "cuCtxPushCurrent_v2": (c_void_p,),
         "cuCtxPopCurrent_v2": (_pointer,),

@@ -246,9 +246,6 @@ class Stub:
         self.retained[device] = self.retained.get(device, 0) + 1
         _set(c_void_p, context, self.context(device))
 
-    def cuDevicePrimaryCtxRelease(self, device: int) -> None:
-        self.retained[device] -= 1
-
     def cuCtxGetCurrent(self, context: int) -> None:
         _set(c_void_p, context, self.stack[-1] if self.stack else None)
 
