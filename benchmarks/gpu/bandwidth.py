@@ -1,0 +1,218 @@
+"""The 26 layouts at full size, by events, beside a copy of as many bytes from device to device.
+
+Contenders take turns, each over several sources, so that drifts of the machine hit all and the L2 cache helps
+none. Everything runs on the legacy default stream, where CuPy's and torch's null streams are the same.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..layouts import LAYOUTS, Layout
+from . import rehearsal
+from .clock import Work, events, in_turns, rotating, spread
+
+SOURCES = 4  # of 64 MB and as much for each result: 512 MB, ten times an H100's L2 cache
+ROUNDS, CALLS = 9, 8
+SECONDS = 2.5  # a layout, of measuring
+
+
+def layouts() -> list[Layout]:
+    if not rehearsal.WANTED:
+        return LAYOUTS
+    from tests.support.small_layouts import small_layouts
+
+    return list(small_layouts())
+
+
+class Case(NamedTuple):
+    """One layout in device memory.
+
+    Attributes
+    ----------
+    layout : Layout
+    base : numpy.ndarray
+        The contiguous array, in host memory.
+    host : numpy.ndarray
+        Its view: shape, strides in bytes, and what the copy must be.
+    bases : list of torch.Tensor
+        The contiguous array on the device, several times.
+    """
+
+    layout: Layout
+    base: np.ndarray
+    host: np.ndarray
+    bases: list[Any]
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the start of a base to the view's first item."""
+        return self.host.ctypes.data - self.base.ctypes.data
+
+    def moved(self) -> int:
+        """Bytes that must be read and written at least; what is repeated is read once."""
+        read = [n for n, stride in zip(self.host.shape, self.host.strides, strict=True) if stride]
+        return self.host.nbytes + int(np.prod(read)) * self.host.itemsize
+
+
+def case(layout: Layout) -> Case:
+    import torch
+
+    base = layout.base()
+    first = torch.from_numpy(base).to("cuda")
+    bases = [first] + [first.clone() for _ in range(SOURCES - 1)]
+    return Case(layout, base, layout.view(base), bases)
+
+
+def on_torch(case: Case) -> list[Any] | None:
+    """torch's views, or None where it has none: its strides are not negative."""
+    if case.layout.torch is not None:
+        return None
+    return [case.layout.view(base) for base in case.bases]
+
+
+def on_cupy(case: Case) -> list[Any] | None:
+    """CuPy's views of the same memory."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    arrays = [cupy.from_dlpack(base) for base in case.bases]
+    if 0 in case.host.strides:  # the layout's own function asks for NumPy's
+        return [cupy.broadcast_to(x, case.host.shape) for x in arrays]
+    return [case.layout.view(x) for x in arrays]
+
+
+def kernel_alone(case: Case) -> Work:
+    """The kernel into buffers that are ready: no allocation, no look at an array."""
+    import torch
+
+    from arraybridge.kernels import cuda
+    from arraybridge.layout import c_strides
+
+    host, offset = case.host, case.offset
+    dense = c_strides(host.shape, host.itemsize)
+    made = [torch.empty(host.nbytes, dtype=torch.uint8, device="cuda") for _ in case.bases]
+    pairs = [
+        (to.data_ptr(), base.data_ptr() + offset) for to, base in zip(made, case.bases, strict=True)
+    ]
+    shape, strides, item = host.shape, host.strides, host.itemsize
+
+    def work(turn: int, _kept: Any = made) -> None:
+        to, of = pairs[turn % len(pairs)]
+        cuda.copy(to, of, shape, dense, strides, item, 1, 0)
+
+    return work
+
+
+def memcpy(case: Case) -> Work:
+    """As many bytes as the result has, from device to device."""
+    import torch
+
+    nbytes = case.host.nbytes
+    made = [torch.empty(nbytes, dtype=torch.uint8, device="cuda") for _ in range(2 * SOURCES)]
+    for block in made:
+        block.random_(0, 256)
+
+    def work(turn: int) -> None:
+        at = turn % SOURCES
+        made[at].copy_(made[at + SOURCES])
+
+    return work
+
+
+def contenders(case: Case) -> dict[str, Work]:
+    import arraybridge as ab
+
+    views, arrays = on_torch(case), on_cupy(case)
+    found = {"memcpy": memcpy(case), "memcpy again": memcpy(case)}
+    ours = views if views is not None else arrays  # of negative strides: CuPy's
+    if ours is not None:
+        found["arraybridge"] = rotating(ab.contiguous, ours)
+    found["kernel"] = kernel_alone(case)
+    if views is not None:
+        found["torch"] = rotating(lambda x: x.contiguous(), views)
+    else:  # what PyTorch has in place of such a view: it copies as well
+        import torch
+
+        instead = case.layout.torch
+        assert instead is not None
+        found["torch"] = rotating(lambda x: instead(torch, x).contiguous(), case.bases)
+    if arrays is not None:
+        import cupy
+
+        found["cupy"] = rotating(cupy.ascontiguousarray, arrays)
+    return found
+
+
+def checked(case: Case) -> str:
+    """What the kernel and `ab.contiguous` made, beside NumPy's copy: "right", or where it is wrong."""
+    import torch
+
+    import arraybridge as ab
+    from arraybridge.kernels import cuda
+    from arraybridge.layout import c_strides
+
+    host = case.host
+    wanted = np.ascontiguousarray(host).view(np.uint8).ravel()
+    poisoned = torch.full((host.nbytes,), 0xA5, dtype=torch.uint8, device="cuda")
+    dense = c_strides(host.shape, host.itemsize)
+    cuda.copy(
+        poisoned.data_ptr(), case.bases[0].data_ptr() + case.offset, host.shape, dense, host.strides,
+        host.itemsize, 1, 0,
+    )  # fmt: skip
+    said = _differences("the kernel's", poisoned.cpu().numpy(), wanted)
+    views = on_torch(case) or on_cupy(case)
+    if views is not None:
+        made = ab.contiguous(views[0])
+        found = ab.convert(made, "numpy", device="cpu")
+        said += _differences(
+            "ab.contiguous's", np.ascontiguousarray(found).view(np.uint8).ravel(), wanted
+        )
+        made_info = ab.inspect(made)
+        if not made_info.c_contiguous:
+            said.append("ab.contiguous's result is not contiguous")
+    return "; ".join(said) or "right"
+
+
+def _differences(whose: str, found: np.ndarray, wanted: np.ndarray) -> list[str]:
+    if found.shape != wanted.shape:
+        return [f"{whose} has {found.size} bytes of {wanted.size}"]
+    wrong = np.flatnonzero(found != wanted)
+    return [f"{whose} has {wrong.size} wrong bytes, the first at {wrong[0]}"] if wrong.size else []
+
+
+def measure(layout: Layout) -> dict[str, Any]:
+    from arraybridge.kernels import cuda
+    from arraybridge.layout import c_strides
+
+    at = case(layout)
+    host = at.host
+    failed: dict[str, str] = {}
+    able = {}
+    for who, work in contenders(at).items():
+        try:
+            work(0)
+            able[who] = work
+        except Exception as error:  # the others are measured all the same
+            failed[who] = f"{type(error).__name__}: {error}"[:300]
+    times = in_turns(able, events, rounds=ROUNDS, calls=CALLS, seconds=SECONDS)
+    dense = c_strides(host.shape, host.itemsize)
+    return {
+        "bytes": at.moved(),
+        "result": host.nbytes,
+        "plan": cuda.describe(host.shape, dense, host.strides, host.itemsize, 0, at.offset % 16),
+        "right": checked(at) if "kernel" in able else "not checked",
+        "seconds": {who: statistics.median(found) for who, found in times.items()},
+        "spread": {who: spread(found) for who, found in times.items()},
+        "rounds": len(times["memcpy"]),
+        "failed": failed,
+    }
+
+
+def run(record: Any) -> None:
+    for layout in layouts():
+        record.attempt(layout.name, measure, layout, needs=4)

@@ -1,0 +1,87 @@
+"""The chart: each layout's share of a device-to-device copy, by contender. With matplotlib, or by hand."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from .goals import Row
+
+COLOURS = {"arraybridge": "#1b6ca8", "torch": "#d9534f", "cupy": "#3a9a4b", "jax": "#7b5ea7"}
+NAMES = {"arraybridge": "arraybridge", "torch": "PyTorch", "cupy": "CuPy", "jax": "JAX"}
+MOST = 1.3
+LABEL = "share of a device-to-device copy of as many bytes"
+
+
+def draw(rows: list[Row], title: str, path: Path) -> None:
+    try:
+        _matplotlib(rows, title, path)
+    except ImportError:
+        by_hand(rows, title, path)
+
+
+def _matplotlib(rows: list[Row], title: str, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "arraybridge"  # the same figures, the same file
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(rows) + 1.4))
+    for place, row in enumerate(rows):
+        for at, who in enumerate(COLOURS):
+            share = row.share(who)
+            if share is not None:
+                axes.barh(place + 0.2 * (at - 1.5), min(share, MOST), 0.2, color=COLOURS[who])
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, MOST)
+    axes.set_xlabel(LABEL)
+    axes.set_title(title, fontsize=11)
+    handles = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
+    axes.legend(handles, NAMES.values(), loc="lower right", fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def by_hand(rows: list[Row], title: str, path: Path) -> None:
+    """The same, in plain SVG."""
+    left, width, high, bar, top = 190, 560, 38, 8, 50
+    bottom = top + high * len(rows)
+    scale = width / MOST
+
+    def text(x: float, y: float, words: str, anchor: str = "start", size: int = 11) -> str:
+        return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}">{escape(words)}</text>'
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 60}" '
+        'font-family="sans-serif">',
+        f'<rect width="100%" height="100%" fill="white"/>{text(left, 22, title, size=14)}',
+    ]
+    for place, row in enumerate(rows):
+        y = top + place * high
+        lines.append(text(left - 8, y + high / 2, row.name, "end"))
+        for at, (who, colour) in enumerate(COLOURS.items()):
+            share = row.share(who)
+            if share is not None:
+                long = min(share, MOST) * scale
+                lines.append(
+                    f'<rect x="{left}" y="{y + at * bar}" width="{long:.1f}" height="{bar}" fill="{colour}"/>'
+                )
+    for tick in range(0, 13, 2):
+        x = left + tick / 10 * scale
+        lines.append(text(x, bottom + 16, f"{tick / 10:.1f}", "middle"))
+    one = left + scale
+    lines.append(
+        f'<line x1="{one:.1f}" y1="{top - 6}" x2="{one:.1f}" y2="{bottom}" stroke="black"/>'
+    )
+    lines.append(text(left, bottom + 34, LABEL))
+    for at, (who, colour) in enumerate(COLOURS.items()):
+        x = left + at * 120
+        lines.append(f'<rect x="{x}" y="{bottom + 44}" width="10" height="10" fill="{colour}"/>')
+        lines.append(text(x + 15, bottom + 53, NAMES[who]))
+    path.write_text("\n".join([*lines, "</svg>"]) + "\n")

@@ -1,0 +1,129 @@
+"""What the host takes for a copy: the launch, a layout that is known, one that is new, the first of a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from itertools import count
+from typing import Any
+
+from .clock import Work, host, in_turns
+
+CALLS = 200  # fewer than the launches that the driver queues before it makes the host wait
+
+
+def calls() -> dict[str, float]:
+    """Microseconds of calls whose layout is known."""
+    import torch
+
+    import arraybridge as ab
+    from arraybridge.kernels import cuda
+
+    x = torch.rand(64, 48, device="cuda").t()
+    y = torch.empty(48, 64, device="cuda")
+    to, of = y.data_ptr(), x.data_ptr()
+    to_host = {
+        "kernels.cuda.copy, a transpose (launch)": lambda _: cuda.copy(
+            to, of, (48, 64), (256, 4), (4, 192), 4, 1, 0
+        ),
+        "kernels.cuda.copy, contiguous (cuMemcpyAsync)": lambda _: cuda.copy(
+            to, of, (48, 64), (256, 4), (256, 4), 4, 1, 0
+        ),
+        "ab.contiguous, torch": lambda _: ab.contiguous(x),
+        "tensor.contiguous()": lambda _: x.contiguous(),
+        "torch.empty alone": lambda _: torch.empty((48, 64), device="cuda"),
+        "torch.add, out given (a launch of PyTorch's)": lambda _: torch.add(y, 1, out=y),
+    }
+    contenders: dict[str, Work] = dict(to_host)
+    try:
+        import cupy
+
+        a = cupy.from_dlpack(torch.rand(64, 48, device="cuda")).T
+        contenders["ab.contiguous, CuPy"] = lambda _: ab.contiguous(a)
+        contenders["cupy.ascontiguousarray"] = lambda _: cupy.ascontiguousarray(a)
+    except ImportError:
+        pass
+    times = in_turns(contenders, host, rounds=15, calls=CALLS, seconds=6)
+    return {who: statistics.median(found) * 1e6 for who, found in times.items()}
+
+
+def new_layouts() -> dict[str, float]:
+    """Microseconds of layouts that were never seen, whose kernels are loaded."""
+    import time
+
+    import torch
+
+    import arraybridge as ab
+    from arraybridge.kernels import cuda
+
+    sizes = count(1000)
+    planning, whole = [], []
+    memory = torch.rand(1 << 21, device="cuda")
+    for turn in range(60):
+        wide = next(sizes)
+        x = memory[: 512 * wide].view(512, wide).t()
+        start = time.perf_counter()
+        cuda.plans((wide, 512), (512 * 4, 4), (4, 4 * wide), 4, 0, 0)
+        planned = time.perf_counter()
+        wide = next(sizes)
+        x = memory[: 512 * wide].view(512, wide).t()
+        begun = time.perf_counter()
+        ab.contiguous(x)
+        ended = time.perf_counter()
+        if turn >= 10:
+            planning.append(planned - start)
+            whole.append(ended - begun)
+    torch.cuda.synchronize()
+    return {
+        "planning anew (kernels.cuda.plans)": statistics.median(planning) * 1e6,
+        "ab.contiguous of a new layout": statistics.median(whole) * 1e6,
+    }
+
+
+FIRST = """
+import json, sys, time
+from benchmarks.gpu import rehearsal
+if rehearsal.WANTED:
+    rehearsal.install()
+import torch
+x = torch.rand(512, 384, device="cuda").t()
+wanted = x.contiguous()
+torch.cuda.synchronize()
+times = {}
+start = time.perf_counter()
+import arraybridge as ab
+times["import"] = time.perf_counter() - start
+for name in ("first", "second", "third"):
+    start = time.perf_counter()
+    y = ab.contiguous(x)
+    torch.cuda.synchronize()
+    times[name] = time.perf_counter() - start
+assert torch.equal(y, wanted)
+times["numba"] = "numba" in sys.modules
+print(json.dumps(times))
+"""
+
+
+def first_copies() -> list[dict[str, Any]]:
+    """Of fresh processes: with an empty disk cache, then with the same one."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": os.path.join(folder, "cache")}
+        for cache in ("cold", "warm", "warm again"):
+            run = subprocess.run(
+                [sys.executable, "-c", FIRST], env=env, capture_output=True, text=True, timeout=90
+            )
+            if run.returncode:
+                raise RuntimeError(f"{cache}: {run.stderr.strip().splitlines()[-1]}")
+            found.append({"cache": cache, **json.loads(run.stdout.splitlines()[-1])})
+    return found
+
+
+def run(record: Any) -> None:
+    record.attempt("calls", calls)
+    record.attempt("new layouts", new_layouts)
+    record.attempt("first copies", first_copies, needs=10)

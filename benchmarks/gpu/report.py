@@ -1,0 +1,285 @@
+"""The Markdown file: what was found, what was not and why; written anew after every part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .goals import NOISE, PEERS, STEPPED, Row, failures, goals, layouts, mean, values
+from .parts import PARTS, Outcome
+
+Outcomes = dict[str, Outcome]
+
+
+def markdown(
+    title: str, machine: list[str], outcomes: Outcomes, spent: float, notes: list[str], chart: str
+) -> str:
+    lines = [f"# {title}", "", *notes, "", "## Machine", "", *machine, "", "## Goals", ""]
+    lines += ["| goal (issue 9, points 7 to 9) | | figures |", "| --- | --- | --- |"]
+    lines += [
+        f"| {_cell(g.wanted)} | **{g.verdict}** | {_cell(g.figures)} |" for g in goals(outcomes)
+    ]
+    for part in PARTS:
+        lines += ["", f"## {part.title}", ""]
+        outcome = outcomes.get(part.name)
+        if outcome is None:
+            lines.append("Not measured: its turn did not come.")
+            continue
+        lines += [f"- {note}" for note in outcome.notes]
+        section = SECTIONS[part.name](outcomes)
+        lines += ["", *section] if outcome.notes else section
+        failed = failures(outcomes, part.name)
+        if failed:
+            lines += ["", "Failed, or not measured:", ""]
+            lines += [f"- {name}: {_inline(why)}" for name, why in failed]
+        if part.name == "bandwidth" and chart:
+            lines += ["", f"![Shares of a device-to-device copy]({chart})"]
+    took = ", ".join(f"{name} {outcome.seconds:.0f}" for name, outcome in outcomes.items())
+    lines += ["", f"{spent:.0f} s in all; by part: {took}. Each part had a process of its own."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _inline(text: str) -> str:
+    """Several lines as a block under the item that they belong to."""
+    head, *rest = text.strip().splitlines() or [""]
+    return (
+        head
+        if not rest
+        else "\n".join([head, "", "  ```", *[f"  {line}" for line in rest], "  ```"])
+    )
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    marks = ["---", *["---:"] * (len(heads) - 1)]
+    return (
+        [f"| {' | '.join(map(_cell, cells))} |" for cells in [heads, marks, *rows]] if rows else []
+    )
+
+
+def _figure(number: float | None, form: str) -> str:
+    return "" if number is None else format(number, form)
+
+
+def bandwidth(outcomes: Outcomes) -> list[str]:
+    """GB/s and shares, the copy of PyTorch, CuPy and JAX beside them."""
+    rows = layouts(outcomes)
+    found = dict(values(outcomes, "bandwidth"))
+    if not rows:
+        return ["Not measured."]
+    heads = [
+        "layout",
+        "plan",
+        "memcpy, GB/s",
+        "`ab.contiguous`, GB/s",
+        "share",
+        "kernel alone, share",
+    ]
+    for name in PEERS.values():
+        heads += [f"{name}, GB/s", "times"]
+    table = []
+    for row in rows:
+        limit = row.seconds.get("memcpy")
+        cells = [
+            row.name,
+            found[row.name]["plan"],
+            _figure(limit and 2 * row.result / limit / 1e9, ".0f"),
+        ]
+        cells += [
+            _figure(row.speed("arraybridge"), ".0f"),
+            _figure(row.share("arraybridge"), ".2f"),
+        ]
+        cells.append(_figure(row.share("kernel"), ".2f"))
+        for peer in PEERS:
+            ratio = row.ratio(peer)
+            behind = ratio is not None and ratio < 1 - NOISE
+            cells += [
+                _figure(row.speed(peer), ".0f"),
+                f"**{ratio:.2f}**" if behind else _figure(ratio, ".2f"),
+            ]
+        table.append(cells)
+    lines = _table(heads, table)
+    lines += ["", *_means(rows), *_losses(rows), "", *_doubts(found)]
+    return [line for line in lines if line is not None]
+
+
+def _means(rows: list[Row]) -> list[str]:
+    lines = []
+    for what, these in (
+        ("all", rows),
+        ("those without a step", [r for r in rows if r.name not in STEPPED]),
+    ):
+        said = []
+        for who in ("arraybridge", "kernel", *PEERS):
+            shares = [share for row in these if (share := row.share(who)) is not None]
+            if shares:
+                said.append(f"{who} {mean(shares):.3f} ({len(shares)})")
+        lines.append(f"- Geometric mean of the shares, {what}: {', '.join(said)}.")
+    for peer, name in PEERS.items():
+        ratios = [ratio for row in rows if (ratio := row.ratio(peer)) is not None]
+        if ratios:
+            lines.append(
+                f"- {name}'s time over arraybridge's: {mean(ratios):.2f}, geometric mean of {len(ratios)}."
+            )
+    return lines
+
+
+def _losses(rows: list[Row]) -> list[str]:
+    behind = [
+        f"{row.name} ({name}, {ratio:.2f})"
+        for row in rows
+        for peer, name in PEERS.items()
+        if (ratio := row.ratio(peer)) is not None and ratio < 1 - NOISE
+    ]
+    return [
+        f"- Behind by more than {NOISE:.0%}: {'; '.join(behind)}."
+        if behind
+        else "- Behind none of those compared."
+    ]
+
+
+def _doubts(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Whether the results were right, and how steady the times were."""
+    wrong = [
+        f"- **{name}: {row['right']}**" for name, row in found.items() if row["right"] != "right"
+    ]
+    lines = wrong or [
+        "- Every result is NumPy's, byte by byte, where the destination was poisoned before."
+    ]
+    pairs = [row["seconds"] for row in found.values() if "memcpy again" in row["seconds"]]
+    apart = [abs(p["memcpy again"] / p["memcpy"] - 1) for p in pairs]
+    if apart:
+        spreads = [row["spread"].get("arraybridge", 0.0) for row in found.values()]
+        lines.append(
+            f"- Noise: two contenders that are the same memcpy differ by {sorted(apart)[len(apart) // 2]:.1%} (median), "
+            f"{max(apart):.1%} at most; half the quartiles' distance of ours is {max(spreads):.1%} at most."
+        )
+    lines += [
+        f"- {name}, {who}: {why}"
+        for name, row in found.items()
+        for who, why in row["failed"].items()
+    ]
+    return lines
+
+
+def bandwidth_jax(outcomes: Outcomes) -> list[str]:
+    found = [(name, row) for name, row in values(outcomes, "bandwidth_jax") if "seconds" in row]
+    if not found:
+        return ["Not measured."]
+    heads = ["layout", "µs a copy", "spread", "the host's µs a call", ""]
+    return _table(heads, [
+        [name, f"{r['seconds'] * 1e6:.1f}", f"{r['spread']:.1%}", f"{r['dispatch'] * 1e6:.1f}",
+         r["right"] if r["seconds"] > 1.1 * r["dispatch"] else f"{r['right']}; bound by the host"]
+        for name, r in found
+    ])  # fmt: skip
+
+
+def small(outcomes: Outcomes) -> list[str]:
+    found = [row for _, row in values(outcomes, "small")]
+    heads = ["layout", "bytes"]
+    ways = {"burst": "a call of 200", "waited": "call and wait", "device": "on the device"}
+    for name in ways.values():
+        heads += [f"{name}, µs", "PyTorch", "CuPy"]
+    table = []
+    for row in found:
+        cells = [row["kind"], f"{row['bytes']:,}"]
+        for way in ways:
+            times = row[way]
+            cells += [
+                _figure(times.get(who) and times[who] * 1e6, ".2f")
+                for who in ("arraybridge", "torch", "cupy")
+            ]
+        table.append(cells)
+    return _table(heads, table) or ["Not measured."]
+
+
+def host(outcomes: Outcomes) -> list[str]:
+    found = dict(values(outcomes, "host"))
+    rows = [
+        [what, f"{took:.2f}"]
+        for part in ("calls", "new layouts")
+        for what, took in found.get(part, {}).items()
+    ]
+    lines = _table(["on the host, the work of the device not waited for", "µs a call"], rows)
+    first = [row for name, row in values(outcomes, "host") if name == "first copies"]
+    times = ("import", "first", "second", "third")
+    lines += ["", *_table(["first copies of a process, disk cache", *[f"{t}, ms" for t in times], "Numba loaded"], [
+        [row["cache"], *[f"{row[t] * 1e3:.2f}" for t in times], str(row["numba"])] for row in first
+    ])]  # fmt: skip
+    return lines if rows or first else ["Not measured."]
+
+
+def exchanges(outcomes: Outcomes) -> list[str]:
+    return _table(["exchange", "ours, ns", "peer", "peer, ns", "ratio"], [
+        [name.partition(" / ")[0], f"{r['ours']:,.0f}", r["peer"], f"{r['theirs']:,.0f}", f"{r['ratio']:.2f}"]
+        for name, r in values(outcomes, "exchanges")
+    ]) or ["Not measured."]  # fmt: skip
+
+
+def transfers(outcomes: Outcomes) -> list[str]:
+    lines: list[str] = []
+    for way, title in (("to_device", "host to device"), ("to_host", "device to host")):
+        rows = [row for _, row in values(outcomes, "transfers") if row["way"] == way]
+        if not rows:
+            lines.append(f"{title}: not measured.")
+            continue
+        names = list(dict.fromkeys(name for row in rows for name in row["seconds"]))
+        table = []
+        for row in rows:
+            speeds = [
+                _figure(s and row["megabytes"] * 2**20 / s / 1e9, ".2f")
+                for s in map(row["seconds"].get, names)
+            ]
+            table.append([f"{row['layout']}, {row['megabytes']} MiB", *speeds])
+        lines += [
+            "",
+            *_table([f"{title}, GB/s", *[f"`{n}`" if "(" in n else n for n in names]], table),
+        ]
+    return lines
+
+
+def behaviour(outcomes: Outcomes) -> list[str]:
+    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behaviour")] or [
+        "Not measured."
+    ]
+
+
+def suite(outcomes: Outcomes) -> list[str]:
+    found = [row for name, row in values(outcomes, "suite") if name != "pytest"]
+    passed = [row for row in found if row["outcome"] == "passed"]
+    skips: dict[str, int] = {}
+    for row in found:
+        if row["outcome"] == "skipped":
+            skips[row["why"]] = skips.get(row["why"], 0) + 1
+    failed = len(failures(outcomes, "suite"))
+    lines = [
+        f"{len(passed)} passed, {failed} failed, {sum(skips.values())} skipped (tests/test_gpu*.py)."
+    ]
+    return lines + [f"- skipped, {count}: {why}" for why, count in skips.items()]
+
+
+def sanitizers(outcomes: Outcomes) -> list[str]:
+    lines = []
+    for name, row in values(outcomes, "sanitizers"):
+        said = row.get("summary") or f"every result right; kernels: {', '.join(row['kernels'])}"
+        if row.get("not reached"):
+            said += f"; **not reached: {', '.join(row['not reached'])}**"
+        lines.append(f"- {name}: {row['nests']} nests; {said}")
+    return lines or ["Not measured."]
+
+
+def counters(outcomes: Outcomes) -> list[str]:
+    found = [row for _, row in values(outcomes, "counters")]
+    heads = list(dict.fromkeys(key for row in found for key in row))
+    return _table(heads, [[str(row.get(key, "")) for key in heads] for row in found]) or [
+        "Not measured."
+    ]
+
+
+SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
+    "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host, "exchanges": exchanges,
+    "transfers": transfers, "behaviour": behaviour, "suite": suite, "sanitizers": sanitizers, "counters": counters,
+}  # fmt: skip
