@@ -1,4 +1,4 @@
-"""CUDA: PyTorch, CuPy, Numba and JAX on one device. Run by `make gpu`; skipped without a device."""
+"""CUDA: PyTorch, CuPy, Numba and JAX on one device. Run by `make gpu`; skipped without one."""
 
 from __future__ import annotations
 
@@ -7,49 +7,16 @@ import pytest
 
 import arraybridge as ab
 
+from .support.cuda_arrays import CUDA, LIBRARIES, image, on_host, place, torch
+
 pytestmark = pytest.mark.gpu
-torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("no CUDA device", allow_module_level=True)
-
-CUDA = ab.Device.parse("cuda:0")
 
 
-def image():
-    return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-def on_torch():
-    return torch.from_numpy(image()).cuda()
-
-
-def on_cupy():
-    return pytest.importorskip("cupy").asarray(image())
-
-
-def on_numba():
-    return pytest.importorskip("numba.cuda").to_device(image())
-
-
-def on_jax():
-    jax = pytest.importorskip("jax")
-    if jax.default_backend() != "gpu":
-        pytest.skip("JAX has no CUDA device here")
-    return jax.numpy.asarray(image())
-
-
-SOURCES = {"torch": on_torch, "cupy": on_cupy, "numba": on_numba, "jax": on_jax}
-
-
-def on_host(x):
-    return ab.convert(x, "numpy", device="cpu")
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("target", SOURCES)
+@pytest.mark.parametrize("source", LIBRARIES)
+@pytest.mark.parametrize("target", LIBRARIES)
 def test_every_pair_stays_on_the_device(source, target):
-    SOURCES[target]()  # skips where the target has no device
-    x = SOURCES[source]()
+    place(target, image())  # skips where the target has no device
+    x = place(source, image())
     route = ab.explain(x, target)
     y = ab.convert(x, target)
     assert ab.inspect(y).device == CUDA
@@ -58,33 +25,36 @@ def test_every_pair_stays_on_the_device(source, target):
     np.testing.assert_array_equal(on_host(y), image())
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", LIBRARIES)
+@pytest.mark.parametrize("target", LIBRARIES)
+def test_every_pair_copies_on_the_device(source, target):
+    place(target, image())
+    x = place(source, image())
+    y = ab.convert(x, target, copy=True)
+    assert ab.inspect(y).device == CUDA
+    assert ab.inspect(y).pointer != ab.inspect(x).pointer
+    np.testing.assert_array_equal(on_host(y), image())
+
+
+@pytest.mark.parametrize("source", LIBRARIES)
 def test_nothing_comes_to_the_host_unasked(source):
-    x = SOURCES[source]()
+    x = place(source, image())
     with pytest.raises(ab.ConversionError, match="device='cpu'"):
         ab.convert(x, "numpy")
     assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
     np.testing.assert_array_equal(on_host(x), image())
 
 
-@pytest.mark.parametrize("target", SOURCES)
-def test_from_the_host(target):
-    SOURCES[target]()
-    y = ab.convert(image(), target, device="cuda:0")
-    assert ab.inspect(y).device == CUDA
-    np.testing.assert_array_equal(on_host(y), image())
-
-
-@pytest.mark.parametrize("target", SOURCES)
+@pytest.mark.parametrize("target", LIBRARIES)
 def test_strided_on_the_device(target):
-    SOURCES[target]()
-    x = on_torch().permute(2, 0, 1)[:, :, ::2]
+    place(target, image())
+    x = place("torch", image()).permute(2, 0, 1)[:, :, ::2]
     y = ab.convert(x, target)
     np.testing.assert_array_equal(on_host(y), image().transpose(2, 0, 1)[:, :, ::2])
 
 
 def test_array_carries_the_device():
-    x = ab.from_dlpack(on_torch())
+    x = ab.from_dlpack(place("torch", image()))
     assert x.device == CUDA
     assert x.__dlpack_device__() == (2, 0)
     assert torch.from_dlpack(x).data_ptr() == x.info.pointer
@@ -93,28 +63,9 @@ def test_array_carries_the_device():
         np.asarray(x)
 
 
-def test_work_of_another_stream_is_waited_for():
-    pytest.importorskip("cupy")
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        x = torch.zeros(1 << 24, device="cuda")
-        for _ in range(50):
-            x += 1
-        y = ab.convert(x, "cupy")  # CuPy reads on its own current stream
-    assert float(on_host(y)[-1]) == 50
-
-
-def test_contiguous_on_the_device():
-    x = on_torch().permute(2, 1, 0)
-    y = ab.contiguous(x)
-    assert y.is_contiguous()
-    assert y.is_cuda
-    np.testing.assert_array_equal(on_host(y), image().T)
-
-
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", LIBRARIES)
 def test_arrays_compute_on_the_device(source):
-    x = ab.from_dlpack(SOURCES[source]())
+    x = ab.from_dlpack(place(source, image()))
     xp = ab.namespace(x)  # numba has none of its own: CuPy or PyTorch computes
     y = xp.sum(x * 2 + 1, axis=0)
     assert y.device == x.device == CUDA
@@ -127,9 +78,41 @@ def test_arrays_compute_on_the_device(source):
 
 
 def test_bare_memory_computes_on_the_device():
-    x = on_torch()
+    x = place("torch", image())
     bare = ab.from_dlpack(x.__dlpack__())
     assert bare.library == "dlpack"
     np.testing.assert_array_equal(on_host(bare + 1), image() + 1)
     bare[0, 0, 0] = 5
     assert float(x[0, 0, 0]) == 5
+
+
+@pytest.mark.parametrize("target", LIBRARIES)
+def test_adapted_functions_stay_on_the_device(target):
+    place(target, image())
+    seen = []
+
+    @ab.adapt(target)
+    def function(x):
+        seen.append(ab.inspect(x))
+        return x
+
+    x = place("torch", image())
+    y = function(x)
+    assert (seen[0].library, seen[0].device) == (target, CUDA)
+    assert isinstance(y, torch.Tensor)
+    assert y.is_cuda
+    assert torch.equal(y, x)
+
+
+@pytest.mark.parametrize("other", ["cupy", "numba", "jax"])
+def test_unify_on_the_device(other):
+    x, y = place("torch", image()), place(other, image() + 1)
+    xp, a, b = ab.unify(x, y)
+    assert a is x
+    assert b.is_cuda
+    assert torch.equal(b, x + 1)
+    np.testing.assert_array_equal(on_host(xp.add(a, b)), 2 * image() + 1)
+    host = image() + 2
+    _, c = ab.unify(host, like=x)
+    assert c.is_cuda
+    np.testing.assert_array_equal(on_host(c), host)
