@@ -9,7 +9,7 @@
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make lint         ruff, import-linter, mypy, pyright
 #   make bench        the benchmarks that run on a CPU
-#   make gpu          the benchmarks that want a CUDA device (GPU_PYTHON=... to use another Python)
+#   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
