@@ -46,7 +46,7 @@ def copied(shape, dst_strides, src_strides, itemsize, dst_start=0, src_start=0, 
 @pytest.fixture
 def always(monkeypatch):
     """Plan a box wherever there is one, though it would not pay."""
-    monkeypatch.setattr(boxes, "_otherwise", lambda *nest: float("inf"))
+    monkeypatch.setattr(boxes, "otherwise", lambda *nest: float("inf"))
 
 
 #: What boxes are for: shape, the destination's strides, the source's, bytes of an item.
@@ -141,9 +141,9 @@ def test_numbers_of_a_plan(always):
         assert all(0 <= n < 2**32 for n in plan.divisions)
         assert all(-(2**63) <= n < 2**63 for n in plan.steps)
         outside = plan.constants[-1]
-        assert len(plan.extents) == len(EXTENTS) + max(0, outside - 1)
-        assert len(plan.divisions) == 2 * (len(DIVISIONS) + max(0, outside - 1))
-        assert len(plan.steps) == len(STEPS) + 2 * outside
+        assert len(plan.extents) == EXTENTS + max(0, outside - 1)
+        assert len(plan.divisions) == DIVISIONS + 2 * max(0, outside - 1)
+        assert len(plan.steps) == STEPS + 2 * outside
     assert found > 300
 
 
@@ -154,6 +154,16 @@ def test_lines_further_apart_than_32_bits(always):
     far = plan.constants[4]
     assert far == 1
     assert 3 << 30 in plan.steps
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_distances_of_64_bits(name, always, monkeypatch):
+    """What is planned for distances that no memory here would hold, on those that it does."""
+    monkeypatch.setattr(boxes, "_FAR", 0)
+    shape, dst, src, itemsize = NESTS[name]
+    plan = copied(shape, dst, src, itemsize)
+    assert plan is not None
+    assert plan.constants[4] == (plan.constants[3] > 0)
 
 
 def test_short_divisions():

@@ -89,11 +89,11 @@ MUTATIONS = [
         Layout((16, 6, 16), (96, 16, 1), (3, 48, 288), 1), "are read", (0, 2),
     ),
     Mutation(
-        "the last unit is whole", "box", "i32(i + items) <= length", "i32(i + items) <= length + 1",
+        "the last unit is whole", "box", "i32(run_items - items)", "i32(run_items - items + 1)",
         ODD, "of no item|two threads|are wrong",
     ),
     Mutation(
-        "the first item is left out", "box", "(j >= 0) & (j < length)", "(j > 0) & (j < length)",
+        "the first item is left out", "box", "there = e < head", "there = (e > 0) & (e < head)",
         ODD, "never written",
     ),
     Mutation(

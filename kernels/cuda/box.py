@@ -14,39 +14,51 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.record import THREADS
 
-__all__ = ["DIVISIONS", "EXTENTS", "SHARED", "STEPS", "box"]
+__all__ = ["SHARED", "box"]
 
 #: Bytes of shared memory that a block has.
 SHARED = 24576
 
-#: What a plan's extents are, up to those of the axes that the grid walks over. A and B are the
-#: outermost axis of a run and of the places, which the grid cuts in pieces; strides and pitches
-#: are **bytes**, a pitch is a step in shared memory.
-EXTENTS = (
-    "all of A", "a piece of A", "pieces of A",
-    "all of B", "a piece of B", "pieces of B",
-    "lowest byte of the window", "bytes of the window", "stride of A in it", "stride of B in it",
-    "lines", "lines that A makes", "vectors of a line",
-    "pitch of lines", "excess of the second line axis", "excess of the third",
-    "stride of lines", "excess of the second line axis, in the source", "excess of the third",
-    "items of a run's whole axes", "items of a chunk", "lanes of a run", "alignment",
-    "pitch of a run", "excess of its second axis", "excess of its third",
-    "pitch of places", "excess of the second place axis",
-    "step of a thread", "its step in shared memory",
-)  # fmt: skip
+# A plan's extents. A and B are the outermost axis of a run and of the places: the grid cuts both in
+# pieces. A line spans a window of the source. A pitch is a step in shared memory; pitches, strides
+# and what a line spans are **bytes**. What has a number is an excess: see `box`.
+(
+    ALL_A, PIECE_A, PIECES_A, ALL_B, PIECE_B, PIECES_B,
+    LOW, SPAN,  # the window's lowest byte, and its bytes, where A and B count one
+    WINDOW_A, WINDOW_B,  # strides of A and B in the window
+    LINES, LINES_OF_A,  # lines where A counts one, and for each one more
+    LINE,  # bytes of the vectors of a line, negative
+    PITCH, PITCH_2, PITCH_3,  # of the axes that make lines
+    STRIDE, STRIDE_2, STRIDE_3,  # theirs in the source
+    INNER,  # items of a run's axes but A
+    CHUNK,  # items of a chunk of a run; with two place axes, the extent of the first
+    LANES, ALIGNMENT,  # lanes of a run, and a mask of the address at which the first of them begins
+    RUN, RUN_2, RUN_3,  # pitches of the run's axes
+    PLACE, PLACE_2,  # of the places
+    STEP, ASIDE,  # from one place of a thread to its next: places or items, and bytes
+    EDGES,  # whether runs begin or end within a word
+    EXTENTS,
+) = range(32)  # fmt: skip
 
-#: Divisors, a multiplier and a shift each: `indices.divide` for the first two, `short` for others.
-DIVISIONS = (
-    "pieces of A", "pieces of B", "vectors of a line", "first line axis", "first two line axes",
-    "first run axis", "first two run axes", "first place axis", "lanes of a run",
-)  # fmt: skip
+# Its divisions, two numbers each: `indices.divide` for the first two divisors, `short` for others.
+(
+    BY_PIECES_A, BY_PIECES_B,
+    BY_LINE,
+    BY_LINES, BY_LINES_2,  # the extents of the first, and the first two, axes that make lines
+    BY_RUN, BY_RUN_2,  # of the run's axes
+    BY_PLACE,
+    BY_LANES,  # a shift alone
+    DIVISIONS,
+) = range(0, 20, 2)  # fmt: skip
 
-STEPS = (
-    "A, destination", "A, source", "B, destination", "B, source",
-    "places, destination", "excess of the second place axis",
-    "lines", "excess of the second line axis", "excess of the third",
-    "step of a thread, destination",
-)  # fmt: skip
+# And its steps.
+(
+    A_DST, A_SRC, B_DST, B_SRC,
+    PLACE_DST, PLACE_2_DST,
+    LINE_SRC, LINE_2_SRC, LINE_3_SRC,
+    STEP_DST,  # from one place of a thread to its next
+    STEPS,
+) = range(11)  # fmt: skip
 
 
 def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes: int) -> Any:
@@ -83,9 +95,16 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
     fetch, single = ops.lds[width], ops.st[width]
     items = max(4 // width, 1)  # items of a unit, which is what a lane writes
     unit = items * width
+    bits = width.bit_length() - 1
+    AT_ONCE = THREADS // (2 * items)  # places that threads write the edges of at once
     store, words = ops.st[unit], SHARED // 4
     quotient = divide(ops)
-    outside = decode(ops, axes, len(EXTENTS), 2 * len(DIVISIONS), len(STEPS))
+    outside = decode(ops, axes, EXTENTS, DIVISIONS, STEPS)
+
+    @ops.device
+    def wide(n):
+        # of a number that is not negative: a product of 64 bits is shorter so
+        return i64(u32(n))
 
     @ops.device
     def short(n, m, s):
@@ -94,35 +113,35 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
 
     @ops.device
     def vector(q, start, origin, total, length, extents, divisions, steps):
-        # Vector q of the box: its address, its place in shared memory, whether it is needed.
+        # The vector at byte q of all lines: its address, its place in shared memory, whether it is
+        # needed.
         x = origin
-        j = q
-        far_off = i64(0)
+        d = q  # bytes from the line's first vector
         off = i32(0)
         if lines > 0:
-            line = short(q, divisions[4], divisions[5])
-            j = i32(q - line * extents[12])
-            x = i32(x + line * extents[13])
+            line = short(q, divisions[BY_LINE], divisions[BY_LINE + 1])
+            d = i32(d + line * extents[LINE])
+            x = i32(x + line * extents[PITCH])
             if far:
-                far_off += i64(line) * steps[6]
+                start += wide(line) * steps[LINE_SRC]
             else:
-                off = i32(line * extents[16])
+                off = i32(line * extents[STRIDE])
             if lines > 1:
-                up = short(line, divisions[6], divisions[7])
-                x = i32(x + up * extents[14])
+                up = short(line, divisions[BY_LINES], divisions[BY_LINES + 1])
+                x = i32(x + up * extents[PITCH_2])
                 if far:
-                    far_off += i64(up) * steps[7]
+                    start += wide(up) * steps[LINE_2_SRC]
                 else:
-                    off = i32(off + up * extents[17])
+                    off = i32(off + up * extents[STRIDE_2])
             if lines > 2:
-                up = short(line, divisions[8], divisions[9])
-                x = i32(x + up * extents[15])
+                up = short(line, divisions[BY_LINES_2], divisions[BY_LINES_2 + 1])
+                x = i32(x + up * extents[PITCH_3])
                 if far:
-                    far_off += i64(up) * steps[8]
+                    start += wide(up) * steps[LINE_3_SRC]
                 else:
-                    off = i32(off + up * extents[18])
-        d = i32(16 * j - (x & 15))
-        return start + far_off + i64(i32(off + d)), i32(x + d), (d < length) & (q < total)
+                    off = i32(off + up * extents[STRIDE_3])
+        d = i32(d - (x & 15))
+        return start + i64(i32(off + d)), i32(x + d), (d < length) & (q < total)
 
     @ops.device
     def maybe(address, there):
@@ -135,11 +154,11 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
     @ops.device
     def spot(i, x, extents, divisions):
         # where item i of a run lies, of which the first is at x
-        x = i32(x + i * extents[23])
+        x = i32(x + i * extents[RUN])
         if run > 1:
-            x = i32(x + short(i, divisions[10], divisions[11]) * extents[24])
+            x = i32(x + short(i, divisions[BY_RUN], divisions[BY_RUN + 1]) * extents[RUN_2])
         if run > 2:
-            x = i32(x + short(i, divisions[12], divisions[13]) * extents[25])
+            x = i32(x + short(i, divisions[BY_RUN_2], divisions[BY_RUN_2 + 1]) * extents[RUN_3])
         return x
 
     @ops.device
@@ -156,122 +175,142 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
         return (spot(i, x, extents, divisions),)
 
     @ops.device
-    def moved(x, step):
+    def gathered(sm, x, shift):
         if items == 4:
-            return (i32(x[0] + step), i32(x[1] + step), i32(x[2] + step), i32(x[3] + step))
+            a, b = fetch(sm, i32(x[0] + shift)), fetch(sm, i32(x[1] + shift))
+            c, d = fetch(sm, i32(x[2] + shift)), fetch(sm, i32(x[3] + shift))
+            return prmt(prmt(a, b, u32(0x0040)), prmt(c, d, u32(0x0040)), u32(0x5410))
         if items == 2:
-            return (i32(x[0] + step), i32(x[1] + step))
-        return (i32(x[0] + step),)
+            a, b = fetch(sm, i32(x[0] + shift)), fetch(sm, i32(x[1] + shift))
+            return prmt(a, b, u32(0x5410))
+        return fetch(sm, i32(x[0] + shift))
 
     @ops.device
-    def gathered(sm, x):
-        if items == 4:
-            low = prmt(fetch(sm, x[0]), fetch(sm, x[1]), u32(0x0040))
-            high = prmt(fetch(sm, x[2]), fetch(sm, x[3]), u32(0x0040))
-            return prmt(low, high, u32(0x5410))
-        if items == 2:
-            return prmt(fetch(sm, x[0]), fetch(sm, x[1]), u32(0x5410))
-        return fetch(sm, x[0])
+    def placed(p, divisions, extents, steps):
+        # where place p lies, from place 0
+        up = short(p, divisions[BY_PLACE], divisions[BY_PLACE + 1])
+        shift = i32(p * extents[PLACE] + up * extents[PLACE_2])
+        return wide(p) * steps[PLACE_DST] + wide(up) * steps[PLACE_2_DST], shift
 
     @ops.device
-    def placed(p, b, x, extents, divisions, steps):
-        # the same of a run for place p, from those of place 0
-        up = short(p, divisions[14], divisions[15])
-        shift = i32(p * extents[26] + up * extents[27])
-        return b + (i64(p) * steps[4] + i64(up) * steps[5]), moved(x, shift)
-
-    @ops.device
-    def write(sm, b, x, p, stop, step, along, aside, extents, divisions, steps):
-        # one unit of the run, at all places of the thread, two of them a turn
-        while i32(p + step) < stop:
+    def write(sm, b, x, p, stop, extents, divisions, steps):
+        # A unit of the run at all places of the thread, four of them a turn.
+        shift = i32(0)
+        step, aside, along = extents[STEP], extents[ASIDE], steps[STEP_DST]
+        while i32(p + 3 * step) < stop:
             if places == 2:
-                c, y = placed(p, b, x, extents, divisions, steps)
-                d, z = placed(i32(p + step), b, x, extents, divisions, steps)
-                v, w = gathered(sm, y), gathered(sm, z)
-                store(c, v)
-                store(d, w)
+                c, y = placed(p, divisions, extents, steps)
+                p = i32(p + step)
+                d, z = placed(p, divisions, extents, steps)
+                v, w = gathered(sm, x, y), gathered(sm, x, z)
+                store(b + c, v)
+                store(b + d, w)
+                p = i32(p + step)
+                c, y = placed(p, divisions, extents, steps)
+                p = i32(p + step)
+                d, z = placed(p, divisions, extents, steps)
+                v, w = gathered(sm, x, y), gathered(sm, x, z)
+                store(b + c, v)
+                store(b + d, w)
+                p = i32(p + step)
             else:
-                y = moved(x, aside)
-                v, w = gathered(sm, x), gathered(sm, y)
+                y = i32(shift + aside)
+                z = i32(y + aside)
+                v, w = gathered(sm, x, shift), gathered(sm, x, y)
+                shift = i32(z + aside)
                 store(b, v)
                 b += along
                 store(b, w)
                 b += along
-                x = moved(y, aside)
-            p = i32(i32(p + step) + step)
-        if p < stop:
-            if places == 2:
-                c, y = placed(p, b, x, extents, divisions, steps)
-                store(c, gathered(sm, y))
-            else:
-                store(b, gathered(sm, x))
+                v, w = gathered(sm, x, z), gathered(sm, x, shift)
+                shift = i32(shift + aside)
+                store(b, v)
                 b += along
-                x = moved(x, aside)
-            p = i32(p + step)
-        return b, x, p
-
-    @ops.device
-    def write_item(sm, b, x, p, stop, step, along, aside, extents, divisions, steps):
+                store(b, w)
+                b += along
+                p = i32(p + 4 * step)
         while p < stop:
             if places == 2:
-                up = short(p, divisions[14], divisions[15])
-                shift = i32(p * extents[26] + up * extents[27])
-                single(b + (i64(p) * steps[4] + i64(up) * steps[5]), fetch(sm, i32(x + shift)))
+                c, y = placed(p, divisions, extents, steps)
+                store(b + c, gathered(sm, x, y))
             else:
-                single(b, fetch(sm, x))
+                store(b, gathered(sm, x, shift))
                 b += along
-                x = i32(x + aside)
+                shift = i32(shift + aside)
             p = i32(p + step)
 
     @ops.device
-    def part(sm, b, x, left):
-        # the last unit of a run that is cut in chunks: it may be a part of one
-        single(b, fetch(sm, x[0]))
-        if items == 4:
-            if left > 1:
-                single(b + width, fetch(sm, x[1]))
-            if left > 2:
-                single(b + 2 * width, fetch(sm, x[2]))
+    def write_edges(sm, t, dst, origin, run_items, stop, extents, divisions, steps):
+        # What is left of runs that neither begin nor end with a unit: a few items at either end,
+        # each by a lane of its own.
+        p = i32(shr(u32(t), u32(items // 2 + 1)))
+        e = i32(t & (2 * items - 1))
+        b = dst
+        shift = i32(0)
+        along, aside = i64(0), i32(0)
+        if places == 1:
+            b += wide(p) * steps[PLACE_DST]
+            shift = i32(p * extents[PLACE])
+            along, aside = AT_ONCE * steps[PLACE_DST], i32(AT_ONCE * extents[PLACE])
+        head = min(i32(shr(u32(i32((0 - b) & 3)), u32(bits))), run_items)
+        there = e < head
+        j = e
+        if e >= items:
+            j = i32(i32(head + (i32(run_items - head) & i32(-items))) + i32(e - items))
+            there = j < run_items
+        if there:
+            x = spot(j, origin, extents, divisions)
+            b += wide(j) * width
+            while p < stop:
+                if places == 2:
+                    c, y = placed(p, divisions, extents, steps)
+                    single(b + c, fetch(sm, i32(x + y)))
+                else:
+                    single(b, fetch(sm, i32(x + shift)))
+                    b += along
+                    shift = i32(shift + aside)
+                p = i32(p + AT_ONCE)
 
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)
         t = i32(cuda.threadIdx.x)
         block = i32(cuda.blockIdx.x)
-        rest = quotient(block, divisions[0], divisions[1])
-        first = i32(i32(block - rest * extents[2]) * extents[1])
-        live_a = min(extents[1], i32(extents[0] - first))
+        rest = quotient(block, divisions[BY_PIECES_A], divisions[BY_PIECES_A + 1])
+        first = i32(i32(block - rest * extents[PIECES_A]) * extents[PIECE_A])
+        live_a = min(extents[PIECE_A], i32(extents[ALL_A] - first))
         live_b = i32(1)
-        dst += i64(first) * steps[0]
-        src += i64(first) * steps[1]
+        dst += wide(first) * steps[A_DST]
+        src += wide(first) * steps[A_SRC]
         if places > 0:
-            index = quotient(rest, divisions[2], divisions[3])
-            first = i32(i32(rest - index * extents[5]) * extents[4])
-            live_b = min(extents[4], i32(extents[3] - first))
-            dst += i64(first) * steps[2]
-            src += i64(first) * steps[3]
+            index = quotient(rest, divisions[BY_PIECES_B], divisions[BY_PIECES_B + 1])
+            first = i32(i32(rest - index * extents[PIECES_B]) * extents[PIECE_B])
+            live_b = min(extents[PIECE_B], i32(extents[ALL_B] - first))
+            dst += wide(first) * steps[B_DST]
+            src += wide(first) * steps[B_SRC]
             rest = index
-        to, at = outside(rest, extents, divisions, steps)
+        to, fro = outside(rest, extents, divisions, steps)
         dst += to
-        src += at
+        src += fro
         # The window: what one line spans, as far as the box is within the nest.
-        more_a = i32(i32(live_a - 1) * extents[8])
-        more_b = i32(i32(live_b - 1) * extents[9])
-        low = i32(extents[6] + min(more_a, i32(0)) + min(more_b, i32(0)))
-        length = i32(extents[7] + abs(more_a) + abs(more_b))
+        more_a = i32(i32(live_a - 1) * extents[WINDOW_A])
+        more_b = i32(i32(live_b - 1) * extents[WINDOW_B])
+        low = i32(extents[LOW] + min(more_a, i32(0)) + min(more_b, i32(0)))
+        length = i32(extents[SPAN] + abs(more_a) + abs(more_b))
         start = src + low
         origin = i32(start & 15)
-        count = i32(extents[10] + i32(live_a - 1) * extents[11])
-        total = i32(count * extents[12])
-        q = t
-        while q < total:
+        count = i32(extents[LINES] + i32(live_a - 1) * extents[LINES_OF_A])
+        total = i32(0 - count * extents[LINE])
+        q = i32(16 * t)
+        more = True
+        while more:
             a0, x0, there0 = vector(q, start, origin, total, length, extents, divisions, steps)
-            q = i32(q + THREADS)
+            q = i32(q + 16 * THREADS)
             a1, x1, there1 = vector(q, start, origin, total, length, extents, divisions, steps)
-            q = i32(q + THREADS)
+            q = i32(q + 16 * THREADS)
             a2, x2, there2 = vector(q, start, origin, total, length, extents, divisions, steps)
-            q = i32(q + THREADS)
+            q = i32(q + 16 * THREADS)
             a3, x3, there3 = vector(q, start, origin, total, length, extents, divisions, steps)
-            q = i32(q + THREADS)
+            q = i32(q + 16 * THREADS)
             v0 = maybe(a0, there0)
             v1 = maybe(a1, there1)
             v2 = maybe(a2, there2)
@@ -284,58 +323,47 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
                 stage(sm, x2, v2)
             if there3:
                 stage(sm, x3, v3)
+            more = q < total
         cuda.syncthreads()
         # A row of lanes writes at a place, the next row at the next.
-        row = i32(shr(u32(t), divisions[17]))
-        lanes = extents[21]
-        length = i32(live_a * extents[19])
+        row = i32(shr(u32(t), divisions[BY_LANES + 1]))
+        lanes = extents[LANES]
+        run_items = i32(live_a * extents[INNER])
         origin = i32(origin - low)
-        step = extents[28]
-        aside = extents[29]
-        along = steps[9]
+        stop = live_b
+        if places == 2:
+            stop = i32(live_b * extents[CHUNK])
+        p = row
+        last = i32(run_items - items)  # where a unit of the run may begin
         if places == 0:
-            # Places are counted in items of the run.
-            p = i32(row * extents[20])
-            dst += i64(p) * width
-            origin = i32(origin + row * extents[26])
-            stop = length
-            length = min(length, extents[20])
+            # Places are counted in items of the run. A unit may reach into the next chunk.
+            p = i32(row * extents[CHUNK])
+            to = dst + wide(p) * width
+            at = i32(origin + row * extents[PLACE])
+            end = i32(last + 1)
+            last = i32(extents[CHUNK] - 1)
         elif places == 1:
-            p = row
-            dst += i64(row) * steps[4]
-            origin = i32(origin + row * extents[26])
-            stop = live_b
+            to = dst + wide(row) * steps[PLACE_DST]
+            at = i32(origin + row * extents[PLACE])
+            end = stop
         else:
-            p = row
-            stop = i32(live_b * extents[20])
-        i = i32(i32(t & i32(lanes - 1)) * items - (i32(dst & 31) & extents[22]) // width)
-        while i < length:
-            if (i >= 0) & (i32(i + items) <= length):
-                x = spots(i, origin, extents, divisions)
-                b = dst + i64(i) * width
-                if places > 0:
-                    write(sm, b, x, p, stop, step, along, aside, extents, divisions, steps)
-                else:
-                    r, last = i32(p + i), i32(stop - (items - 1))
-                    b, x, r = write(
-                        sm, b, x, r, last, step, along, aside, extents, divisions, steps
-                    )
-                    if items > 1:
-                        left = i32(stop - r)
-                        if left > 0:
-                            part(sm, b, x, left)
-            elif items > 1:
-                for k in range(items):
-                    j = i32(i + k)
-                    if (j >= 0) & (j < length):
-                        one = spot(j, origin, extents, divisions)
-                        b = dst + i64(j) * width
-                        r = p
-                        if places == 0:
-                            r = i32(p + j)
-                        write_item(
-                            sm, b, one, r, stop, step, along, aside, extents, divisions, steps
-                        )
+            to = dst
+            at = origin
+            end = stop
+        skew = i32(shr(u32(i32(to & 31) & extents[ALIGNMENT]), u32(bits)))
+        i = i32(i32(t & i32(lanes - 1)) * items - skew)
+        while i <= last:
+            if i >= 0:
+                x = spots(i, at, extents, divisions)
+                b = to + wide(i) * width
+                r = p
+                if places == 0:
+                    r = i32(p + i)
+                write(sm, b, x, r, end, extents, divisions, steps)
             i = i32(i + lanes * items)
+        if items > 1:
+            edges = extents[EDGES]
+            if edges != 0:
+                write_edges(sm, t, dst, origin, run_items, stop, extents, divisions, steps)
 
     return kernel

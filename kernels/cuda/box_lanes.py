@@ -1,0 +1,150 @@
+"""How a block's threads are laid over the runs of a box, and lines in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+from typing import NamedTuple
+
+from arraybridge.kernels.cuda.box import SHARED
+from arraybridge.kernels.cuda.box_cuts import Box
+from arraybridge.kernels.cuda.record import THREADS, Axis
+
+__all__ = ["Row", "pitches", "rows"]
+
+_SECTOR = 32
+_VECTOR = 16
+
+
+class Row(NamedTuple):
+    """How a block's threads are laid over its places: rows of `lanes` of them, each at its own."""
+
+    cost: float  # cycles of a multiprocessor for a warp's share, if no reads collide
+    reads: int
+    lanes: int
+    chunk: int  # items of the run that make a place, where there are no others
+    alignment: int  # bytes: where lane 0 of a run begins
+
+
+def rows(axes: Sequence[Axis], item: int, box: Box, extent: list[int], dst: int) -> list[Row]:
+    """Return the ways to lay a block's threads over the places of a box, the cheapest first."""
+    unit = max(4, item)
+    each = unit // item
+    run = prod(extent[: box.run])
+    extent_a = extent[box.run - 1]
+    inner = run // extent_a
+    count = prod([extent[k] for k in box.places])
+    steps = [axes[k].dst for k in box.places]
+    strides = [axis.dst for axis in axes[box.run :]]
+    if extent_a < axes[box.run - 1].extent:
+        strides.append(extent_a * axes[box.run - 1].dst)
+    crooked = gcd(_VECTOR, dst, *strides) < _VECTOR
+    rows = []
+    for bits in range(8, 2, -1):
+        lanes = 1 << bits
+        side = THREADS // lanes  # rows side by side
+        span = unit * lanes
+        pieces = min(1, lanes // 32) or 32 // lanes  # runs that a warp writes to
+        if steps:
+            # All places of a thread have the same address modulo the alignment.
+            places = [
+                (run, count, gcd(_SECTOR, side * steps[0] if len(steps) == 1 else gcd(*steps)))
+            ]
+        else:
+            places = [(run, 1, _SECTOR)] if bits == 8 else []
+            if bits >= 5:
+                sector = _SECTOR // gcd(_SECTOR, inner * item)
+                for most in (lanes * each // inner, 2 * lanes * each // inner):
+                    piece = most - most % sector
+                    if 0 < piece < extent_a:
+                        chunk = piece * inner
+                        places.append((chunk, -(-run // chunk), gcd(_SECTOR, chunk * item)))
+        for chunk, number, common in places:
+            if common % unit and unit < _SECTOR and item < unit:
+                continue
+            alignment = max(min(common, span), min(unit, _SECTOR))
+            units = -(-chunk // each)
+            skew = (alignment // unit - 1) // 2 if crooked else 0
+            along = -(-(units + skew) // lanes)
+            if along > -(-units // lanes) and along < 4:
+                alignment, along = min(unit, _SECTOR), -(-units // lanes)
+            times = along * -(-number // side)
+            lines = max(pieces, unit // 4)
+            beside = pieces * (1 - alignment / _SECTOR) if crooked else 0.0
+            cost = 8.0 * along + times * (3.2 + 2.6 * each + lines + 1.35 * beside)
+            rows.append(Row(cost, times * each, lanes, chunk, alignment))
+    rows.sort()
+    return rows
+
+
+def pitches(
+    axes: Sequence[Axis], item: int, box: Box, extent: list[int], whole: int, row: Row
+) -> tuple[int, dict[int, int]] | None:
+    """Return the passes of a read of shared memory, and the steps of all axes in it.
+
+    The step of an axis that a line spans is the source's. Of the eight pitches of lines that keep
+    an address modulo 16, modulo 128, it is the one with the fewest passes.
+    """
+    pitch = {k: axes[k].src for k in (*range(box.run), *box.places)}
+
+    def laid(extra: dict[int, int]) -> int:
+        size = whole + _VECTOR - 1
+        for k in box.lines:
+            pitch[k] = size + (axes[k].src - size) % _VECTOR + extra[k]
+            size += pitch[k] * (extent[k] - 1)
+        return size + _VECTOR - 1
+
+    extra = dict.fromkeys(box.lines, 0)
+    if laid(extra) > SHARED:
+        return None
+    # The indices of a warp's lanes: along the run, and at the places of other rows.
+    unit = max(4, item)
+    each, count, a = unit // item, 128 // unit, box.run - 1
+    lanes = min(row.lanes, count)
+    digits: dict[int, list[int]] = {}
+    along = [i * each for i in range(lanes)]
+    for k in range(a):
+        n = extent[k]
+        digits[k] = [i % n for i in along]
+        along = [i // n for i in along]
+    digits[a] = along
+    if lanes < count:
+        up = list(range(count // lanes))
+        digits = {k: n * len(up) for k, n in digits.items()}
+        for k in box.places[:-1]:
+            n = extent[k]
+            digits[k] = [i % n for i in up for _ in range(lanes)]
+            up = [i // n for i in up]
+        for k in box.places[-1:]:
+            digits[k] = [i for i in up for _ in range(lanes)]
+    fixed = [0] * count
+    for k, along in digits.items():
+        if k not in box.lines:
+            stride = axes[k].src
+            fixed = [x + i * stride for x, i in zip(fixed, along, strict=True)]
+    for k in box.lines:
+        others = fixed
+        for j in box.lines:
+            if j != k:
+                step = pitch[j]
+                others = [x + i * step for x, i in zip(others, digits[j], strict=True)]
+        base, indices, most, found = pitch[k], digits[k], 0, 0
+        for more in range(0, 128, _VECTOR):
+            step = base + more
+            banks = len(
+                {(x + i * step) // unit % count for x, i in zip(others, indices, strict=True)}
+            )
+            if banks > most:
+                extra[k] = more
+                if laid(extra) > SHARED:
+                    break
+                most, found = banks, more
+                if most == count:
+                    break
+        extra[k] = found
+        laid(extra)
+    for k in box.lines:
+        step = pitch[k]
+        fixed = [x + i * step for x, i in zip(fixed, digits[k], strict=True)]
+    banks_of = [word % count for word in {x // unit for x in fixed}]
+    return max([banks_of.count(bank) for bank in set(banks_of)]), pitch
