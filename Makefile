@@ -93,7 +93,7 @@ $(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
 $(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)downstream,about a minute)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)cuda,a few minutes)
+	$(call INSTALL,test$(comma)cuda13,a few minutes)
 comma := ,
 
 demo: $(VENV)/.demo

@@ -15,12 +15,12 @@ from ..dispatch.registry import Entry, provide
 if TYPE_CHECKING:
     from ..dispatch.library import Library
 
-_CUPY = {"cuda": "CuPy (cupy-cuda13x)", "rocm": "a ROCm build of CuPy"}
+_CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
 LIBRARIES = (
     Entry("numpy", "numpy", ("ml_dtypes",), synonyms=("array_api_compat",), nicknames=("np",)),
-    Entry("cupy", "cupy-cuda13x", nicknames=("cp",), computes=_CUPY),
+    Entry("cupy", "cupy-cuda12x", nicknames=("cp",), computes=_CUPY),
     Entry("torch", "torch", computes=_TORCH),
     Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",)),
     Entry("numba", "numba-cuda"),
