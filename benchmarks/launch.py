@@ -18,6 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+import arraybridge as ab
+from arraybridge.dispatch.kernel import kernel_for
+from arraybridge.dlpack import Device, DeviceType
 from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, context, launch
 from arraybridge.kernels.cuda.plan import plan
@@ -75,6 +78,71 @@ def launches() -> list[tuple[str, float]]:
     ]
 
 
+class Like:
+    """An array of a library like CuPy: what its type asks for, and nothing else."""
+
+    __slots__ = ("c_contiguous", "device", "itemsize", "ptr", "shape", "strides")
+
+    def __init__(self, ptr, shape, strides, itemsize, device, c_contiguous):
+        self.ptr, self.shape, self.strides, self.itemsize = ptr, shape, strides, itemsize
+        self.device, self.c_contiguous = device, c_contiguous
+
+
+class Likes(ab.Library):
+    """What libraries/cupy does for a copy; memory and stream come from nowhere, in no time."""
+
+    name = "like"
+    accepts = ab.Accepts(library="like", tested="1", dtypes=frozenset({"float32"}))
+
+    def owns(self, array_type):
+        return issubclass(array_type, Like)
+
+    def current_stream(self, device):
+        return 1
+
+    def compact(self, x):
+        if x.c_contiguous:
+            return x
+        device = Device(DeviceType.CUDA, x.device)
+        kernel = kernel_for(device)
+        block = Like(DST, x.shape, c_strides(x.shape, x.itemsize), x.itemsize, x.device, True)
+        stream = self.current_stream(device)
+        kernel.run(block.ptr, x.ptr, x.shape, block.strides, x.strides, x.itemsize, stream, device)
+        return block
+
+
+def contiguous() -> list[tuple[str, float]]:
+    """`ab.contiguous` of arrays on a device, in all."""
+    shape, _, strides, item = TRANSPOSED
+    Like.__module__ = "arraybridge"  # a class that stays, as CuPy's
+    ab.register_library(Likes())
+    x = Like(SRC, shape, strides, item, 0, False)
+    assert ab.contiguous(x).strides == TRANSPOSED[1]
+    rows = [("contiguous of an array like CuPy's, in all", per_call(lambda: ab.contiguous(x)))]
+    try:
+        import torch
+
+        from arraybridge.libraries.torch import exchange
+    except ImportError:
+        return rows
+    exchange._device = lambda device: Device(DeviceType.CUDA, 0)
+    exchange._raw_stream = lambda ordinal: 0
+    tensor = torch.zeros(40, 30, 5).transpose(0, 1)
+    copy = exchange.LIBRARY._compact_on_cuda
+    assert copy(tensor).is_contiguous()
+    return [
+        *rows,
+        (
+            "the way of PyTorch's tensors on a device, with one on the host",
+            per_call(lambda: copy(tensor)),
+        ),
+        (
+            "of that, torch.empty_like",
+            per_call(lambda: torch.empty_like(tensor, memory_format=torch.contiguous_format)),
+        ),
+    ]
+
+
 def planning() -> list[tuple[str, float]]:
     """Planning each layout anew."""
     took = {}
@@ -119,7 +187,7 @@ def main() -> None:
         stub = stub_driver.QuickStub()
         stub.streams |= {7: 4096, 8: 4096}
         with stub_driver.installed(stub):
-            rows = launches()
+            rows = launches() + contiguous()
     for name, microseconds in [*rows, *planning(), first_copy()]:
         print(f"| {name} | {microseconds:,.2f} |")
 
