@@ -126,7 +126,6 @@ class PinnedUpload(NamedTuple):
             transfer.upload(
                 made.pointer, read.pointer, info.shape, strides, itemsize, stream, device.id
             )
-            target.written(block)
         return block
 
 
@@ -214,7 +213,6 @@ class PeerCopy(NamedTuple):
             made, read = target.describe(block), source.export(x, streams[1])
             devices = device.id, info.device.id
             transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
-            target.written(block)
         return block
 
 

@@ -167,7 +167,10 @@ class Torch(Library):
         if reader in (-1, own):
             return
         place = torch.device("cuda", device.id)
-        side = torch.cuda.ExternalStream(reader, device=place)  # type: ignore[no-untyped-call]
+        if reader == 1:
+            side = torch.cuda.default_stream(place)
+        else:
+            side = torch.cuda.ExternalStream(reader, device=place)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(place))
         x.record_stream(side)
 
