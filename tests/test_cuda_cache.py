@@ -227,6 +227,21 @@ def text(tmp_path_factory) -> str:
     return python(COMPILE, flags=())
 
 
+@pytest.mark.heavy
+def test_no_kernel_asks_a_driver_or_computes_in_floating_point():
+    pytest.importorskip("numba_cuda")
+    every = """
+import re
+from arraybridge.kernels.cuda import usual
+from arraybridge.kernels.cuda.family import FAMILY
+plans = {plan.kernel: plan for _, plan in usual.plans((1, 2, 3, 4, 8, 12, 16))}
+assert plans.keys() == FAMILY.keys()
+for plan in plans.values():
+    assert not re.search(r"\\.f(16|32|64)\\b", build.ptx(plan)), plan
+"""
+    python(COMPILE + every, flags=())
+
+
 class TestPTX:
     def test_it_is_for_every_device_and_driver(self, text):
         assert re.findall(r"^\.(?:version|target) .*", text, re.MULTILINE) == [

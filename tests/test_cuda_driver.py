@@ -62,6 +62,8 @@ class TestCalls:
             *("cuThreadExchangeStreamCaptureMode", POPPED),
             *(PUSHED, "cuThreadExchangeStreamCaptureMode", "cuKernelGetFunction"),
             *("cuThreadExchangeStreamCaptureMode", POPPED),
+            # Whose memory it is.
+            *(PUSHED, *["cuThreadExchangeStreamCaptureMode"] * 2, POPPED),
             *(PUSHED, "cuLaunchKernel", POPPED),
         ]
         assert stub.stack == []

@@ -110,18 +110,21 @@ def copy(
 
 def _place(launches: _Prepared, device: int, *addresses: int) -> None:
     """Check whose memory addresses lie in, if there is anything to launch."""
-    for address in addresses if launches else ():
-        if not address:
-            raise ValueError("a copy to or from address 0 (NULL): there is no memory")
-        owner = context.owner(address)
-        if owner not in (None, device):
-            raise ValueError(
-                f"the memory at {address:#x} is CUDA device {owner}'s, and the copy is on device "
-                f"{device}: copy it to that device first"
-            )
-        if len(_placed) >= PAGES:
-            _placed.clear()
-        _placed.add((address >> 21) << 8 | device)
+    if not launches:
+        return
+    if 0 in addresses:
+        raise ValueError("a copy to or from address 0 (NULL): there is no memory")
+    with context.current(context.device(device)), context.relaxed():
+        for address in addresses:
+            owner = context.owner(address)
+            if owner not in (None, device):
+                raise ValueError(
+                    f"the memory at {address:#x} is CUDA device {owner}'s, and the copy is on "
+                    f"device {device}: copy it to that device first"
+                )
+            if len(_placed) >= PAGES:
+                _placed.clear()
+            _placed.add((address >> 21) << 8 | device)
 
 
 def compact(
