@@ -14,6 +14,7 @@ import pytest
 
 from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, context, driver, launch
+from arraybridge.machine_code import tabled
 
 from .support import stub_driver
 from .support.processes import python
@@ -566,21 +567,54 @@ class TestThreads:
             copied(stub, ((300, 400 + 4 * n), (1600 + 16 * n, 4), (4, 1200), 4))
         assert len(cuda._prepared) == 2
 
-    def test_by_ctypes_it_is_the_same(self, stub, monkeypatch):
+    @pytest.mark.parametrize("by", ["stored code", "llvmlite", "ctypes"])
+    def test_every_way_to_launch_is_the_same(self, stub, monkeypatch, by):
         def no_code(functions):
             raise ImportError("no llvmlite")
 
-        monkeypatch.setattr(launch.launcher, "launcher", no_code)
-        monkeypatch.setattr(cuda, "_prepared", {})
-        launch._forget()
+        if by == "ctypes":
+            monkeypatch.setattr(launch.launcher, "launcher", no_code)
+        if by == "llvmlite":
+            monkeypatch.setattr(tabled, "CODE", {})
         for layout in (TRANSPOSED, FLAT):
             copied(stub, layout)
             name = "cuLaunchKernel" if layout is TRANSPOSED else "cuMemcpyDtoDAsync"
             assert copied(stub, layout) == [PUSHED, name, POPPED]
+            (call,) = stub.called(name)
+            for code in (1, 700):
+                stub.fail[name] = code
+                with pytest.raises(cuda.CUDAError, match=name) as caught:
+                    cuda.copy(DST, SRC, *layout)
+                assert (caught.value.call, caught.value.code) == (name, code)
+                del stub.fail[name]
+            for failing in (PUSHED, "cuCtxGetCurrent"):
+                stub.fail[failing] = 201
+                with pytest.raises(cuda.CUDAError, match=failing):
+                    cuda.copy(DST, SRC, *layout)
+                del stub.fail[failing]
+            assert stub.stack == []
+            stub.fail[POPPED] = 201
+            with pytest.raises(cuda.CUDAError, match=POPPED):
+                cuda.copy(DST, SRC, *layout)
+            del stub.fail[POPPED]
+            stub.stack.clear()
             with pytest.raises(cuda.CUDAError) as caught:
                 cuda.copy(DST, SRC, *layout, stream=stub.stream(1))
             assert caught.value.code == 400
+            assert queue_of(call) == 1
         assert stub.stack == []
+        kind = type(launch.enqueuer()).__name__
+        assert kind == ("function" if by == "ctypes" else "builtin_function_or_method")
+
+    @pytest.mark.parametrize(
+        "wrong", [(), (1, 2, 3), (1, 2, 3, "4"), (1, None, 3, 4), (2**70,) * 4]
+    )
+    def test_the_builtin_refuses_what_is_no_number(self, stub, wrong):
+        copied(stub)
+        stub.calls.clear()
+        with pytest.raises((TypeError, OverflowError)):
+            launch.enqueuer()(*wrong)
+        assert not stub.calls
 
 
 FORKED = """
