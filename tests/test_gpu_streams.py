@@ -10,7 +10,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.kernels import cuda
 
-from .support.cuda_arrays import SLOW, on_host, torch
+from .support.cuda_arrays import LIBRARIES, SLOW, on_host, place, torch
 
 pytestmark = pytest.mark.gpu
 
@@ -131,9 +131,10 @@ def test_memory_of_cupy_is_not_reused_while_torch_reads_it():
 
 
 @pytest.mark.parametrize("stream", [None, -1, 1, 2, "handle"])
-def test_exports_take_every_stream(stream):
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_exports_take_every_stream(library, stream):
     side = torch.cuda.Stream()
-    x = ab.from_dlpack(torch.arange(12.0, device="cuda"))
+    x = ab.from_dlpack(place(library, np.arange(12, dtype="f4")))
     capsule = x.__dlpack__(stream=side.cuda_stream if stream == "handle" else stream)
     torch.cuda.synchronize()
     assert torch.from_dlpack(capsule).tolist() == list(range(12))

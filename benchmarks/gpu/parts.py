@@ -50,13 +50,13 @@ PARTS = (
     Part("bandwidth", "The layouts", 110),
     Part("suite", "Tests", 120),
     Part("behaviour", "Graphs, streams, contexts, threads", 60),
-    Part("bandwidth_jax", "The layouts, by JAX", 60),
+    Part("sanitizers", "Sanitizers", 75, 75),
     Part("small", "Small copies", 30),
+    Part("bandwidth_jax", "The layouts, by JAX", 60),
+    Part("transfers", "Transfers", 75),
     Part("host", "Host latency", 45),
-    Part("transfers", "Transfers", 45),
     Part("exchanges", "Exchange latency", 30),
-    Part("sanitizers", "Sanitizers", 90, 90),
-    Part("counters", "Counters (ncu)", 60, 60),
+    Part("counters", "Counters (ncu), other sanitizers", 60, 60),
 )
 """In the order of their worth: what comes last is cut first."""
 
@@ -107,16 +107,20 @@ def _process(part: Part, path: Path, env: dict[str, str], seconds: float) -> str
                 if now < ends and now - last < part.silence:
                     continue
                 _kill(process)
-                return (
-                    "stopped, out of time"
-                    if now >= ends
-                    else f"stopped, silent for {part.silence:.0f} s"
-                )
+                silent = f"stopped, silent for {part.silence:.0f} s{_places(log)}"
+                return "stopped, out of time" if now >= ends else silent
             if code == 0:
                 return None
             tail = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             died = signal.Signals(-code).name if code < 0 else f"status {code}"
             return f"ended by {died}, saying {tail[-1][:300]!r}" if tail else f"ended by {died}"
+
+
+def _places(log: Path) -> str:
+    """Where a test hung, as pytest's faulthandler said."""
+    said = log.read_text(errors="replace").splitlines()
+    frames = [line.strip() for line in said[-60:] if line.lstrip().startswith('File "')]
+    return f" in {'; '.join(frames[:4])}" if frames else ""
 
 
 def _kill(process: subprocess.Popen) -> None:

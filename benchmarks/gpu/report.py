@@ -272,11 +272,12 @@ def sanitizers(outcomes: Outcomes) -> list[str]:
 
 
 def counters(outcomes: Outcomes) -> list[str]:
-    found = [row for _, row in values(outcomes, "counters")]
+    found = [row for name, row in values(outcomes, "counters") if name == "ncu"]
     heads = list(dict.fromkeys(key for row in found for key in row))
-    return _table(heads, [[str(row.get(key, "")) for key in heads] for row in found]) or [
-        "Not measured."
-    ]
+    lines = _table(heads, [[str(row.get(key, "")) for key in heads] for row in found])
+    others = [(name, row) for name, row in values(outcomes, "counters") if name != "ncu"]
+    lines += ["", *[f"- {name}: {row['nests']} nests; {row['summary']}" for name, row in others]]
+    return lines if found or others else ["Not measured."]
 
 
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {

@@ -87,7 +87,7 @@ def to_host(layout: str, megabytes: int) -> dict[str, Callable[[], Any]]:
 
 
 def _check(contenders: dict[str, Callable[[], Any]], torch: Any) -> None:
-    """All make the same numbers."""
+    """All make the same numbers; of large ones some rows are compared."""
     wanted = None
     for name, make in contenders.items():
         made = make()
@@ -95,7 +95,8 @@ def _check(contenders: dict[str, Callable[[], Any]], torch: Any) -> None:
         if type(made).__module__.startswith("cupy"):
             made = made.get()
         made = made if isinstance(made, np.ndarray) else made.cpu().numpy()
-        wanted = made if wanted is None else wanted
+        made = made[:: max(made.nbytes >> 24, 1)]
+        wanted = made.copy() if wanted is None else wanted
         if not np.array_equal(made, wanted):
             raise AssertionError(f"{name} made other numbers than {next(iter(contenders))}")
 
@@ -127,8 +128,9 @@ def measure(
 
 
 def run(record: Any) -> None:
-    for megabytes in MEGABYTES:
-        for layout in LAYOUTS:
-            for way in (to_device, to_host):
-                name = f"{layout}, {megabytes} MiB, {way.__name__}"
-                record.attempt(name, measure, way, layout, megabytes, needs=2 + megabytes / 40)
+    ways = (to_device, to_host)
+    tasks = [(n, layout, way) for n in MEGABYTES for way in ways for layout in LAYOUTS]
+    # What the goals speak of comes first, and what takes longest last.
+    for megabytes, layout, way in sorted(tasks, key=lambda task: (task[0] != 64, task[0])):
+        name = f"{layout}, {megabytes} MiB, {way.__name__}"
+        record.attempt(name, measure, way, layout, megabytes, needs=2 + megabytes / 50)
