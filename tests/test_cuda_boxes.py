@@ -13,6 +13,7 @@ from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
 from arraybridge.kernels.cuda.boxes import plan_box, short
 from arraybridge.kernels.cuda.record import Axis
 from tests.simt import Fault, Memory, launch
+from tests.simt.transactions import traffic
 
 
 def nest(shape, dst_strides, src_strides, itemsize, dst=0, src=0):
@@ -64,6 +65,9 @@ NESTS = {
     "odd items backwards": ((50, 7, 6), (126, 18, 3), (3, -900, -150), 3),
     "rows with gaps": ((61, 50), (57, 1), (1, 61), 1),
     "one item for many": ((20, 12, 30), (1440, 120, 4), (4, 0, 80), 4),
+    "transpose of bytes, aligned on one side": ((160, 141), (141, 1), (1, 160), 1),
+    "transpose of 2 bytes, aligned on one side": ((160, 141), (282, 2), (2, 320), 2),
+    "16 channels of bytes": ((16, 250), (250, 1), (1, 16), 1),
     "backwards along the source": ((40, 90), (180, 2), (-2, 80), 2),
 }  # fmt: skip
 
@@ -178,6 +182,18 @@ def test_short_divisions():
 
 def test_shared_memory_lets_blocks_share_a_multiprocessor():
     assert SHARED <= 24576
+
+
+def test_words_of_bytes_meet_in_few_banks():
+    """Sides of odd transposes that are multiples of 16: whatever the pitch, lanes meet in two."""
+    random = np.random.default_rng(0)
+    for item, outer in ((1, 2000), (1, 4096), (2, 2000)):
+        axes = Axis(1020, item, outer * item), Axis(outer, 1020 * item, item)
+        plan = plan_box(axes, item, 0, 0)
+        blocks = [int(n) for n in random.integers(0, plan.grid, 4)]
+        requests = []
+        launch(plan, box, 2**41, 2**40, None, blocks=blocks, requests=requests)
+        assert traffic(requests).conflicts <= 2.7
 
 
 def test_what_boxes_do_not_pay_for():

@@ -93,8 +93,10 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
         if k not in lines:
             least += abs(axes[k].src) * (axes[k].extent - 1)
     crooked = gcd(_SECTOR, *[axis.dst for axis in axes[count:]]) < _SECTOR
-    bent = gcd(_SECTOR, *[axes[k].src for k in range(len(axes)) if k not in dense]) < _SECTOR
+    beside = [axes[k].src for k in range(len(axes)) if k not in dense and k != a]
+    bent = gcd(_SECTOR, *beside) < _SECTOR
     total = extent_a * extent_b
+    floor = 0.0 if 0 in lines else _by_banks(axes[0].src, item, above * extent_b)
     best: Box | None = None
     for cut_b in _cuts(extent_b, b_in_line, least):
         line = least + b_in_line * (cut_b - 1)
@@ -117,21 +119,36 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
         cost = 1.0
         if crooked or (cut_a < extent_a and run % _SECTOR):
             cost += 40 / run
+        span, number = line, read
+        if a in lines and abs(stride_a) <= line:  # lines that touch: one sector less each
+            span, number = line + abs(stride_a) * (cut_a - 1), others
         if (
             bent
+            or (number == read and a in lines and stride_a % _SECTOR)
             or (cut_b < extent_b and cut_b * b_in_line % _SECTOR)
             or (cut_a < extent_a and cut_a * a_in_line % _SECTOR)
         ):
-            cost += (line + 28) * read / nbytes
-        else:
-            cost += line * read / nbytes
+            span += 28
+        cost += span * number / nbytes
         pieces = -(-extent_a // cut_a) * -(-extent_b // cut_b)
         cost *= 1 + 512 * pieces / (total * inner * above * item)
         if min(line, run) < 128:
             cost *= 1.08
+        cost = max(cost, floor)
         if best is None or cost < best.cost:
             best = Box(cost, count, places, lines, cut_a, cut_b)
     return best
+
+
+def _by_banks(stride: int, item: int, places: int) -> float:
+    """Return what reading a run costs whose items lie a stride apart in shared memory."""
+    unit = max(4, item)
+    step = abs(stride) * unit // item
+    banks = 128 // max(unit, gcd(128, step)) if step else 32
+    # A warp writes to one place, to two or to four of them, if there are some for all rows.
+    spread = [(32, 4), *[(lanes, 128 // lanes) for lanes in (16, 8) if lanes * places >= 256]]
+    waves = min([16 / item * max(1, lanes / banks) + lines for lanes, lines in spread])
+    return 2 * (waves + 8) / _WAVES
 
 
 def _cuts(extent: int, stride: int, least: int) -> list[int]:

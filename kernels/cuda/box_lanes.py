@@ -79,11 +79,15 @@ def rows(axes: Sequence[Axis], item: int, box: Box, extent: list[int], dst: int)
 
 def pitches(
     axes: Sequence[Axis], item: int, box: Box, extent: list[int], whole: int, row: Row
-) -> tuple[int, dict[int, int]] | None:
-    """Return the passes of a read of shared memory, and the steps of all axes in it.
+) -> tuple[int, dict[int, int], int] | None:
+    """Return the passes of a read of shared memory, the steps of all axes in it, and a skew.
 
     The step of an axis that a line spans is the source's. Of the eight pitches of lines that keep
     an address modulo 16, modulo 128, it is the one with the fewest passes.
+
+    Lanes that write words of small items read lines several apart, and meet in two banks, often,
+    whatever the pitch: where an axis of lines is the whole run, the lines of each further word lie
+    by the skew further away, in bytes.
     """
     pitch = {k: axes[k].src for k in (*range(box.run), *box.places)}
 
@@ -143,8 +147,26 @@ def pitches(
                     break
         extra[k] = found
         laid(extra)
+    read = fixed
     for k in box.lines:
         step = pitch[k]
-        fixed = [x + i * step for x, i in zip(fixed, digits[k], strict=True)]
-    banks_of = [word % count for word in {x // unit for x in fixed}]
-    return max([banks_of.count(bank) for bank in set(banks_of)]), pitch
+        read = [x + i * step for x, i in zip(read, digits[k], strict=True)]
+    passes = _passes(read, unit)
+    if passes > 1 and item < unit and box.run == 1 and box.lines:
+        found, least = extra[0], dict.fromkeys(box.lines, 0)
+        if laid(least) + _VECTOR * ((extent[0] - 1) // each) <= SHARED:
+            step = each * pitch[0] + _VECTOR
+            read = [x + i // each * step for x, i in zip(fixed, digits[0], strict=True)]
+            skewed = _passes(read, unit)
+            if skewed < passes:
+                return skewed, pitch, _VECTOR
+        extra[0] = found
+        laid(extra)
+    return passes, pitch, 0
+
+
+def _passes(offsets: list[int], unit: int) -> int:
+    """Return how many passes a read of units at some offsets takes, one a lane."""
+    count = 128 // unit
+    banks = [word % count for word in {x // unit for x in offsets}]
+    return max([banks.count(bank) for bank in set(banks)])

@@ -71,7 +71,7 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
     vectors = (whole + (_VECTOR - 1 if straight else 2 * _VECTOR - 2)) // _VECTOR
     run_items = prod(extent[: box.run])
     inner = run_items // cut_a
-    least, row, pitch, tried = float("inf"), None, dict[int, int](), set()
+    least, row, pitch, skew, tried = float("inf"), None, dict[int, int](), 0, set()
     for one in rows(axes, item, box, extent, dst):
         lanes = min(one.lanes, 128 // max(4, item))  # that share a pass: the rest is alike
         if one.cost >= least:
@@ -80,8 +80,11 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
             continue
         tried.add(lanes)
         laid = pitches(axes, item, box, extent, whole, one)
-        if laid and one.cost + one.reads * (laid[0] - 1) < least:
-            least, row, pitch = one.cost + one.reads * (laid[0] - 1), one, laid[1]
+        if laid is None:
+            continue
+        cost = one.cost + 1.5 * one.reads * (laid[0] - 1)
+        if cost < least:
+            least, row, (_, pitch, skew) = cost, one, laid
     if row is None:
         return None
     lanes, chunk, alignment = row.lanes, row.chunk, row.alignment
@@ -96,6 +99,10 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
     beyond = count + 4 * THREADS // vectors + 1  # lines that a thread may think of
     reach = sum([beyond // prod(line_n[:k]) * abs(step) for k, step in enumerate(line_stride)])
     far = int(reach > _FAR)
+    run_pitch = _excess(n, [pitch[k] for k in range(box.run)])
+    if skew:  # as if a run had an axis within a word and another one over the words
+        n = line_n = [4 // item]
+        line_pitch, run_pitch = [*line_pitch, skew], [*run_pitch, skew]
     side = THREADS // lanes
     # Runs that neither begin nor end within a word leave nothing for single items.
     ends = [axis.dst for axis in axes[box.run :]]
@@ -126,7 +133,7 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
         at.STEP: step, at.ASIDE: side * place_pitch, at.EDGES: edges,
         **dict(enumerate(line_pitch, at.PITCH)),
         **dict(enumerate([] if far else line_stride, at.STRIDE)),
-        **dict(enumerate(_excess(n, [pitch[k] for k in range(box.run)]), at.RUN)),
+        **dict(enumerate(run_pitch, at.RUN)),
     }  # fmt: skip
     divisions = (
         *division(pieces_a), *division(pieces_b),
@@ -142,7 +149,8 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
         **dict(enumerate(line_stride, at.LINE_SRC)),
     }  # fmt: skip
     outer_extents, outer_divisions, outer_steps = outer(rest)
-    constants = (item, box.run, len(places), len(lines), far, len(rest))
+    axes_of = len(run_pitch), len(places), len(line_pitch)
+    constants = (item, *axes_of, far, len(rest))
     grid = pieces_a * pieces_b * prod([axis.extent for axis in rest])
     return Plan(
         "box",
