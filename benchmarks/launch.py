@@ -36,7 +36,7 @@ TRANSPOSED = ((300, 400, 5), (8000, 20, 4), (20, 6000, 4), 4)
 
 #: A first copy, with the import of what it needs, and without that of the stub.
 FIRST = """
-import time
+import sys, time
 import numpy, arraybridge
 start = time.perf_counter()
 from arraybridge.kernels import cuda
@@ -44,7 +44,8 @@ from arraybridge.kernels.cuda import launch, plan
 took = time.perf_counter() - start
 from arraybridge.kernels.cuda import build
 from tests.support import stub_driver
-build.ptx = stub_driver.ptx
+if sys.argv[1:]:
+    build.ptx = stub_driver.ptx
 with stub_driver.installed(stub_driver.Stub()):
     start = time.perf_counter()
     cuda.copy(1 << 40, 1 << 41, (300, 400), (1600, 4), (4, 1200), 4)
@@ -163,20 +164,25 @@ def planning() -> list[tuple[str, float]]:
     ]
 
 
-def first_copy(rounds: int = 7) -> tuple[str, float]:
-    """Microseconds of the first copy of a process whose kernel is on disk."""
+def first_copies(rounds: int = 7) -> list[tuple[str, float]]:
+    """Microseconds of the first copy of a process: with its kernel on disk, and without."""
+    command = [sys.executable, "-c", FIRST]
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": folder, "PYTHONPATH": str(ROOT)}
         # With bytecode, which installed packages have.
         env |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
-        command = [sys.executable, "-c", FIRST]
-        took = []
-        for _ in range(rounds + 1):
-            done = subprocess.run(
-                command, env=env, cwd=ROOT, capture_output=True, text=True, check=True
-            )
-            took.append(float(done.stdout) * 1e6)
-    return "first copy of a process, kernel on disk", statistics.median(took[1:])
+        warm = [_first(env, [*command, "no compiler"]) for _ in range(rounds + 1)]
+        cold = [_first(env | {"ARRAYBRIDGE_CACHE_DIR": f"{folder}/{n}"}, command) for n in range(4)]
+    warm, cold = warm[1:], cold[1:]  # the first one makes the bytecode
+    return [
+        ("first copy of a process, kernel on disk", statistics.median(warm)),
+        ("first copy with nothing on disk: Numba and NVVM", statistics.median(cold)),
+    ]
+
+
+def _first(env: dict[str, str], command: list[str]) -> float:
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout) * 1e6
 
 
 def main() -> None:
@@ -188,7 +194,7 @@ def main() -> None:
         stub.streams |= {7: 4096, 8: 4096}
         with stub_driver.installed(stub):
             rows = launches() + contiguous()
-    for name, microseconds in [*rows, *planning(), first_copy()]:
+    for name, microseconds in [*rows, *planning(), *first_copies()]:
         print(f"| {name} | {microseconds:,.2f} |")
 
 
