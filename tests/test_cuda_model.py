@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from math import prod
+from statistics import geometric_mean
+
 import numpy as np
 import pytest
 
+from arraybridge import layout
 from benchmarks.layouts import LAYOUTS, Layout
 from tests.simt import launch, model
 from tests.simt.model import SECTOR, Nest, looked_at
@@ -52,6 +57,44 @@ def test_a_wave_of_blocks_shares_sectors(name: str) -> None:
     """What two blocks both touch, L2 has for the second."""
     (entry,) = (entry for entry in LAYOUTS if entry.name == name)
     assert looked_at(entry).wave >= 0.93
+
+
+def drawn(number: int) -> Nest:
+    """A dense array of 1 to 32 MB, its axes permuted; some turned round, some with a step."""
+    rng = random.Random(number)
+    itemsize = rng.choice([1, 2, 4, 8, 16])
+    sides = [2, 3, 4, 5, 7, 8, 16, 17, 30, 32, 33, 64, 65, 100, 128, 200, 255, 256, 500, 1000]
+    shape = [rng.choice(sides) for _ in range(rng.randint(2, 5))]
+    while prod(shape) * itemsize < 1 << 20:
+        shape[rng.randrange(len(shape))] *= 2
+    while prod(shape) * itemsize > 1 << 25:
+        shape[shape.index(max(shape))] //= 2
+    order = rng.sample(range(len(shape)), len(shape))
+    dense = layout.c_strides(tuple(shape[axis] for axis in order), itemsize)
+    step = rng.choice([1, 1, 1, 2, 3, 5])
+    strides = [dense[order.index(axis)] * step for axis in range(len(shape))]
+    if rng.random() < 0.25:
+        strides[rng.randrange(len(shape))] *= -1
+    low, _ = layout.span(tuple(shape), tuple(strides), itemsize)
+    return Nest(str(number), tuple(shape), tuple(strides), itemsize, -low)
+
+
+@pytest.mark.parametrize(
+    "numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.heavy)], ids=len
+)
+def test_other_nests(numbers: range) -> None:
+    """None is behind the elementwise kernel; what docs/cuda_model.md says of the rest."""
+    beyond = []
+    for nest in map(drawn, numbers):
+        made, dst, src = model.plan_of(nest)
+        if made.kernel == "memcpy":
+            continue
+        own = model.estimate(nest, made, dst, src)
+        other = model.estimate(nest, *model.elementwise(nest))
+        assert own.seconds <= other.seconds * 1.02, nest
+        beyond.append(own.seconds / max(own.memory, own.floor))
+    assert geometric_mean(beyond) <= 1.02
+    assert max(beyond) <= 1.6
 
 
 @each_layout
