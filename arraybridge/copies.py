@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch.copier import copier_for, no_copy, resolved
-from .dispatch.kernel import compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
+from .dispatch.kernel import (
+    NoKernel,
+    compact_copy,
+    copy_into,
+    kernel_for,
+    no_kernel,
+    own_copies_serve,
+)
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS
@@ -181,7 +188,12 @@ def _write_off_host(
             raise ConversionError(no_copy(info, library))
         x = copier.copy(x, library, library, info, info.device)
         read = library.export(x, stream)
-    copy_into(written, read, stream)
+    try:
+        copy_into(written, read, stream)
+    except NoKernel:  # there is no compiler, and the next call will know
+        if library is out_library and library.overwrite(out, x):
+            return
+        raise
     if library is not out_library:
         library.read_on(x, info.device, stream)
     out_library.written(out)

@@ -360,3 +360,17 @@ def test_an_exported_copy_is_ordered_too(gpu, a):
         ("cuEventRecord", a.stream),
         ("cuStreamWaitEvent", other),
     ]
+
+
+def test_without_a_compiler_libraries_copy_by_themselves(gpu, a, monkeypatch):
+    def ptx(plan):
+        raise ImportError("Numba cannot compile for CUDA here: there is no NVVM")
+
+    monkeypatch.setattr(build, "ptx", ptx)
+    x = a.put(image(2, 1, 0))
+    with pytest.raises(ImportError, match="there is no NVVM"):
+        ab.contiguous(x)
+    a.library.__class__.copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
+    for _ in range(2):
+        np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+    assert "no NVVM" in ab.explain(x, "gpua", copy=True).kernel

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
-from .kernel import Kernel, compact_copy, kernel_for, no_kernel
+from .kernel import Kernel, NoKernel, compact_copy, kernel_for, no_kernel
 from .library import Library
 from .records import ConversionError, TensorInfo
 
@@ -115,16 +115,22 @@ class DeviceCopy(NamedTuple):
         made = library.describe(block)
         stream = library.current_stream(device)
         read = source.export(x, stream)
-        self.kernel.run(
-            made.pointer,
-            read.pointer,
-            info.shape,
-            in_bytes(made.strides, itemsize),
-            in_bytes(read.strides, itemsize),
-            itemsize,
-            stream,
-            device,
-        )
+        try:
+            self.kernel.run(
+                made.pointer,
+                read.pointer,
+                info.shape,
+                in_bytes(made.strides, itemsize),
+                in_bytes(read.strides, itemsize),
+                itemsize,
+                stream,
+                device,
+            )
+        except NoKernel:  # there is no compiler, and the next plan will know
+            fresh = source.copy(x)
+            if fresh is None:
+                raise
+            return fresh
         if source is not library:
             source.read_on(x, device, stream)
         return block

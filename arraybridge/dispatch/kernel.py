@@ -16,6 +16,7 @@ __all__ = [
     "ON_CUDA",
     "SMALL",
     "Kernel",
+    "NoKernel",
     "compact_copy",
     "copy_into",
     "kernel_for",
@@ -24,6 +25,15 @@ __all__ = [
     "own_copies_serve",
     "register_kernel",
 ]
+
+
+class NoKernel(ImportError):
+    """Numba cannot compile the kernel, and the disk has none; `kernel_for` knows from then on."""
+
+
+def _missing(error: ImportError) -> NoKernel:
+    _serving.clear()
+    return NoKernel(str(error))
 
 
 class Kernel(NamedTuple):
@@ -63,11 +73,21 @@ class Kernel(NamedTuple):
         stream: int | None,
         device: Device,
     ) -> None:
-        """Copy on a device; strides in **bytes**."""
-        if self.several:
-            self.copy(dst, src, shape, dst_strides, src_strides, itemsize, stream, device.id)
-        else:
-            self.copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)
+        """Copy on a device; strides in **bytes**.
+
+        Raises
+        ------
+        NoKernel
+            If arraybridge's own turns out not to be there.
+        """
+        given = (dst, src, shape, dst_strides, src_strides, itemsize, stream)
+        if not self.several:
+            self.copy(*given)
+            return
+        try:
+            self.copy(*given, device.id)
+        except ImportError as error:
+            raise _missing(error) from error
 
     def compact(
         self,
@@ -81,7 +101,10 @@ class Kernel(NamedTuple):
     ) -> None:
         """Copy to C-contiguous memory; strides of the source in **elements**."""
         if self.to_compact is not None:
-            self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
+            try:
+                self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
+            except ImportError as error:
+                raise _missing(error) from error
             return
         dense, strided = _in_bytes(shape, strides, itemsize)
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)

@@ -99,7 +99,8 @@ class Jax(Library):
 
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
         try:
-            tensor = acquire(x, stream=stream)
+            # JAX would take -1, which asks for no order, for the address of a stream.
+            tensor = acquire(x, stream=None if stream == -1 else stream)
         except BufferError:
             raise
         except Exception as error:

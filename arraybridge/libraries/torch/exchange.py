@@ -14,7 +14,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...dispatch.kernel import SMALL, kernel_for, own_copies_serve
+from ...dispatch.kernel import SMALL, NoKernel, kernel_for, own_copies_serve
 from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
@@ -260,9 +260,12 @@ class Torch(Library):
             return None
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
         stream = _raw_stream(device.id) or 1
-        kernel.compact(
-            block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device
-        )  # fmt: skip
+        try:
+            kernel.compact(
+                block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device
+            )  # fmt: skip
+        except NoKernel:  # there is no compiler: the planned way knows by now
+            return None
         return block
 
     def overwrite(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
