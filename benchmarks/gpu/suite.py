@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -77,6 +78,7 @@ def _short(report: Any) -> str:
 
 
 def run(record: Any) -> None:
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else the machine has for pytest
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "pytest.ini")
         settings.write_text(SETTINGS)
