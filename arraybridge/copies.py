@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .dispatch.copier import copier_for, no_copy, resolved
+from .dispatch.copier import copier_for, no_copy, resolved, stream_of
 from .dispatch.kernel import (
     NoKernel,
     compact_copy,
@@ -179,7 +179,7 @@ def _write_off_host(
             return
         why = no_kernel(info.device) or "arraybridge.register_kernel adds one"
         raise ConversionError(f"no kernel for {info.device}: {why}")
-    stream = out_library.current_stream(info.device)
+    stream = stream_of(out_library, info.device)
     written = out_library.export(out, stream)
     read = library.export(x, stream)
     if _overlap(written, read):

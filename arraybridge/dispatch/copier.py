@@ -15,11 +15,20 @@ from typing import NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
-from .kernel import Kernel, NoKernel, compact_copy, kernel_for, no_kernel
+from .kernel import NO_ADDRESSES, ON_CUDA, Kernel, NoKernel, compact_copy, kernel_for, no_kernel
 from .library import Library
 from .records import ConversionError, TensorInfo
 
-__all__ = ["MOVE", "Copier", "allocates", "copier_for", "copies_itself", "no_copy", "resolved"]
+__all__ = [
+    "MOVE",
+    "Copier",
+    "allocates",
+    "copier_for",
+    "copies_itself",
+    "no_copy",
+    "resolved",
+    "stream_of",
+]
 
 MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
 
@@ -101,31 +110,23 @@ class DeviceCopy(NamedTuple):
     info: TensorInfo
 
     def __str__(self) -> str:
-        info = self.info
-        return self.kernel.named(info.shape, info.strides, info.itemsize)
+        return self.kernel.named(*_walk(self.info), self.info.pointer)
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
         """Copy ``x``, ordered after what its own stream does: an array of the allocator."""
-        library, itemsize = self.allocator, info.itemsize
+        shape, strides, itemsize = _walk(info)
+        library = self.allocator
         block = library.empty_like(x) if library is source else library.empty(info)
-        if 0 in info.shape:
+        if 0 in shape:
             return block
-        made = library.describe(block)
-        stream = library.current_stream(device)
-        read = source.export(x, stream)
+        stream = stream_of(library, device)
+        made, read = library.describe(block), source.export(x, stream)
+        dense = made.strides if shape is info.shape else strides
+        to, of = in_bytes(dense, itemsize), in_bytes(strides, itemsize)
         try:
-            self.kernel.run(
-                made.pointer,
-                read.pointer,
-                info.shape,
-                in_bytes(made.strides, itemsize),
-                in_bytes(read.strides, itemsize),
-                itemsize,
-                stream,
-                device,
-            )
+            self.kernel.run(made.pointer, read.pointer, shape, to, of, itemsize, stream, device)
         except NoKernel:  # there is no compiler, and the next plan will know
             fresh = source.copy(x)
             if fresh is None:
@@ -155,6 +156,30 @@ def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | N
         if allocates(source):
             return DeviceCopy(kernel, source, info)
     return OwnCopy(source, no_kernel(info.device)) if source.copies(info) else None
+
+
+def stream_of(library: Library, device: Device) -> int | None:
+    """Return the stream that a library's memory is written and read on.
+
+    None on devices without streams; the legacy default one where a library knows none of CUDA's.
+    """
+    stream = library.current_stream(device)
+    return 1 if stream is None and device.type in ON_CUDA else stream
+
+
+def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and item size (bytes) of what a kernel copies.
+
+    Raises
+    ------
+    ValueError
+        For packed elements smaller than a byte, unless they follow each other in C order.
+    """
+    if not info.dtype.subbyte or info.padded:
+        return info.shape, info.strides, info.itemsize
+    if not info.c_contiguous:
+        raise ValueError(NO_ADDRESSES)
+    return (info.nbytes,), (1,), 1
 
 
 def copies_itself(target: Library, info: TensorInfo) -> bool:

@@ -28,7 +28,13 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
         raise ConversionError(str(route.why), route)
     fresh = route.copier.copy(x, source, target, info, route.device)
     made_by = library_of_type(type(fresh)) or source  # what it resolved may be a core tensor
-    return fresh if made_by is target else _onward(fresh, made_by, target, route.device)
+    if made_by is target:
+        return fresh
+    if route.kind == "kernel" and not (info.device.host or info.pending):
+        # A view, whatever the target says of it: one that copies all would be given copy upon copy.
+        view, made = route._replace(kind="view", copier=None), made_by.describe(fresh)
+        return execute(fresh, made_by, target, view, made)
+    return _onward(fresh, made_by, target, route.device)
 
 
 def _relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:

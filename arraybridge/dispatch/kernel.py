@@ -13,6 +13,7 @@ from ..layout import c_strides, in_bytes, is_c_contiguous
 from .registry import forget
 
 __all__ = [
+    "NO_ADDRESSES",
     "ON_CUDA",
     "SMALL",
     "Kernel",
@@ -32,7 +33,7 @@ class NoKernel(ImportError):
 
 
 def _missing(error: ImportError) -> NoKernel:
-    _serving.clear()
+    _anew()
     return NoKernel(str(error))
 
 
@@ -109,16 +110,27 @@ class Kernel(NamedTuple):
         dense, strided = _in_bytes(shape, strides, itemsize)
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)
 
-    def named(self, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> str:
-        """Name what would make an array C-contiguous; strides in elements, alignment unknown."""
+    def named(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, src: int = 0
+    ) -> str:
+        """Name what would make an array at `src` C-contiguous; strides in elements.
+
+        New memory starts at a multiple of 16 bytes, whoever allocates it.
+        """
         if self.describe is None:
             return self.name
         dense, strided = _in_bytes(shape, strides, itemsize)
-        return self.describe(shape, dense, strided, itemsize)
+        return self.describe(shape, dense, strided, itemsize, 0, src)
 
 
 _kernels: dict[int, Kernel] = {}  # those that were registered
 _serving: dict[int, Kernel | None] = {}  # what copies on a kind of device, once it was asked for
+
+
+def _anew() -> None:
+    """Ask again; a thread that is asking now keeps its answer in the dictionary of before."""
+    global _serving
+    _serving = {}
 
 
 def register_kernel(
@@ -156,7 +168,7 @@ def register_kernel(
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel is a callable, got {copy!r}")
-    _serving.clear()
+    _anew()
     forget()
 
 
@@ -184,13 +196,14 @@ def kernel_for(device: Device) -> Kernel | None:
 
 
 def _found(device: Device) -> Kernel | None:
+    serving = _serving
     found = _kernels.get(device.type)
     if found is None and device.type in ON_CUDA:
         kernel, unavailable = _on_cuda()
         found = kernel if unavailable() is None else None
     elif found is None and device.host:
         found = _CPU
-    _serving[device.type] = found
+    serving[device.type] = found
     return found
 
 
@@ -208,7 +221,7 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
         from ..kernels import cuda
         from ..kernels.cuda import driver
 
-        driver.forgetting(_serving.clear)
+        driver.forgetting(_anew)
         kernel = Kernel("cuda strided copy", cuda.copy, cuda.describe, cuda.compact, several=True)
         _cuda = kernel, cuda.unavailable
     return _cuda
@@ -244,6 +257,9 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
     return block
 
 
+NO_ADDRESSES = "packed sub-byte elements have no addresses: only C order is copied"
+
+
 def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) -> None:
     """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device."""
     dtype, shape, device = source.dtype, source.shape, source.device
@@ -256,20 +272,14 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
     if device.host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
         cpu.flat.copy(destination.pointer, source.pointer, source.nbytes)
         return
-    if packed:
-        raise ValueError("packed sub-byte elements have no addresses: only C order is copied")
     if kernel is None:
         raise BufferError(f"no kernel copies on {device}: arraybridge.register_kernel one")
-    kernel.run(
-        destination.pointer,
-        source.pointer,
-        shape,
-        in_bytes(destination.strides, itemsize),
-        in_bytes(source.strides, itemsize),
-        itemsize,
-        stream,
-        device,
-    )
+    to, of = in_bytes(destination.strides, itemsize), in_bytes(source.strides, itemsize)
+    if packed:
+        if not _in_c_order(source, destination):
+            raise ValueError(NO_ADDRESSES)
+        shape, to, of, itemsize = (source.nbytes,), (1,), (1,), 1
+    kernel.run(destination.pointer, source.pointer, shape, to, of, itemsize, stream, device)
 
 
 def _in_c_order(*tensors: Tensor) -> bool:

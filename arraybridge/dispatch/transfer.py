@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
+from ..kernels import cpu
 from ..layout import in_bytes, span
-from .copier import Copier, DeviceCopy, HostCopy, allocates, copier_for
-from .kernel import ON_CUDA, copy_into, kernel_for, no_driver
+from .copier import Copier, DeviceCopy, HostCopy, allocates, copier_for, stream_of
+from .kernel import ON_CUDA, Kernel, copy_into, kernel_for, no_driver
 from .library import Library
 from .records import TensorInfo
 from .registry import library_named
 
 __all__ = ["moves", "no_way", "transfer_for"]
 
-_LEGACY = 1  # the default stream, which waits for all others that were not made non-blocking
 _BYTES = DataType.named("uint8")
 
 
@@ -107,9 +107,7 @@ class PinnedUpload(NamedTuple):
     info: TensorInfo
 
     def __str__(self) -> str:
-        kernel = kernel_for(CPU)
-        assert kernel is not None
-        return f"{HostCopy(kernel, self.info)} to pinned memory, then a copy to {self.place}"
+        return f"{HostCopy(_on_host(), self.info)} to pinned memory, then a copy to {self.place}"
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
@@ -119,12 +117,14 @@ class PinnedUpload(NamedTuple):
 
         block = target.empty(info._replace(device=device))
         if info.size:
-            stream = target.current_stream(device)
+            stream = stream_of(target, device)
             made, itemsize = target.describe(block), info.itemsize
             read = source.lend(x, info)
-            strides = in_bytes(read.strides, itemsize)
+            shape, strides, kernel = info.shape, in_bytes(read.strides, itemsize), _on_host().copy
+            if info.c_contiguous:  # moved as it is, without a kernel that is registered
+                shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
             transfer.upload(
-                made.pointer, read.pointer, info.shape, strides, itemsize, stream, device.id
+                made.pointer, read.pointer, shape, strides, itemsize, stream, device.id, kernel
             )
         return block
 
@@ -151,10 +151,11 @@ class PinnedFetch(NamedTuple):
     ) -> object:
         """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
         block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
+        block.device = device  # of which the target may tell several apart
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
-            stream = source.current_stream(info.device) or _LEGACY
+            stream = stream_of(source, info.device)
             read = source.export(x, stream)
             if self.compact is not None or info.c_contiguous:
                 _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
@@ -163,13 +164,19 @@ class PinnedFetch(NamedTuple):
         return target.wrap(block, move=True)
 
 
-def _fetch(dst: int, src: int, nbytes: int, stream: int, device: Device) -> None:
+def _on_host() -> Kernel:
+    kernel = kernel_for(CPU)
+    assert kernel is not None  # on the host there is always one
+    return kernel
+
+
+def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) -> None:
     from ..kernels.cuda import transfer
 
     transfer.fetch(dst, src, nbytes, stream, device.id)
 
 
-def _span_of(tensor: ManagedTensor, stream: int) -> ManagedTensor:
+def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
     """Fetch a strided tensor with all that lies between its elements; a tensor on the host."""
     itemsize = tensor.dtype.itemsize
     low, high = span(tensor.shape, in_bytes(tensor.strides, itemsize), itemsize)
@@ -209,10 +216,11 @@ class PeerCopy(NamedTuple):
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
-            streams = target.current_stream(device), source.current_stream(info.device)
+            streams = stream_of(target, device), stream_of(source, info.device)
             made, read = target.describe(block), source.export(x, streams[1])
             devices = device.id, info.device.id
             transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
+            source.read_on(x, info.device, streams[1])  # which waits for the copy
         return block
 
 
@@ -243,6 +251,8 @@ def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) 
     here = info.device
     if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
         return False
+    if info.dtype.subbyte and not info.padded and not info.c_contiguous:
+        return False  # elements without addresses
     allocated = place.type == DeviceType.CUDA and type(target).empty is not Library.empty
     if here.host:
         return allocated

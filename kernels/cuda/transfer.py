@@ -12,8 +12,8 @@ used: strided copies with it can be a thousand times slower (pytorch#153176).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from ctypes import c_void_p
 from itertools import product
 from math import prod
@@ -41,14 +41,16 @@ class _Block(NamedTuple):
     event: int
 
 
-_rings: dict[int, list[_Block]] = {}
-_lock = threading.Lock()  # one transfer at a time has the ring: they share the bus
+_rings: dict[int, list[list[_Block]]] = {}  # of each device, those that no transfer has
+# One transfer at a time: they share the bus. One that begins within another one, in a kernel of the
+# user's or where an object is released, has a ring of its own.
+_lock = threading.RLock()
 
 
 @driver.forgetting
 def _forget() -> None:
     global _lock
-    _lock = threading.Lock()  # a thread of the parent may have had it
+    _lock = threading.RLock()  # a thread of the parent may have had it
     _rings.clear()
 
 
@@ -60,6 +62,7 @@ def upload(
     itemsize: int,
     stream: int | None,
     device: int,
+    kernel: Callable[..., None] = cpu.copy,
 ) -> None:
     """Copy a strided array in host memory to C-contiguous memory of a device.
 
@@ -80,6 +83,9 @@ def upload(
     stream : int or None
         By the standard's numbering.
     device : int
+    kernel : callable
+        ``kernel(dst, src, shape, dst_strides, src_strides, itemsize, None)``: it copies each slice,
+        on the host, as ``arraybridge.kernels.cpu.copy`` does.
 
     Raises
     ------
@@ -87,13 +93,13 @@ def upload(
         Where the driver fails; while a CUDA graph is captured.
     """
     cuda = driver.installed()
-    with _ring(device, stream) as ring:
-        lane = context.handle(stream)
+    lane = context.handle(stream)
+    with _ring(device, lane) as ring:
         for turn, (offset, start, part) in enumerate(slices(shape, src_strides, itemsize)):
             block = ring[turn % len(ring)]
             cuda.cuEventSynchronize(block.event)
             dense = c_strides(part, itemsize)
-            cpu.copy(block.address, src + start, part, dense, src_strides, itemsize)
+            kernel(block.address, src + start, part, dense, src_strides, itemsize, None)
             nbytes = prod(part) * itemsize
             cuda.cuMemcpyHtoDAsync(dst + offset, block.address, nbytes, lane)
             cuda.cuEventRecord(block.event, lane)
@@ -117,8 +123,8 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
         Where the driver fails; while a CUDA graph is captured.
     """
     cuda = driver.installed()
-    with _ring(device, stream) as ring:
-        lane = context.handle(stream)
+    lane = context.handle(stream)
+    with _ring(device, lane) as ring:
         starts = range(0, nbytes, BLOCK)
         for turn in range(len(starts) + len(ring)):
             block = ring[turn % len(ring)]
@@ -129,6 +135,10 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
                     flat.copy(dst + at, block.address, min(BLOCK, nbytes - at))
             if turn < len(starts):
                 at = starts[turn]
+                if turn < len(
+                    ring
+                ):  # an upload's copy from it, on another stream, may be under way
+                    cuda.cuStreamWaitEvent(lane, block.event, 0)
                 cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK, nbytes - at), lane)
                 cuda.cuEventRecord(block.event, lane)
 
@@ -202,20 +212,38 @@ def slices(
 
 
 @contextmanager
-def _ring(device: int, stream: int | None) -> Iterator[list[_Block]]:
-    """Have the ring of a device, whose context is current, for a ``with`` block."""
+def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
+    """Have a ring of a device, whose context is current, for a ``with`` block.
+
+    Parameters
+    ----------
+    device : int
+    lane : int
+        The handle of the stream that all copies from and to the ring are put on.
+    """
     place = context.device(device)
-    if context.capturing(place, stream):
+    if context.capturing(place, lane):
         raise CUDAError(
             "host memory cannot be part of a CUDA graph, which would copy what it holds by then: "
             "copy it before the capture begins",
             "cuStreamIsCapturing",
             900,
         )
-    with _lock, context.current(place):
-        if device not in _rings:
-            _rings[device] = _pinned()
-        yield _rings[device]
+    # Relaxed: a graph may be captured on another stream, which none of this has to do with.
+    with _lock, context.current(place), context.relaxed():
+        free = _rings.setdefault(device, [])
+        ring = free.pop() if free else _pinned()
+        try:
+            yield ring
+        except BaseException:
+            # A copy may be on the stream whose event is not: the next to have the block must wait.
+            # Where that cannot be said, nobody has it again.
+            with suppress(CUDAError):
+                for block in ring:
+                    driver.installed().cuEventRecord(block.event, lane)
+                free.append(ring)
+            raise
+        free.append(ring)
 
 
 def _pinned() -> list[_Block]:
@@ -228,11 +256,11 @@ def _pinned() -> list[_Block]:
             cuda.cuMemHostAlloc(address, BLOCK, _PORTABLE)
             try:
                 cuda.cuEventCreate(event, _DISABLE_TIMING)
-            except CUDAError:
+            except BaseException:
                 cuda.cuMemFreeHost(address)
                 raise
             ring.append(_Block(address.value or 0, event.value or 0))
-    except CUDAError:
+    except BaseException:
         for block in ring:
             cuda.cuEventDestroy(block.event)
             cuda.cuMemFreeHost(block.address)

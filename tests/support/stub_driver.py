@@ -281,7 +281,7 @@ class Stub:
 
     def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
         self._put(stream, self._context_of(stream))
-        here, there = self._capture_of(stream), self._capture_of(self.recorded[event])
+        here, there = self._capture_of(stream), self._capture_of(self.recorded.get(event, 0))
         if here is not None and there is not here:
             raise Code(CAPTURE_ISOLATION)
         if there is not None:

@@ -1,0 +1,310 @@
+"""What went wrong once with copies on CUDA devices: errors halfway, re-entrancy, oddities."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.dispatch import kernel as kernels
+from arraybridge.kernels import cpu, cuda
+from arraybridge.kernels.cuda import build, transfer
+
+from .support import stub_driver
+from .support.emulated_gpu import Emulated, library
+
+
+@pytest.fixture
+def gpu(monkeypatch, tmp_path):
+    """A machine with two devices, and a compiler that needs none."""
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
+    monkeypatch.setattr(cuda, "_missing", lambda: None)
+    with stub_driver.installed(Emulated((9, 0), (8, 0))) as gpu:
+        yield gpu
+
+
+@pytest.fixture
+def a(gpu):
+    with library(gpu, "gpua", stream=gpu.stream()) as made:
+        yield made
+
+
+@pytest.fixture
+def b(gpu):
+    with library(gpu, "gpub", stream=gpu.stream()) as made:
+        yield made
+
+
+@pytest.fixture
+def mine():
+    """A kernel for the host that is registered: the shapes that it was called with."""
+    shapes = []
+
+    def copy(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        shapes.append(shape)
+        cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+
+    ab.register_kernel("cpu", copy, name="mine")
+    yield shapes
+    ab.register_kernel("cpu", None)
+
+
+def image(*axes):
+    return np.arange(24, dtype="f4").reshape(2, 3, 4).transpose(axes or (0, 1, 2))
+
+
+def accepting(its, **terms):
+    """Let a library accept other things."""
+    kind = type(its.library)
+    kind.accepts = kind.accepts._replace(**terms)
+
+
+# -- what is told is what is done
+
+
+@pytest.mark.parametrize("terms", [{"copies": True}, {"alignment": 1 << 20}], ids=["copies", "far"])
+def test_a_copy_is_not_copied_again(gpu, a, terms):
+    with library(gpu, "gpuc", allocates=False) as c:
+        accepting(c, **terms)
+        assert ab.explain(a.put(image(2, 1, 0)), "gpuc").nbytes == 96
+        y = ab.convert(a.put(image(2, 1, 0)), "gpuc")
+        np.testing.assert_array_equal(c.get(y), image(2, 1, 0))
+        assert (type(y), a.made) == (c.Array, 1)
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("strides", [(1, 260), (65, 1), (4, 1), (260, 4)])
+def test_the_kernel_that_is_told_is_that_of_the_address(gpu, a, start, strides):
+    base = a.put(np.zeros((64, 65, 4), "u1"))
+    x = a.Array(base.pointer + start, (60, 60), strides, "u1", 0)
+    told = ab.explain(x, "gpua", copy=True).kernel
+    y = ab.convert(x, "gpua", copy=True)
+    assert told == cuda.describe((60, 60), y.strides, strides, 1, y.pointer, x.pointer)
+
+
+def test_a_kernel_for_the_host_fills_the_pinned_memory(gpu, a, mine):
+    assert ab.explain(image(2, 1, 0), "gpua", device="cuda:0").kernel.startswith("mine to pinned")
+    x = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(x), image(2, 1, 0))
+    assert mine == [(4, 3, 2)]
+    assert ab.explain(image(), "gpua", device="cuda:0").kernel.startswith("memmove to pinned")
+    ab.convert(image(), "gpua", device="cuda:0")
+    assert mine == [(4, 3, 2)]
+
+
+def test_of_several_cpus_the_one_that_was_asked_for(gpu, a):
+    pytest.importorskip("tvm_ffi")
+    for x in (a.put(image(2, 1, 0)), a.put(image())):
+        route = ab.explain(x, "tvm_ffi", device="cpu:3")
+        assert ab.inspect(ab.convert(x, "tvm_ffi", device="cpu:3")).device == route.device
+
+
+def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypatch):
+    def failing(plan):
+        raise ImportError("Numba cannot compile for CUDA here: no NVVM")
+
+    monkeypatch.setattr(build, "ptx", failing)
+    type(a.library).copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
+    x = a.put(image(2, 1, 0))
+    assert ab.explain(x, "gpua", copy=True).kernel == "cuda gather 4 bytes"
+    for _ in range(2):
+        np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+        told = ab.explain(x, "gpua", copy=True).kernel
+        assert told == "gpua's own copy (Numba cannot compile for CUDA here: no NVVM)"
+    np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), image(2, 1, 0))
+    np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+
+
+def test_copyto_of_what_cannot_compile_after_all(gpu, a, b, monkeypatch):
+    def failing(plan):
+        raise ImportError("Numba cannot compile for CUDA here: no NVVM")
+
+    monkeypatch.setattr(build, "ptx", failing)
+    for _ in range(2):
+        with pytest.raises((ab.ConversionError, ImportError), match="Numba cannot compile"):
+            ab.copyto(a.put(image(1, 0, 2)), b.put(np.zeros((3, 2, 4), "f4")[:, ::-1]))
+
+
+def test_a_registered_kernel_s_own_import_error_is_the_caller_s(gpu, a):
+    def failing(*arguments):
+        raise ImportError("no module named mine")
+
+    ab.register_kernel("cuda", failing)
+    try:
+        for action in (
+            lambda: ab.contiguous(a.put(image(2, 1, 0))),
+            lambda: ab.copyto(a.put(image()), a.put(image())),
+        ):
+            with pytest.raises(ImportError, match="no module named mine"):
+                action()
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+def test_a_kernel_that_is_registered_while_others_ask(monkeypatch):
+    def registering(device):
+        monkeypatch.setattr(kernels, "_on_cuda", found)
+        ab.register_kernel("cuda", print, name="mine")
+        return found()
+
+    found = kernels._on_cuda
+    monkeypatch.setattr(kernels, "_on_cuda", lambda: registering(None))
+    try:
+        kernels._anew()
+        kernels.kernel_for(ab.Device(2))
+        assert kernels.kernel_for(ab.Device(2)).name == "mine"
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+# -- packed elements smaller than a byte
+
+
+@pytest.fixture
+def packed(gpu, a):
+    """A tensor of eleven 4-bit elements on the device, and a library that takes it, as bytes."""
+    accepting(a, dtypes=a.library.accepts.dtypes | {"int4 (packed)"})
+    kind, made = type(a.library), []
+
+    def empty(self, info):
+        made.append(info.nbytes)
+        return a.Array(gpu.allocate(info.nbytes, info.device.id), info.shape, (1,), "u1", 0)
+
+    kind.empty = empty
+    pointer = gpu.allocate(64, 0)
+    block = gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:64]
+    block[:] = range(64)
+    return pointer, made
+
+
+def test_packed_elements_are_copied_as_bytes(gpu, a, packed):
+    pointer, made = packed
+    x = ab.from_pointer(pointer, (11,), "int4", device="cuda:0")
+    assert ab.explain(x, "gpua", copy=True).kernel == "cuda memcpy"
+    y = ab.convert(x, "gpua", copy=True)
+    assert made == [6]
+    assert gpu.called("cuMemcpyDtoDAsync")[0].arguments[2] == 6
+    assert a.get(y)[:6].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_packed_elements_are_sent_as_bytes(gpu, a, packed):
+    block = np.arange(6, dtype="u1")
+    x = ab.from_pointer(block.ctypes.data, (11,), "int4", device="cpu", owner=block)
+    ab.convert(x, "gpua", device="cuda:0")
+    assert [call.arguments[2] for call in gpu.called("cuMemcpyHtoDAsync")] == [6]
+    strided = ab.from_pointer(
+        block.ctypes.data, (5,), "int4", device="cpu", strides=(2,), owner=block
+    )
+    with pytest.raises(BufferError):
+        ab.convert(strided, "gpua", device="cuda:0")
+    assert len(gpu.called("cuMemcpyHtoDAsync")) == 1
+
+
+# -- the ring
+
+
+def test_a_transfer_within_a_transfer(gpu, a, b):
+    done = []
+
+    def copy(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+        if not done:
+            done.append(None)
+            done[0] = ab.convert(image(1, 0, 2), "gpub", device="cuda:0")
+
+    def send():
+        done.append(ab.convert(image(2, 1, 0), "gpua", device="cuda:0"))
+
+    ab.register_kernel("cpu", copy)
+    try:
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive(), "the transfers wait for each other"
+    finally:
+        ab.register_kernel("cpu", None)
+    np.testing.assert_array_equal(b.get(done[0]), image(1, 0, 2))
+    np.testing.assert_array_equal(a.get(done[1]), image(2, 1, 0))
+
+
+@pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuEventRecord", "cuEventSynchronize"])
+def test_a_transfer_that_fails_halfway(gpu, a, monkeypatch, call):
+    monkeypatch.setattr(transfer, "BLOCK", 32)
+    ab.convert(image(), "gpua", device="cuda:0")
+    gpu.fail[call] = 719
+    with pytest.raises(cuda.CUDAError, match=call):
+        ab.convert(image(), "gpua", device="cuda:0")
+    gpu.fail.clear()
+    for _ in range(2):
+        x = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+        np.testing.assert_array_equal(a.get(x), image(2, 1, 0))
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+    # Blocks whose copies may be under way, and whose events tell nothing, are not used again.
+    assert len(gpu.pinned) == (6 if call == "cuEventRecord" else 3)
+    assert gpu.stack == []
+
+
+def test_an_interrupted_transfer_leaves_its_copies_to_be_waited_for(gpu, a):
+    ab.convert(image(), "gpua", device="cuda:0")
+    ring = transfer._rings[0][0]
+
+    def copy(*arguments):
+        raise KeyboardInterrupt
+
+    ab.register_kernel("cpu", copy)
+    try:
+        before = len(gpu.calls)
+        with pytest.raises(KeyboardInterrupt):
+            ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    finally:
+        ab.register_kernel("cpu", None)
+    recorded = [c.arguments for c in gpu.calls[before:] if c.name == "cuEventRecord"]
+    assert recorded == [(block.event, a.stream) for block in ring]
+    assert transfer._rings[0] == [ring]
+
+
+def test_transfers_beside_a_capture(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    with gpu.capture(b.stream):
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+        y = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(y), image(2, 1, 0))
+
+
+# -- streams
+
+
+def test_a_library_of_cuda_that_knows_no_stream_works_on_the_legacy_one(gpu, a):
+    with library(gpu, "gpuc", stream=None) as c:
+        for action in (
+            lambda: ab.convert(a.put(image(2, 1, 0)), "gpuc", copy=True),
+            lambda: ab.copyto(c.put(np.zeros((4, 3, 2), "f4")), a.put(image(2, 1, 0))),
+        ):
+            before = len(gpu.calls)
+            action()
+            waits = [x for x in gpu.calls[before:] if x.name == "cuStreamWaitEvent"]
+            assert [wait.arguments[0] for wait in waits] == [1, a.stream]
+
+
+def test_the_source_of_a_peer_copy_is_told_of_it(gpu, a, b):
+    told = []
+    type(a.library).read_on = lambda self, x, device, stream: told.append((x, device, stream))
+    b.streams[1] = gpu.stream(1)
+    x = a.put(image())
+    ab.convert(x, "gpub", device="cuda:1")
+    assert told == [(x, ab.Device(2), a.stream)]  # which waits for the copy by then
+
+
+def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
+    torch = pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    def seen(x):
+        assert LIBRARY._compact_on_cuda(x) is None
+        return x
+
+    torch.func.vmap(seen)(torch.zeros(2, 3, 4).transpose(1, 2))
+    torch.func.functionalize(seen)(torch.zeros(2, 3).T)
