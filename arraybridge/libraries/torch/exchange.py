@@ -253,13 +253,16 @@ class Torch(Library):
         """Copy by the kernel on PyTorch's stream; None where gradients or modes may matter."""
         if x.requires_grad or forward_ad._current_level >= 0 or _modes():
             return None
-        device, data = _device(x.device), x.data_ptr()
+        try:
+            device, data = _device(x.device), x.data_ptr()
+        except RuntimeError:  # inside vmap
+            return None
         assert device is not None
         kernel = kernel_for(device)
         if kernel is None or _raw_stream is None or not data:
             return None
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
-        stream = _raw_stream(device.id) or 1
+        stream = _raw_stream(device.id) or (1 if device.type == _CUDA else 0)
         try:
             kernel.compact(
                 block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device
