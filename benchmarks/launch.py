@@ -26,6 +26,7 @@ from arraybridge.kernels.cuda import build, context, launch
 from arraybridge.kernels.cuda.plan import plan
 from arraybridge.layout import c_strides, canonical
 from tests.support import stub_driver
+from tests.support.quick_driver import QuickStub
 
 from .layouts import LAYOUTS
 from .timing import machine, versions
@@ -190,7 +191,7 @@ def main() -> None:
     print(f"{machine()}, {versions('llvmlite', 'numba-cuda')}\n\n| | us |\n| --- | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ARRAYBRIDGE_CACHE_DIR"] = folder
-        stub = stub_driver.QuickStub()
+        stub = QuickStub()
         stub.streams |= {7: 4096, 8: 4096}
         with stub_driver.installed(stub):
             rows = launches() + contiguous()

@@ -5,19 +5,15 @@ from __future__ import annotations
 import pytest
 
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build
 from arraybridge.layout import c_strides
 
 from .simt.memory import Memory
 from .support import stub_driver
-from .support.stub_driver import Stub
 
 
 @pytest.fixture
-def stub(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
-    with stub_driver.installed(Stub((9, 0), (8, 0))) as stub:
+def stub(tmp_path):
+    with stub_driver.emulated(tmp_path, (9, 0), (8, 0)) as stub:
         yield stub
 
 

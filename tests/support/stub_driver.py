@@ -10,7 +10,6 @@ interpreted (tests/simt).
 from __future__ import annotations
 
 import ctypes
-import re
 import threading
 from ast import literal_eval
 from collections.abc import Callable, Iterator
@@ -22,9 +21,8 @@ from typing import Any, NamedTuple
 from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.record import THREADS, Plan
-from arraybridge.machine_code import linker
 
-__all__ = ["Call", "Code", "QuickStub", "Stub", "installed", "ptx"]
+__all__ = ["Call", "Code", "Stub", "emulated", "installed", "ptx"]
 
 INVALID_VALUE, NO_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 1, 2, 3, 101
 INVALID_IMAGE, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 200, 201, 400, 500
@@ -446,45 +444,6 @@ def ptx(plan: Plan) -> str:
     return f"// {told!r}\n.entry {build.entry(plan.kernel)}\n"
 
 
-#: What a launch calls, as machine code: device 0's context is current, and nothing is done.
-QUICK = """
-define i32 @cuCtxGetCurrent(ptr %context) {
-  store ptr inttoptr (i64 4096 to ptr), ptr %context
-  ret i32 0
-}
-define i32 @cuStreamGetCtx(ptr %stream, ptr %context) {
-  store ptr inttoptr (i64 4096 to ptr), ptr %context
-  ret i32 0
-}
-define i32 @cuEventRecord(ptr %event, ptr %stream) {
-  ret i32 0
-}
-define i32 @cuStreamWaitEvent(ptr %stream, ptr %event, i32 %flags) {
-  ret i32 0
-}
-define i32 @cuMemcpyDtoDAsync(i64 %dst, i64 %src, i64 %nbytes, ptr %stream) {
-  ret i32 0
-}
-define i32 @cuLaunchKernel(ptr %f, i32 %x, i32 %y, i32 %z, i32 %tx, i32 %ty, i32 %tz, i32 %shared,
-    ptr %stream, ptr %arguments, ptr %extra) {
-  ret i32 0
-}
-"""
-
-
-class QuickStub(Stub):
-    """A stub whose launches return at once, for timing: they are not recorded."""
-
-    def __init__(self, *capabilities: tuple[int, int]) -> None:
-        super().__init__(*capabilities)
-        names = re.findall(r"@(\w+)", QUICK)
-        self.stack.append(self.context(0))
-        self._quick = dict(zip(names, linker.compiled(QUICK, *names), strict=True))
-
-    def lookup(self, symbol: str) -> int:
-        return self._quick.get(symbol.partition("_v")[0]) or super().lookup(symbol)
-
-
 @contextmanager
 def installed(stub: Stub) -> Iterator[Stub]:
     """Use a stub as this process's driver, for a ``with`` block."""
@@ -495,3 +454,15 @@ def installed(stub: Stub) -> Iterator[Stub]:
         driver.install(None)
         if stub.raised:
             raise stub.raised[0]
+
+
+@contextmanager
+def emulated(folder: object, *capabilities: tuple[int, int]) -> Iterator[Stub]:
+    """Use a stub as the driver, a folder as the disk cache, and no compiler: for a fixture."""
+    import pytest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARRAYBRIDGE_CACHE_DIR", str(folder))
+        patch.setattr(build, "ptx", ptx)
+        with installed(Stub(*capabilities)) as stub:
+            yield stub
