@@ -30,7 +30,7 @@ def always(*nest: object) -> float:
 SETTINGS = st.sampled_from(
     [
         {},
-        {"_otherwise": always},  # a box wherever there can be one
+        {"otherwise": always},  # a box wherever there can be one
         {"_WASTE": 64},  # tiles that hold little
         {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
         {"_WASTE": 64, "MOST": 2048},  # several launches

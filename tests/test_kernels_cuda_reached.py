@@ -87,13 +87,13 @@ def reached() -> Iterator[set[str]]:
     before = set(interpreter.REACHED)
     interpreter.REACHED.clear()
     for given, dst_start, src_start in CASES:
-        for settings in ({}, {"_otherwise": always}, {"_MANY": 0, "_WASTE": 64}):
+        for settings in ({}, {"otherwise": always}, {"_MANY": 0, "_WASTE": 64}):
             copied(*given, dst_start, src_start, **settings)
     for shape, src_strides, itemsize in FAR:
         memory = Endless(shape, src_strides, itemsize)
         dense = layout.c_strides(shape, itemsize)
         (made,), dst, src = planned(
-            shape, dense, src_strides, itemsize, memory.dst, memory.src, _otherwise=always
+            shape, dense, src_strides, itemsize, memory.dst, memory.src, otherwise=always
         )
         launch(made, FAMILY[made.kernel].factory, dst, src, memory)
         memory.check()
