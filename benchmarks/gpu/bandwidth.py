@@ -15,6 +15,7 @@ import numpy as np
 from ..layouts import LAYOUTS, Layout
 from . import rehearsal
 from .clock import Work, events, in_turns, rotating, spread
+from .ours import kernels_needed
 
 SOURCES = 4  # of 64 MB and as much for each result: 512 MB, ten times an H100's L2 cache
 ROUNDS, CALLS = 9, 8
@@ -126,6 +127,7 @@ def memcpy(case: Case) -> Work:
 def by_arraybridge(case: Case) -> Work:
     import arraybridge as ab
 
+    kernels_needed()
     views = on_torch(case)
     return rotating(ab.contiguous, on_cupy(case) if views is None else views)
 

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from .clock import Work, host, in_turns
+from .ours import kernels_needed
 
 CALLS = 200  # fewer than the launches that the driver queues before it makes the host wait
 
@@ -23,6 +24,7 @@ def calls() -> dict[str, float]:
     import arraybridge as ab
     from arraybridge.kernels import cuda
 
+    kernels_needed()
     x = torch.rand(64, 48, device="cuda").t()
     y = torch.empty(48, 64, device="cuda")
     to, of = y.data_ptr(), x.data_ptr()
@@ -60,6 +62,7 @@ def new_layouts() -> dict[str, float]:
     import arraybridge as ab
     from arraybridge.kernels import cuda
 
+    kernels_needed()
     sizes = count(1000)
     planning, whole = [], []
     memory = torch.rand(1 << 21, device="cuda")
@@ -110,6 +113,7 @@ print(json.dumps(times))
 
 def first_copies() -> list[dict[str, Any]]:
     """Of fresh processes: with an empty disk cache, then with the same one."""
+    kernels_needed()
     found = []
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": os.path.join(folder, "cache")}

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import rehearsal
 from .clock import Work, burst, events, in_turns, rotating, waited
+from .ours import kernels_needed
 
 SIZES = [1 << k for k in range(10, 26 if not rehearsal.WANTED else 14, 2)]  # bytes: 1 KB to 16 MB
 CALLS = 200  # fewer than the launches that the driver queues before it makes the host wait
@@ -44,6 +45,7 @@ def measure(kind: str, nbytes: int) -> dict[str, Any]:
 
     import arraybridge as ab
 
+    kernels_needed()
     sources = [KINDS[kind](nbytes) for _ in range(4)]
     able: dict[str, Work] = {
         "arraybridge": rotating(ab.contiguous, sources),
