@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .dispatch.copier import copier_for, no_copy, resolved, stream_of
+from .dispatch.copier import copier_for, no_copy, on_host, resolved, stream_of
 from .dispatch.kernel import (
     NoKernel,
     compact_copy,
@@ -70,7 +70,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         return x
     if info.pending or info.refused:
         return _by_its_library(x, library, info)
-    copier = copier_for(info, library, library)
+    # On the host never a library's own import, which may keep the layout.
+    copier = on_host(info) if info.device.host else copier_for(info, library, library)
     if copier is None:
         raise ConversionError(no_copy(info, library))
     return copier.copy(held, library, library, info, info.device)

@@ -308,3 +308,35 @@ def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
 
     torch.func.vmap(seen)(torch.zeros(2, 3, 4).transpose(1, 2))
     torch.func.functionalize(seen)(torch.zeros(2, 3).T)
+
+
+# -- on the host
+
+
+def test_contiguous_of_a_library_whose_own_import_keeps_the_layout():
+    class Kept:  # as MLX
+        def __init__(self, array):
+            self.array = array
+
+    class Keeping(ab.Library):
+        name = "keeping"
+        accepts = ab.Accepts(
+            library="keeping", tested="1", dtypes=frozenset({"float32"}), copies=True
+        )
+
+        def owns(self, array_type):
+            return array_type is Kept
+
+        def export(self, x, stream=None):
+            return ab.dlpack.acquire(x.array)
+
+        def wrap(self, tensor, *, move=False):
+            return Kept(np.array(np.from_dlpack(tensor), order="K"))
+
+    ab.register_library(Keeping())
+    try:
+        y = ab.contiguous(Kept(image(2, 1, 0)))
+        assert y.array.flags.c_contiguous
+        np.testing.assert_array_equal(y.array, image(2, 1, 0))
+    finally:
+        ab.unregister_library("keeping")

@@ -26,6 +26,7 @@ __all__ = [
     "copier_for",
     "copies_itself",
     "no_copy",
+    "on_host",
     "resolved",
     "stream_of",
 ]
@@ -56,7 +57,7 @@ class OwnCopy(NamedTuple):
         """Copy ``x``; the result is an array of the target, or of the source."""
         if info.pending:
             return resolved(x, source, info)
-        if self.library is target and copies_itself(target, info):
+        if self.library is target and info.device.host and copies_itself(target, info):
             return target.wrap(source.export_described(x, info))
         fresh = source.copy(x)
         if fresh is None:
@@ -144,12 +145,11 @@ def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | N
     """Return what makes a C-contiguous copy on the device of an array; None if nothing does."""
     if info.pending:
         return OwnCopy(source)
-    kernel = kernel_for(info.device)
     if info.device.host:
         if copies_itself(target, info):
             return OwnCopy(target)
-        assert kernel is not None  # on the host there is always one
-        return HostCopy(kernel, info)
+        return on_host(info)
+    kernel = kernel_for(info.device)
     if kernel is not None:
         if type(target).empty is not Library.empty and info.device.type in target.accepts.devices:
             return DeviceCopy(kernel, target, info)
@@ -180,6 +180,13 @@ def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     if not info.c_contiguous:
         raise ValueError(NO_ADDRESSES)
     return (info.nbytes,), (1,), 1
+
+
+def on_host(info: TensorInfo) -> HostCopy:
+    """Return the copy of host memory by its kernel."""
+    kernel = kernel_for(info.device)
+    assert kernel is not None  # on the host there is always one
+    return HostCopy(kernel, info)
 
 
 def copies_itself(target: Library, info: TensorInfo) -> bool:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
 from ..layout import in_bytes, span
-from .copier import Copier, DeviceCopy, HostCopy, allocates, copier_for, stream_of
-from .kernel import ON_CUDA, Kernel, copy_into, kernel_for, no_driver
+from .copier import Copier, DeviceCopy, allocates, copier_for, on_host, stream_of
+from .kernel import ON_CUDA, copy_into, no_driver
 from .library import Library
 from .records import TensorInfo
 from .registry import library_named
@@ -107,7 +107,7 @@ class PinnedUpload(NamedTuple):
     info: TensorInfo
 
     def __str__(self) -> str:
-        return f"{HostCopy(_on_host(), self.info)} to pinned memory, then a copy to {self.place}"
+        return f"{on_host(self.info)} to pinned memory, then a copy to {self.place}"
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
@@ -120,7 +120,11 @@ class PinnedUpload(NamedTuple):
             stream = stream_of(target, device)
             made, itemsize = target.describe(block), info.itemsize
             read = source.lend(x, info)
-            shape, strides, kernel = info.shape, in_bytes(read.strides, itemsize), _on_host().copy
+            shape, strides, kernel = (
+                info.shape,
+                in_bytes(read.strides, itemsize),
+                on_host(info).kernel.copy,
+            )
             if info.c_contiguous:  # moved as it is, without a kernel that is registered
                 shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
             transfer.upload(
@@ -162,12 +166,6 @@ class PinnedFetch(NamedTuple):
             else:
                 copy_into(block, _span_of(read, stream))
         return target.wrap(block, move=True)
-
-
-def _on_host() -> Kernel:
-    kernel = kernel_for(CPU)
-    assert kernel is not None  # on the host there is always one
-    return kernel
 
 
 def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) -> None:
