@@ -102,7 +102,8 @@ def execute(text: str, plan: Plan, dst: int, src: int, memory: Memory, chunk: in
 
 _KIND = {
     "s32": np.int32, "u32": np.uint32, "b32": np.uint32, "s64": np.int64, "u64": np.uint64,
-    "b64": np.uint64, "u16": np.uint16, "u8": np.uint8, "b16": np.uint16, "pred": np.bool_,
+    "b64": np.uint64, "u16": np.uint16, "u8": np.uint8, "b16": np.uint16,
+    "s16": np.int16, "pred": np.bool_,
 }  # fmt: skip
 
 _COMPARE: dict[str, Callable[..., Any]] = {
