@@ -10,7 +10,7 @@ from arraybridge.kernels.usual import layouts
 
 __all__ = ["plans"]
 
-SIDES = (1024, 301)  # rows that start at multiples of 16 bytes, and rows that do not
+SIDES = (1024, 301, 3001)  # rows that start at multiples of 16 bytes, and rows that do not
 
 
 def plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, Plan]]:
