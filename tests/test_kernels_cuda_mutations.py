@@ -97,6 +97,14 @@ MUTATIONS = [
         ODD, "never written",
     ),
     Mutation(
+        "no barrier", "narrow", "cuda.syncthreads()", "pass",
+        transposed(131, 135, 1), "a race",
+    ),
+    Mutation(
+        "no rows of the tile above", "narrow", "above = items - 1", "above = items - 2",
+        transposed(261, 150, 1), "are wrong|shared memory",
+    ),
+    Mutation(
         "a quotient that is one too large", "tile", "u32(mulhi(u32(n), m) + u32(n))",
         "u32(mulhi(u32(n), m) + u32(n) + 1)", transposed(256, 256, 1), ".", module="indices",
     ),

@@ -69,6 +69,9 @@ CASES = [
     (((57,), (4,), (-4,), 4), 0, 12),
     (((3, 2, 3, 2, 2, 2, 2, 2), (1536, -768, 256, -128, 64, 32, 16, 8),
       (96, 8, 16, 48, 576, 2304, 288, 1152), 8), 0, 0),
+    (((150, 261), (262, 1), (1, 151), 1), 3, 5),
+    (((2, 131, 135), (35370, 270, 2), (2, 548, 4), 2), 2, 6),
+    (((131, 135), (270, 2), (2, 262), 2), 2, 6),
     (((5, 48), (384, 8), (8, 0), 8), 0, 0),
     (((5, 48), (768, 16), (16, 0), 16), 0, 0),
     (((5, 48), (192, 4), (4, 0), 4), 0, 0),
@@ -83,12 +86,14 @@ FAR = [
 
 @pytest.fixture(scope="module")
 def reached() -> Iterator[set[str]]:
-    """Where statements run in the cases of this file, by the interpreter's account."""
+    """The kernels of the cases of this file, and where statements run, as the interpreter says."""
     before = set(interpreter.REACHED)
     interpreter.REACHED.clear()
+    kernels: set[str] = set()
     for given, dst_start, src_start in CASES:
         for settings in ({}, {"otherwise": always}, {"_MANY": 0, "_WASTE": 64}):
-            copied(*given, dst_start, src_start, **settings)
+            made = copied(*given, dst_start, src_start, **settings)
+            kernels.update(one.kernel for one in made)
     for shape, src_strides, itemsize in FAR:
         memory = Endless(shape, src_strides, itemsize)
         dense = layout.c_strides(shape, itemsize)
@@ -97,11 +102,15 @@ def reached() -> Iterator[set[str]]:
         )
         launch(made, FAMILY[made.kernel].factory, dst, src, memory)
         memory.check()
-    yield set(interpreter.REACHED)
+    yield kernels | interpreter.REACHED
     interpreter.REACHED.update(before)
 
 
 FILES = {import_module(one.factory.__module__).__file__ for one in FAMILY.values()}
+
+
+def test_every_kernel(reached: set[str]) -> None:
+    assert set(FAMILY) <= reached
 
 
 @pytest.mark.parametrize("file", sorted([*FILES, indices.__file__]), ids=lambda file: file[-12:])
