@@ -102,6 +102,13 @@ def main() -> int:
                 )
         write()
     print(path.read_text())
+    print(
+        *(
+            f"{goal.verdict:>12}: {goal.wanted} ({goal.figures[:160]})"
+            for goal in goals.goals(outcomes)
+        ),
+        sep="\n",
+    )
     print(f"written: {path}, {picture}")
     return 0
 

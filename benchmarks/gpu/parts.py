@@ -127,4 +127,5 @@ def _kill(process: subprocess.Popen) -> None:
     """Kill it and what it began."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10)  # one whose kernel never ends may stay for good

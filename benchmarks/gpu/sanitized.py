@@ -57,7 +57,13 @@ def permuted(
 
 NESTS = [
     *(permuted(f"transpose, {w} bytes, aligned", (272, 304), (1, 0), w) for w in (1, 2, 4, 8, 16)),
-    *(permuted(f"transpose, {w} bytes, odd", (133, 211), (1, 0), w) for w in (1, 2, 4, 8)),
+    *(permuted(f"transpose, {w} bytes, tall", (1024, 64), (1, 0), w) for w in (1, 2, 4, 8, 16)),
+    *(permuted(f"transpose, {w} bytes, wide", (48, 1024), (1, 0), w) for w in (1, 2, 4, 8, 16)),
+    *(permuted(f"transpose, {w} bytes, odd", (299, 301), (1, 0), w) for w in (1, 2, 4, 8)),
+    permuted("transpose, 1 byte, not aligned", (299, 301), (1, 0), 1, 3, 5),
+    permuted("transpose, 2 bytes, not aligned", (299, 301), (1, 0), 2, 6, 14),
+    permuted("transposes, 1 byte, odd, in a batch", (3, 230, 235), (0, 2, 1), 1),
+    Nest("both flipped, transposed, bytes, odd", (301, 299), (299, 1), (-1, -301), 1),
     permuted("transpose, 4 bytes, not aligned", (133, 211), (1, 0), 4, 4, 8),
     permuted("transposes, 4 bytes, in a batch", (3, 96, 160), (0, 2, 1), 4),
     permuted("transpose of 3 bytes", (90, 110), (1, 0), 3),
