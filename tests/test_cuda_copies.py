@@ -97,3 +97,18 @@ def test_a_part_that_fails(stub, monkeypatch):
         assert "written in part" in note
     finally:
         plan.plan.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (((1 << 40, 1 << 40), (1 << 42, 4), (4, 1 << 42), 4), "no device has as many"),
+        (((-1,), (4,), (4,), 4), "at least 0"),
+        (((3,), (4,), (8,), 0), "at least one byte"),
+        (((3,), (4,), (8,), -4), "at least one byte"),
+        (((3,), (4, 4), (8,), 4), "one stride an axis"),
+    ],
+)
+def test_layouts_that_cannot_be(layout, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        cuda.describe(*layout)

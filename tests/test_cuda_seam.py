@@ -362,6 +362,29 @@ def test_an_exported_copy_is_ordered_too(gpu, a):
     ]
 
 
+@pytest.mark.parametrize("wrong", ["shape", "dtype", "order", "device"])
+def test_what_an_allocator_made_is_checked(gpu, a, wrong):
+    def empty(self, info):
+        x = a.put(np.zeros(info.shape, "f8" if wrong == "dtype" else "f4"), int(wrong == "device"))
+        x.shape = (1, *x.shape) if wrong == "shape" else x.shape
+        x.strides = (4, *x.strides) if wrong == "shape" else x.strides
+        x.strides = x.strides[::-1] if wrong == "order" else x.strides
+        return x
+
+    a.library.__class__.empty = empty
+    with pytest.raises(ab.ConversionError, match=r"gpua.empty\(\) made an array"):
+        ab.contiguous(a.put(image(2, 1, 0)))
+    with pytest.raises(ab.ConversionError, match=r"gpua.empty\(\) made an array"):
+        ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    assert not gpu.called("cuLaunchKernel", "cuMemcpyHtoDAsync")
+
+
+def test_an_array_exports_to_the_host_by_the_seam(gpu, a):
+    x = ab.from_dlpack(a.put(image(2, 1, 0)))
+    np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), image(2, 1, 0))
+    assert len(gpu.called("cuLaunchKernel")) == len(gpu.called("cuMemcpyDtoHAsync")) == 1
+
+
 def test_without_a_compiler_libraries_copy_by_themselves(gpu, a, monkeypatch):
     def ptx(plan):
         raise ImportError("Numba cannot compile for CUDA here: there is no NVVM")

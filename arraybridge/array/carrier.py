@@ -14,6 +14,7 @@ from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError, TensorInfo, of_native
+from ..dispatch.transfer import fetched
 from ..dlpack import (
     Device,
     DeviceType,
@@ -187,7 +188,7 @@ class Array(ArrayObject):
                     f"arraybridge cannot export from {info.device} to {dl_device}"
                 )
             if not info.device.host:
-                x, library = as_source(library.to_host(x))
+                x, library = as_source(fetched(x, library, info))
                 info, stream = library.describe(x), None
         versioned = max_version is not None and max_version[0] >= 1
         reasons = [*info.pending]

@@ -11,6 +11,7 @@ from ..dispatch.kernel import compact_copy, copy_into
 from ..dispatch.library import Library
 from ..dispatch.records import ConversionError, TensorInfo
 from ..dispatch.registry import library_of_type
+from ..dispatch.transfer import fetched
 from ..dlpack import CPU
 from ..exchange import convert
 from ..layout import may_overlap_itself
@@ -141,5 +142,5 @@ def _on_host(x: Any, library: Library) -> tuple[Any, Library]:
     """Return an array that the CPU can read, and its library: ``x`` or a copy of it on the host."""
     if library.describe(x).device.host:
         return x, library
-    fetched = library.to_host(x)
-    return fetched, library_of_type(type(fetched)) or library
+    host = fetched(x, library, library.describe(x))
+    return host, library_of_type(type(host)) or library

@@ -119,7 +119,10 @@ class DeviceCopy(NamedTuple):
         """Copy ``x``, ordered after what its own stream does: an array of the allocator."""
         shape, strides, itemsize = _walk(info)
         library = self.allocator
+        if device != self.info.device:
+            info, device = self.info, self.info.device
         block = library.empty_like(x) if library is source else library.empty(info)
+        check_made(block, library, info)
         if 0 in shape:
             return block
         stream = stream_of(library, device)
@@ -145,6 +148,8 @@ def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | N
     """Return what makes a C-contiguous copy on the device of an array; None if nothing does."""
     if info.pending:
         return OwnCopy(source)
+    if info.device.type == DeviceType.CUDA_MANAGED and CPU.type not in target.accepts.devices:
+        info = info._replace(device=Device(DeviceType.CUDA, info.device.id))  # as CuPy's arrays
     if info.device.host:
         if copies_itself(target, info):
             return OwnCopy(target)
@@ -193,6 +198,25 @@ def copies_itself(target: Library, info: TensorInfo) -> bool:
     """Whether the import of a library copies what an info describes."""
     accepts = target.accepts
     return accepts.copies or info.dtype_name in accepts.copied
+
+
+def check_made(block: object, library: Library, info: TensorInfo) -> None:
+    """Check what a library allocated, before a kernel writes to it.
+
+    Raises
+    ------
+    ConversionError
+        For anything but a C-contiguous array of the described shape, dtype and device.
+    """
+    made = library.describe(block)
+    for what in ("shape", "dtype", "device"):
+        ours, theirs = getattr(info, what), getattr(made, what)
+        if ours != theirs and not (what == "device" and theirs.type == DeviceType.CUDA_MANAGED):
+            raise ConversionError(
+                f"{library.name}.empty() made an array of {what} {theirs}, not {ours}"
+            )
+    if not made.c_contiguous:
+        raise ConversionError(f"{library.name}.empty() made an array that is not C-contiguous")
 
 
 def allocates(library: Library) -> bool:

@@ -208,7 +208,7 @@ def _found(device: Device) -> Kernel | None:
 
 
 _CPU = Kernel("cpu strided copy", cpu.copy, lambda *layout: cpu.describe(*layout[:4]))
-ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
+ON_CUDA = frozenset({DeviceType.CUDA})  # managed memory is the host's, too, whose kernel serves
 
 
 _cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # what the first CUDA array brings

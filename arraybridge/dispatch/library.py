@@ -199,7 +199,7 @@ class Library:
         """Notify the library that the memory of ``x`` was written through its address."""
 
     def to_host(self, x: Any) -> object:
-        """Copy ``x`` to the CPU, as an array of any library that arraybridge knows."""
+        """Copy ``x``, in any layout, to the CPU, as an array of any library that is known."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
 
     def gathered(self, x: Any) -> object | None:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
 from ..layout import in_bytes, span
-from .copier import Copier, DeviceCopy, allocates, copier_for, on_host, stream_of
+from .copier import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
 from .kernel import ON_CUDA, copy_into, no_driver
 from .library import Library
-from .records import TensorInfo
+from .records import ConversionError, TensorInfo
 from .registry import library_named
 
-__all__ = ["moves", "no_way", "transfer_for"]
+__all__ = ["fetched", "moves", "no_way", "transfer_for"]
 
 _BYTES = DataType.named("uint8")
 
@@ -45,7 +45,10 @@ class Fetch(NamedTuple):
         """Copy ``x``: an array of any known library on the host."""
         if self.compact is not None:
             x = self.compact.copy(x, source, source, info, info.device)
-        return source.to_host(x)
+        host = source.to_host(x)
+        if host is None or host is x:
+            raise ConversionError(f"{source.name}.to_host() made no copy on the CPU")
+        return host
 
 
 class Move(NamedTuple):
@@ -116,6 +119,7 @@ class PinnedUpload(NamedTuple):
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
+        check_made(block, target, info._replace(device=device))
         if info.size:
             stream = stream_of(target, device)
             made, itemsize = target.describe(block), info.itemsize
@@ -211,6 +215,7 @@ class PeerCopy(NamedTuple):
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
+        check_made(block, target, info._replace(device=device))
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
@@ -294,6 +299,21 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
     elif type(target).to_device is Library.to_device:
         return f"arraybridge cannot put {target.name} arrays on {place}"
     return None
+
+
+def fetched(x: object, library: Library, info: TensorInfo) -> object:
+    """Copy an array to the CPU as ``convert`` does: into its library, or NumPy.
+
+    Raises
+    ------
+    ConversionError
+        If nothing can.
+    """
+    target = library if CPU.type in library.accepts.devices else library_named("numpy")
+    obstacle = no_way(info, library, target, CPU)
+    if obstacle is not None:
+        raise ConversionError(obstacle)
+    return transfer_for(info, library, target, CPU).copy(x, library, target, info, CPU)
 
 
 def moves(source: Library, place: Device) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from arraybridge.kernels.cuda import context, driver
@@ -22,6 +23,9 @@ __all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans
 
 #: Layouts whose launches are kept.
 KEPT = 4096
+
+#: Bytes of a copy: beyond this even its plan, of a launch for each 2 GB, would take for ever.
+LARGEST = 1 << 44
 
 #: Pieces of memory, of 2 MB each, whose device is known.
 PAGES = 1 << 16
@@ -182,8 +186,6 @@ def _prepare(key: _Key) -> _Prepared:
     """Plan a copy, load its kernels, and keep its launches."""
     global _enqueue, _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
-    if itemsize < 1 or any(extent < 0 for extent in shape):
-        raise ValueError(f"a copy of {shape} items of {itemsize} bytes: extents are at least 0")
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not planned:
         return ()
@@ -251,10 +253,19 @@ def plans(
     Raises
     ------
     ValueError
-        Where the tuples differ in length.
+        Where the tuples differ in length, an extent is negative, `itemsize` is not positive, or
+        there are more bytes than any device has.
     """
     from arraybridge.kernels.cuda.plan import plan
 
+    if itemsize < 1 or any(extent < 0 for extent in shape):
+        raise ValueError(
+            f"a copy of {shape} items of {itemsize} bytes: extents are at least 0, items at least "
+            "one byte"
+        )
+    nbytes = prod(shape) * itemsize
+    if nbytes > LARGEST:
+        raise ValueError(f"a copy of {nbytes:,} bytes: no device has as many")
     form = canonical(shape, dst_strides, src_strides, itemsize)
     to, start = form.dst_offset, form.src_offset
     return tuple(

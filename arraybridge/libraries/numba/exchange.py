@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 from numba.cuda.cudadrv import devicearray
+from numba.cuda.cudadrv.error import CudaSupportError
 
 try:
     from numba.cuda.core import config
@@ -100,6 +101,14 @@ class NumbaCUDA(Library):
                 return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
         except IndexError as error:
             raise ConversionError(f"there is no {device}: {len(cuda.gpus)} devices") from error
+
+    def native_device(self, device: Device) -> object:
+        try:
+            return cuda.gpus[device.id]
+        except (IndexError, CudaSupportError) as error:
+            raise ConversionError(
+                f"Numba finds no {device} here: python -m numba -s says what it finds"
+            ) from error
 
     def current_stream(self, device: Device) -> int | None:
         return 2 if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else 1
