@@ -160,6 +160,11 @@ def test_a_kernel_that_is_registered_while_others_ask(monkeypatch):
         ab.register_kernel("cuda", None)
 
 
+def test_what_no_device_has_the_memory_for_is_explained_all_the_same(gpu, a):
+    x = a.Array(gpu.allocate(4, 0), (1 << 30, 1 << 30), (0, 0), "f4", 0)
+    assert ab.explain(x, "gpua", copy=True).kernel == "cuda strided copy"
+
+
 # -- packed elements smaller than a byte
 
 
@@ -168,12 +173,19 @@ def packed(gpu, a):
     """A tensor of eleven 4-bit elements on the device, and a library that takes it, as bytes."""
     accepting(a, dtypes=a.library.accepts.dtypes | {"int4 (packed)"})
     kind, made = type(a.library), []
+    described = kind.describe
 
     def empty(self, info):
         made.append(info.nbytes)
-        return a.Array(gpu.allocate(info.nbytes, info.device.id), info.shape, (1,), "u1", 0)
+        x = a.Array(gpu.allocate(info.nbytes, info.device.id), info.shape, (1,), "u1", 0)
+        x.kind = info.dtype
+        return x
 
-    kind.empty = empty
+    def describe(self, x):
+        info = described(self, x)
+        return info._replace(dtype=getattr(x, "kind", info.dtype))
+
+    kind.empty, kind.describe = empty, describe
     pointer = gpu.allocate(64, 0)
     block = gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:64]
     block[:] = range(64)
@@ -340,3 +352,13 @@ def test_contiguous_of_a_library_whose_own_import_keeps_the_layout():
         np.testing.assert_array_equal(y.array, image(2, 1, 0))
     finally:
         ab.unregister_library("keeping")
+
+
+def test_a_consumer_on_the_host_is_given_memory_of_no_library(gpu):
+    pointer = gpu.allocate(96, 0)
+    gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:96] = image().reshape(-1).view("u1")
+    x = ab.from_pointer(pointer, (2, 3, 4), "float32", device="cuda:0")
+    capsule = x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+    np.testing.assert_array_equal(ab.convert(capsule, "numpy"), image())
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False)

@@ -120,7 +120,10 @@ class Kernel(NamedTuple):
         if self.describe is None:
             return self.name
         dense, strided = _in_bytes(shape, strides, itemsize)
-        return self.describe(shape, dense, strided, itemsize, 0, src)
+        try:
+            return self.describe(shape, dense, strided, itemsize, 0, src)
+        except ValueError:  # more bytes than there can be: an expanded array, that is not copied
+            return self.name
 
 
 _kernels: dict[int, Kernel] = {}  # those that were registered

@@ -309,7 +309,8 @@ def fetched(x: object, library: Library, info: TensorInfo) -> object:
     ConversionError
         If nothing can.
     """
-    target = library if CPU.type in library.accepts.devices else library_named("numpy")
+    own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
+    target = library if own else library_named("numpy")
     obstacle = no_way(info, library, target, CPU)
     if obstacle is not None:
         raise ConversionError(obstacle)
