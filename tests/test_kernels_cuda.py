@@ -18,6 +18,7 @@ from tests.simt import Endless, launch
 from tests.simt.nest import copied, planned, plans
 from tests.support import nests
 from tests.support.nests import Copy
+from tests.support.small_layouts import small_layouts
 from tests.support.strategies import Layout
 
 
@@ -123,49 +124,14 @@ def full_size(entry) -> Plan:
     return made
 
 
-#: The shapes of the 26 layouts scaled down, so that each takes the same kernel; and where numbers
-#: of the view are those of the large one, the view.
-SMALL = {
-    "transpose, 1-byte items": (272, 144),
-    "transpose, 2-byte items": (144, 72),
-    "transpose, 4-byte items": (96, 72),
-    "transpose, 8-byte items": (66, 34),
-    "transpose, 16-byte items": (33, 35),
-    "transpose, odd sizes": (83, 77),
-    "transpose, tall": (136, 64),
-    "transpose, wide": (64, 200),
-    "NCHW to NHWC": (2, 64, 8, 12),
-    "NHWC to NCHW": (2, 8, 12, 64),
-    "HWC to CHW, bytes": (16, 40, 3),
-    "CHW to HWC, bytes": (3, 16, 40),
-    "three axes reversed": (50, 4, 36),
-    "first two axes swapped": (12, 10, 65),
-    "attention heads": (2, 20, 4, 64),
-    "pixel shuffle": (1, 8, 16, 16),
-    "six axes, odd": (3, 5, 3, 5, 3, 11),
-    "inner slice": (12, 1000),
-    "every other row": (20, 256),
-    "every other column": (16, 256),
-    "one channel of three, bytes": (32, 48, 3),
-    "rows flipped": (16, 128),
-    "columns flipped": (16, 128),
-    "both flipped, transposed": (80, 72),
-    "rows broadcast": (256,),
-    "columns broadcast": (64, 1),
-}
-VIEWS = {
-    "pixel shuffle": lambda x: x.reshape(1, 2, 2, 2, 16, 16).transpose(0, 1, 4, 2, 5, 3),
-    "rows broadcast": lambda x: np.broadcast_to(x, (40, 256)),
-    "columns broadcast": lambda x: np.broadcast_to(x, (64, 128)),
-}
-
-
 class TestLayouts:
-    @pytest.mark.parametrize("entry", LAYOUTS, ids=lambda entry: entry.name)
-    def test_scaled_down(self, entry) -> None:
+    @pytest.mark.parametrize(
+        ("entry", "small"), list(zip(LAYOUTS, small_layouts(), strict=True)), ids=lambda x: x.name
+    )
+    def test_scaled_down(self, entry, small) -> None:
         """The kernel that the full size takes, over the whole of a smaller one."""
-        base = np.zeros(SMALL[entry.name], entry.dtype)
-        given, start = of_view(base, VIEWS.get(entry.name, entry.view)(base))
+        base = np.zeros(small.shape, small.dtype)
+        given, start = of_view(base, small.view(base))
         low, _ = layout.span(given.shape, given.src_strides, given.itemsize)
         (made,) = copied(*given, 0, start + low, _WASTE=64)
         assert made.kernel == full_size(entry).kernel

@@ -22,6 +22,8 @@ from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.record import THREADS, Plan
 
+from .stub_launches import ptx, read_launch
+
 __all__ = ["Call", "Code", "Stub", "emulated", "installed", "ptx"]
 
 INVALID_VALUE, NO_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 1, 2, 3, 101
@@ -406,27 +408,7 @@ class Stub:
         grid, *others, threads, _, _, shared, _, arguments, extra = rest
         assert (others, threads, shared, extra) == ([1, 1], THREADS, 0, None)
         _, kernel = self.functions[function]
-        return _read(grid, arguments, *self.kernels[kernel])
-
-
-def _read(
-    grid: int, arguments: int, name: str, constants: tuple[Any, ...], *lengths: int
-) -> tuple[Plan, int, int]:
-    kinds = [ctypes.c_int64] * 2
-    for number, kind in zip(
-        lengths, (ctypes.c_int32, ctypes.c_uint32, ctypes.c_int64), strict=True
-    ):
-        kinds += [kind] * number
-    pointers = (c_void_p * len(kinds)).from_address(arguments)
-    values = [
-        kind.from_address(pointer).value for kind, pointer in zip(kinds, pointers, strict=True)
-    ]
-    dst, src, *values = values
-    parts, start = [], 0
-    for number in lengths:
-        parts.append(tuple(values[start : start + number]))
-        start += number
-    return Plan(name, constants, grid, *parts), dst, src
+        return read_launch(grid, arguments, *self.kernels[kernel])
 
 
 def _set(kind: Any, address: int, value: Any) -> None:
@@ -435,13 +417,6 @@ def _set(kind: Any, address: int, value: Any) -> None:
 
 def _is_pointer(kind: Any) -> bool:
     return kind is not c_void_p and hasattr(kind, "contents")
-
-
-def ptx(plan: Plan) -> str:
-    """In the place of `build.ptx`: no code, but what the stub must know to interpret the kernel."""
-    lengths = len(plan.extents), len(plan.divisions), len(plan.steps)
-    told = (plan.kernel, plan.constants, *lengths)
-    return f"// {told!r}\n.entry {build.entry(plan.kernel)}\n"
 
 
 @contextmanager
