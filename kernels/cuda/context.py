@@ -294,16 +294,31 @@ def hold(device: int, stream: int | None, owner: object) -> None:
     stream : int or None
         By the standard's numbering.
     owner : object
+
+    Raises
+    ------
+    CUDAError
+        Where the driver fails; the object is then kept for good.
     """
-    where, queue = _known(device), handle(stream)
+    queue = handle(stream)
+    try:
+        _hold(_known(device), queue, owner)
+    except CUDAError:
+        _lost.append(owner)
+        raise
+
+
+def _hold(where: Device, queue: int, owner: object) -> None:
     if capturing(where, queue):
         return
     with current(where), _holding:
         # The default stream of a thread is another one in each.
         thread = threading.get_ident() if queue == PER_THREAD else 0
-        held = _held.setdefault((device, queue, thread), deque())
-        if len(held) < _HELD:
-            held.append((_recorded(where, queue), [owner]))
+        key = where.ordinal, queue, thread
+        held = _held.get(key)
+        if held is None or len(held) < _HELD:
+            event = _recorded(where, queue)
+            _held.setdefault(key, deque()).append((event, [owner]))
         else:  # the newest event comes a little later, and holds this one too
             driver.installed().cuEventRecord(held[-1][0], queue)
             held[-1][1].append(owner)
@@ -316,12 +331,15 @@ def _known(ordinal: int) -> Device:
         done: list[object] = []  # released outside of the lock: that may run anything
         with current(found), relaxed(), _holding:
             for key in [key for key in _held if key[0] == ordinal]:
-                while _held[key] and _happened(_held[key][0][0]):
-                    event, owners = _held[key].popleft()
-                    _give_back(found, event)
-                    done.append(owners)
-                if not _held[key]:
-                    del _held[key]
+                held = _held.get(key, deque())
+                while held and _happened((first := held[0])[0]):
+                    # A garbage collection meanwhile may have come here too.
+                    if held and held[0] is first:
+                        held.popleft()
+                        _give_back(found, first[0])
+                        done.append(first[1])
+                if not held:
+                    _held.pop(key, None)
     return found
 
 
