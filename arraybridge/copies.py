@@ -17,7 +17,7 @@ from .dispatch.kernel import (
 )
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
-from .dispatch.registry import KNOWN, RECORDS
+from .dispatch.registry import KNOWN, RECORDS, library_of_type
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .protocols.objects import LIBRARY as PROTOCOL
@@ -184,10 +184,11 @@ def _write_off_host(
     written = out_library.export(out, stream)
     read = library.export(x, stream)
     if _overlap(written, read):
-        copier = copier_for(info, library, library)
+        copier = copier_for(info, library, out_library)
         if copier is None:
             raise ConversionError(no_copy(info, library))
-        x = copier.copy(x, library, library, info, info.device)
+        x = copier.copy(x, library, out_library, info, info.device)
+        library = library_of_type(type(x)) or library
         read = library.export(x, stream)
     try:
         copy_into(written, read, stream)

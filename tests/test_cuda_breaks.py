@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.dispatch import kernel as kernels
 from arraybridge.kernels import cpu, cuda
-from arraybridge.kernels.cuda import build, transfer
+from arraybridge.kernels.cuda import build, context, transfer
 
 from .support import stub_driver
 from .support.emulated_gpu import Emulated, library
@@ -320,6 +322,52 @@ def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
 
     torch.func.vmap(seen)(torch.zeros(2, 3, 4).transpose(1, 2))
     torch.func.functionalize(seen)(torch.zeros(2, 3).T)
+
+
+def test_overlapping_memory_of_a_library_that_allocates_none(gpu, a):
+    with library(gpu, "gpuc", allocates=False) as c:
+        x = a.put(np.arange(40, dtype="i4"))
+        ab.copyto(
+            a.Array(x.pointer + 4, (39,), (4,), "i4", 0),
+            c.Array(x.pointer, (39,), (4,), "i4", 0),
+        )
+        assert a.get(x).tolist() == [0, *range(39)]
+
+
+@pytest.mark.parametrize("call", ["cuEventCreate", "cuEventRecord"])
+def test_what_is_read_is_kept_where_nothing_tells_when_it_was(gpu, b, call):
+    with library(gpu, "gpuc", stream=None, allocates=False) as c:
+        x = c.put(image(2, 1, 0))
+        kept = weakref.ref(x)
+        gpu.fail[call] = 2
+        with pytest.raises(MemoryError, match=call):
+            ab.convert(x, "gpub", copy=True)
+        assert gpu.called("cuLaunchKernel")
+        gpu.fail.clear()
+        del x
+        gc.collect()
+        assert kept() is not None
+
+
+def test_what_is_held_is_let_go_of_while_it_is_looked_through(gpu):
+    stream, asked = gpu.stream(), []
+    query = gpu.cuEventQuery
+
+    def again(event):
+        query(event)
+        if len(asked) < 2:  # as a garbage collection would
+            asked.append(event)
+            context._known(0)
+
+    gpu.fail["cuEventQuery"] = 600  # not ready
+    for _ in range(3):
+        context.hold(0, stream, object())
+    gpu.fail.clear()
+    gpu.cuEventQuery = again
+    context.order(0, stream, 1)
+    assert not context._held
+    events = context.device(0).events
+    assert len(set(events)) == len(events) == len(gpu.events)
 
 
 # -- on the host
