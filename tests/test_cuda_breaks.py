@@ -324,6 +324,24 @@ def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
     torch.func.functionalize(seen)(torch.zeros(2, 3).T)
 
 
+def test_torch_s_allocator_is_not_all_that_keeps_memory(gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    monkeypatch.setattr(type(LIBRARY), "current_stream", lambda self, device: 1)
+    stream = gpu.stream()
+    own, foreign = torch.zeros(3), torch.from_dlpack(np.zeros(3, "f4"))
+    LIBRARY.read_on(own, ab.Device(2), stream)
+    assert not gpu.called("cuEventRecord")
+    LIBRARY.read_on(own, ab.Device(2), 2)
+    assert [call.arguments[0] for call in gpu.called("cuStreamWaitEvent")] == [1]
+    kept = weakref.ref(foreign)
+    LIBRARY.read_on(foreign, ab.Device(2), stream)
+    del foreign
+    gc.collect()
+    assert kept() is not None
+
+
 def test_overlapping_memory_of_a_library_that_allocates_none(gpu, a):
     with library(gpu, "gpuc", allocates=False) as c:
         x = a.put(np.arange(40, dtype="i4"))

@@ -232,7 +232,19 @@ class Torch(Library):
         return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
 
     def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
-        """Nothing: the allocator was told when the tensor was exported."""
+        """Keep what the allocator does not know; else it was told when the tensor was exported.
+
+        It knows no memory of others, whose storage cannot be resized, and notes the default stream
+        of a thread as that of the thread that frees.
+        """
+        if device.type != _CUDA or stream is None:
+            return
+        if not x.untyped_storage().resizable():
+            from ...kernels.cuda import context
+
+            context.hold(device.id, stream, x)
+        elif stream == 2:
+            super().read_on(x, device, stream)
 
     def compact(self, x: torch.Tensor) -> torch.Tensor | None:
         if (
