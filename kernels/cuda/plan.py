@@ -246,6 +246,10 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     aligned = _common(aligned, down.extent * width, across.extent * width)
     offsets = (dst_offset, src_offset)
     if aligned < _VECTOR and width <= 2:
+        # Lanes read `_VECTOR // width` rows apart: where that brings four and more of them to one
+        # of the 32 banks, `box`, which skews its rows, is better.
+        if gcd(_VECTOR // width * down.src, 128) >= 64:
+            return None
         return _narrow(down, across, rest, width, offsets)
     widths = (TILE if aligned == _VECTOR else PLAIN).get(width)
     if widths is None:
