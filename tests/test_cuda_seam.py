@@ -14,20 +14,15 @@ import arraybridge as ab
 from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, transfer
 
-from .support import stub_driver
-from .support.emulated_gpu import Emulated, library
+from .support.emulated_gpu import gpu_machine, library
 from .support.small_layouts import small_layouts
 
 CUDA = ab.Device(2)
 
 
 @pytest.fixture
-def gpu(monkeypatch, tmp_path):
-    """A machine with two devices, and a compiler that needs none."""
-    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
-    monkeypatch.setattr(cuda, "_missing", lambda: None)
-    with stub_driver.installed(Emulated((9, 0), (8, 0))) as gpu:
+def gpu(tmp_path):
+    with gpu_machine(tmp_path) as gpu:
         yield gpu
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "MOVE",
     "Copier",
     "allocates",
+    "check_made",
     "copier_for",
     "copies_itself",
     "no_copy",
@@ -122,11 +123,11 @@ class DeviceCopy(NamedTuple):
         if device != self.info.device:
             info, device = self.info, self.info.device
         block = library.empty_like(x) if library is source else library.empty(info)
-        check_made(block, library, info)
+        made = check_made(block, library, info)
         if 0 in shape:
             return block
         stream = stream_of(library, device)
-        made, read = library.describe(block), source.export(x, stream)
+        read = source.export(x, stream)
         dense = made.strides if shape is info.shape else strides
         to, of = in_bytes(dense, itemsize), in_bytes(strides, itemsize)
         try:
@@ -200,8 +201,8 @@ def copies_itself(target: Library, info: TensorInfo) -> bool:
     return accepts.copies or info.dtype_name in accepts.copied
 
 
-def check_made(block: object, library: Library, info: TensorInfo) -> None:
-    """Check what a library allocated, before a kernel writes to it.
+def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
+    """Check what a library allocated, before a kernel writes to it; return its description.
 
     Raises
     ------
@@ -217,6 +218,7 @@ def check_made(block: object, library: Library, info: TensorInfo) -> None:
             )
     if not made.c_contiguous:
         raise ConversionError(f"{library.name}.empty() made an array that is not C-contiguous")
+    return made
 
 
 def allocates(library: Library) -> bool:

@@ -119,10 +119,10 @@ class PinnedUpload(NamedTuple):
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
-        check_made(block, target, info._replace(device=device))
+        made = check_made(block, target, info._replace(device=device))
         if info.size:
             stream = stream_of(target, device)
-            made, itemsize = target.describe(block), info.itemsize
+            itemsize = info.itemsize
             read = source.lend(x, info)
             shape, strides, kernel = (
                 info.shape,
@@ -215,12 +215,12 @@ class PeerCopy(NamedTuple):
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
-        check_made(block, target, info._replace(device=device))
+        made = check_made(block, target, info._replace(device=device))
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
             streams = stream_of(target, device), stream_of(source, info.device)
-            made, read = target.describe(block), source.export(x, streams[1])
+            read = source.export(x, streams[1])
             devices = device.id, info.device.id
             transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
             source.read_on(x, info.device, streams[1])  # which waits for the copy
