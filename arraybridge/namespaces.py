@@ -18,7 +18,8 @@ from .dispatch.registry import KNOWN, RECORDS, library_named, library_of_type
 from .dlpack import Device
 from .protocols.foreign import handed_on, lost, no_array
 
-_SCALARS = (bool, int, float, complex, type(None), numpy.generic)
+_PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
+_SCALARS = (*_PYTHON, numpy.generic)
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
@@ -45,9 +46,18 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
         If the arrays are of several libraries (``arraybridge.unify`` brings them into one), or
         there is no array.
     """
-    if len(xs) == 1 and api_version is None:
+    if api_version is None:
         try:
-            xp = KNOWN[type(xs[0])].namespace
+            if len(xs) == 1:
+                xp = KNOWN[type(xs[0])].namespace
+            else:
+                xp = None
+                for x in xs:
+                    own = KNOWN[type(x)].namespace
+                    if (own is None or own is not xp) and type(x) not in _PYTHON:
+                        if xp is not None or own is None:
+                            return _namespace_of(xs, None)
+                        xp = own
         except KeyError:
             xp = None
         if xp is not None:
@@ -57,6 +67,8 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
 
 def _namespace_of(xs: Any, api_version: str | None) -> Any:
     found: dict[int, tuple[Any, type]] = {}
+    for kind in _PYTHON.intersection(map(type, xs)):
+        RECORDS[kind]  # known from now on
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
         xp = RECORDS[type(x)].namespace if api_version is None else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from contextlib import suppress
 from importlib.util import find_spec
+from itertools import product
 from typing import NamedTuple
 
 import array_api_compat
@@ -97,6 +99,27 @@ def test_is_found_by_type():
     registry.forget()
     xp = ab.namespace(np.ones(3))
     assert registry.RECORDS[np.ndarray].namespace is xp
+
+
+def test_the_quick_way_answers_as_the_slow_one():
+    """Whatever is known of the types by then."""
+    registry.forget()
+    bare = ab.from_pointer(0x7F0000000000, (3,), "float32", device="cuda:0")
+    parts = [make() for make in ARRAYS.values()]
+    parts += [ab.from_dlpack(x) for x in parts]
+    parts += [2.0, 1, True, 1j, None, np.float64(1), np.int8(1), "text", object(), bare]
+    for _ in range(2):
+        for xs in [(), *product(parts, repeat=2), *product(parts[3:6] + parts[8:14], repeat=3)]:
+            answers = []
+            for ask in (lambda *xs: namespaces._namespace_of(xs, None), ab.namespace):
+                try:
+                    answers.append(ask(*xs))
+                except (TypeError, ImportError) as error:
+                    answers.append(f"{type(error)}: {error}")
+            assert answers[0] is answers[1] or str(answers[0]) == answers[1], xs
+        for x in parts:  # the types of which nothing has asked
+            with suppress(TypeError, ImportError):
+                ab.namespace(x)
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
