@@ -138,6 +138,7 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/basedpyright --pythonpath $(PY)
 
 bench: $(VENV)/.bench
+	$(PY) -m benchmarks.calls
 	$(PY) -m benchmarks.exchange
 	$(PY) -m benchmarks.wrapper
 	$(PY) -m benchmarks.contiguous

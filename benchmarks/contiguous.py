@@ -32,8 +32,8 @@ import torch
 import arraybridge as ab
 
 from . import copy_sizes, startup
-from .exchange import write
 from .layouts import LAYOUTS, Layout, aligned, lines_read
+from .results import write
 from .timing import machine, versions
 
 PEERS = ("numpy", "torch", "tensorflow")

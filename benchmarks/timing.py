@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """Medians in nanoseconds a call, and the median of the ratios of neighbouring rounds."""
+    """Medians in nanoseconds a call, the median of the ratios of neighbouring rounds, our least."""
 
     ours: float
     peer: float
     ratio: float
+    least: float
 
 
 def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01) -> Pair:
@@ -37,6 +38,7 @@ def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01) -> Pair:
         statistics.median(mine for mine, _ in times),
         statistics.median(theirs for _, theirs in times),
         statistics.median(mine / theirs for mine, theirs in times),
+        min(mine for mine, _ in times),
     )
 
 

@@ -6,9 +6,8 @@ python -m benchmarks.wrapper --write    and keeps them in benchmarks/RESULTS.md
 
 from __future__ import annotations
 
-import argparse
 import os
-from datetime import date
+from collections.abc import Iterator
 
 import array_api_compat
 import array_api_strict
@@ -18,8 +17,9 @@ import torch
 
 import arraybridge as ab
 
-from .exchange import verdict, write
-from .timing import machine, paired, versions
+from .goals import Case, measure, summary, table
+from .results import command, head
+from .timing import paired
 
 MAKERS = {
     "NumPy": lambda n: np.linspace(-1, 1, n),
@@ -27,7 +27,7 @@ MAKERS = {
     "JAX": lambda n: jax.numpy.linspace(-1, 1, n, dtype="float32"),
 }
 OWN = {"NumPy": np, "PyTorch": torch, "JAX": jax.numpy}
-LIBRARIES = "numpy", "torch", "jax", "array-api-compat", "array-api-strict"
+LIBRARIES = "numpy torch jax array-api-compat array-api-strict"
 
 
 def softmax(xp, x):
@@ -45,37 +45,48 @@ OPERATIONS = {
     "xp.where(x > 0, x, -x)": lambda xp, x: xp.where(x > 0, x, -x),
     "softmax": softmax,
 }
+#: (operation, face, library or all) -> the most that 1,000 items may take, in times the library's own
+GOALS = {
+    ("xp.sum(x)", "native", "PyTorch"): 1.2,
+    ("xp.sum(x)", "Array", "PyTorch"): 1.35,
+    ("x[1:-1]", "Array", "NumPy"): 1.8,
+    ("softmax", "native", ""): 1.15,
+    ("softmax", "Array", ""): 1.15,
+}
 
 
-def goals() -> list[str]:
-    """The sums of the issue, on 24 elements."""
+def cases() -> Iterator[Case]:
+    """Goals of issues 7 and 10: sums of 24 items, and 1,000 items of each library."""
     a, t, s = np.arange(24.0), torch.arange(24.0), array_api_strict.arange(24.0)
     x, y = ab.from_dlpack(a), ab.from_dlpack(t)
-    cases = [
-        ("on NumPy", lambda: x + x, "NumPy's own", lambda: a + a, 2.0),
-        ("on NumPy", lambda: x + x, "array-api-strict's", lambda: s + s, 0.1),
-        ("on PyTorch", lambda: y + y, "PyTorch's own", lambda: t + t, 1.4),
-    ]
-    lines = [
-        "| Array + Array, 24 elements | ours, ns | peer | peer, ns | ratio | goal | |",
-        "| --- | ---: | --- | ---: | ---: | ---: | --- |",
-    ]
-    for what, ours, peer_name, peer, most in cases:
-        pair = paired(ours, peer, rounds=41)
-        lines.append(
-            f"| {what} | {pair.ours:,.0f} | {peer_name} | {pair.peer:,.0f} | {pair.ratio:.2f} "
-            f"| {most} | {verdict(pair.ratio, most)} |"
-        )
-    return lines
+    yield Case("Array + Array on NumPy", lambda: x + x, "NumPy's own", lambda: a + a, 1.5)
+    yield Case("Array + Array on NumPy", lambda: x + x, "array-api-strict's", lambda: s + s, 0.1)
+    yield Case("Array + Array on PyTorch", lambda: y + y, "PyTorch's own", lambda: t + t, 1.25)
+    for library, make in MAKERS.items():
+        native, xp = make(1_000), OWN[library]
+        array = ab.from_dlpack(native)
+        faces = {"Array": (ab.namespace(array), array), "native": (ab.namespace(native), native)}
+        for (operation, face, of), most in GOALS.items():
+            if of not in ("", library):
+                continue
+            f, (space, z) = OPERATIONS[operation], faces[face]
+            yield Case(
+                f"`{operation}` on {library}, {face}",
+                lambda f=f, space=space, z=z: f(space, z),
+                f"{library}'s own",
+                lambda f=f, xp=xp, n=native: f(xp, n),
+                most,
+            )
 
 
-def operations() -> list[str]:
+def operations(*, quick: bool = False) -> list[str]:
+    sizes, rounds, seconds = ((1_000,), 3, 0.0005) if quick else ((1_000, 1_000_000), 9, 0.01)
     lines = [
         "| library | elements | operation | native, µs | array-api-compat | native namespace | Array |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
     for library, make in MAKERS.items():
-        for size in (1_000, 1_000_000):
+        for size in sizes:
             native = make(size)
             array = ab.from_dlpack(native)
             namespaces = [
@@ -89,7 +100,8 @@ def operations() -> list[str]:
                     pair = paired(
                         lambda f=operation, namespace=namespace, x=x: f(namespace, x),
                         lambda f=operation, xp=OWN[library], x=native: f(xp, x),
-                        rounds=9,
+                        rounds=rounds,
+                        seconds=seconds,
                     )
                     ratios.append(pair.ratio)
                     peer = pair.peer
@@ -114,8 +126,7 @@ def peak(work) -> int:
     return max(0, int(high.split()[1]) * 1024 - before)
 
 
-def memory() -> list[str]:
-    size = 8_000_000
+def memory(size: int) -> list[str]:
     lines = [
         f"| {size:,} elements | operation | native adds, MB | Array adds, MB |",
         "| --- | --- | ---: | ---: |",
@@ -135,36 +146,30 @@ def memory() -> list[str]:
     return lines
 
 
-def report() -> str:
+def report(*, quick: bool = False) -> str:
     torch.set_num_threads(1)
-    load = os.getloadavg()[0]
+    found = measure(cases(), quick=quick)
     return "\n".join(
         [
-            f"{machine()}; {versions(*LIBRARIES)}; {date.today()}; load average {load:.1f}.",
+            head(LIBRARIES),
             "",
-            *goals(),
+            f"### Goals\n\nSums of 24 items; the rest, of 1,000. {summary(found)}",
+            "",
+            *table(found, "operation"),
+            "",
+            "### Operations",
             "",
             "The columns after `native` are multiples of the time of the library's own operation, called directly",
             "(which does not always follow the standard); paired, medians.",
             "",
-            *operations(),
+            *operations(quick=quick),
             "",
             "Peak resident memory that a call adds: no copies.",
             "",
-            *memory(),
+            *memory(1_000_000 if quick else 8_000_000),
         ]
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
-    arguments = parser.parse_args()
-    text = report()
-    print(text)
-    if arguments.write:
-        write(text, "wrapper: `python -m benchmarks.wrapper`")
-
-
 if __name__ == "__main__":
-    main()
+    command("wrapper", __doc__, report)

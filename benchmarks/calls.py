@@ -1,0 +1,249 @@
+"""Measure every kind of call beside its peer, or beside what one would write by hand.
+
+python -m benchmarks.calls                prints the tables
+python -m benchmarks.calls --write        and keeps them in benchmarks/RESULTS.md
+python -m benchmarks.calls --only conj    the rows with that word
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from itertools import cycle
+
+import array_api_compat
+import jax
+import numpy as np
+import torch
+import tvm_ffi
+
+import arraybridge as ab
+
+from .goals import Case, Found, measure, summary, table
+from .results import head, write
+
+COUNT = 24
+NEW_SHAPES = 6_000  # more than any cache of plans keeps
+
+#: Goals of issue 10, in times the peer and in nanoseconds.
+VIEW = {"ratio": 1.2, "ns": 2500}
+COPY = {"ratio": 2.5, "ns": 3000}
+JAX = {"ratio": 1.0}
+ASARRAY = {"ratio": 1.5}
+EXPORT = {"ratio": 1.0}
+TVM_FFI = {"ratio": 1.5}
+NAMESPACES = {"ratio": 0.3}
+CALL = {"ns": 3500}
+
+
+class Operands:
+    """The arrays of all cases: float64, 24 items; float32 where JAX takes part."""
+
+    def __init__(self) -> None:
+        self.array = np.arange(float(COUNT))
+        self.read_only = self.array.copy()
+        self.read_only.flags.writeable = False
+        self.swapped = self.array.astype(">f8")
+        self.tensor = torch.arange(COUNT, dtype=torch.float64)
+        self.matrix = self.tensor.reshape(4, 6)
+        self.conjugate = torch.view_as_complex(self.tensor.reshape(-1, 2)).conj()
+        self.negative = self.conjugate.imag
+        self.single = self.array.astype(np.float32)
+        self.single_tensor = torch.from_numpy(self.single)
+        self.jax = jax.numpy.asarray(self.single)
+        self.aligned = np.asarray(ab.from_dlpack(self.jax).to("numpy", copy=True))
+        self.fixed = self.aligned.view()
+        self.fixed.flags.writeable = False
+
+
+# A case a line.
+# fmt: off
+
+
+def doors(of: Operands) -> Iterator[Case]:
+    """No keyword: a fast path of the target, where it has one."""
+    convert, wrap = ab.convert, ab.from_dlpack
+    x, t, j, fixed, aligned = of.array, of.tensor, of.jax, of.fixed, of.aligned
+    f, g = of.single, of.single_tensor
+    to_jax = jax.dlpack.from_dlpack
+    yield Case("torch to NumPy", lambda: convert(t, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(t), 0.5)
+    yield Case("NumPy to torch", lambda: convert(x, "torch"), "torch.from_dlpack", lambda: torch.from_dlpack(x), 0.6)
+    yield Case("torch to TVM-FFI", lambda: convert(t, "tvm_ffi"), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(t))
+    yield Case("NumPy to TVM-FFI", lambda: convert(x, "tvm_ffi"), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(x))
+    yield Case("JAX to NumPy", lambda: convert(j, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(j), **JAX)
+    yield Case("JAX to torch (copied: immutable)", lambda: convert(j, "torch"), "torch.from_dlpack (a writable view)", lambda: torch.from_dlpack(j), **JAX)
+    yield Case("NumPy to JAX (copied: writable)", lambda: convert(f, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(f), **JAX)
+    yield Case("NumPy to JAX (read-only and aligned)", lambda: convert(fixed, "jax"), "jax.dlpack.from_dlpack (of writable memory)", lambda: to_jax(aligned), **JAX)
+    yield Case("torch to JAX (copied: writable)", lambda: convert(g, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(g), **JAX)
+    yield Case("from_dlpack(torch)", lambda: wrap(t), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(t), 2.5)
+    yield Case("from_dlpack(NumPy)", lambda: wrap(x), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(x), 2.5)
+
+
+def views(of: Operands) -> Iterator[Case]:
+    """A keyword, or no door: the planned way."""
+    convert, t, x, j, matrix = ab.convert, of.tensor, of.array, of.jax, of.matrix.T
+    over_torch, over_numpy, fixed = ab.from_dlpack(t), ab.from_dlpack(x), of.read_only
+
+    def case(what: str, ours: Callable[[], object], like: torch.Tensor = t) -> Case:
+        return Case(what, ours, "np.from_dlpack(tensor)", lambda: np.from_dlpack(like), **VIEW)
+
+    yield case("torch to NumPy, copy=False", lambda: convert(t, "numpy", copy=False))
+    yield case("torch to NumPy, device='cpu'", lambda: convert(t, "numpy", device="cpu"))
+    yield case("torch to NumPy, alias_readonly=True", lambda: convert(t, "numpy", alias_readonly=True))
+    yield case("torch to NumPy, transposed, device='cpu'", lambda: convert(matrix, "numpy", device="cpu"), matrix)
+    yield case("NumPy to torch, copy=False", lambda: convert(x, "torch", copy=False))
+    yield case("NumPy to torch, device='cpu'", lambda: convert(x, "torch", device="cpu"))
+    yield case("NumPy to torch, alias_readonly=True", lambda: convert(x, "torch", alias_readonly=True))
+    yield case("read-only NumPy to torch, alias_readonly=True", lambda: convert(fixed, "torch", alias_readonly=True))
+    yield case("torch to TVM-FFI, device='cpu'", lambda: convert(t, "tvm_ffi", device="cpu"))
+    yield case("JAX to NumPy, device='cpu'", lambda: convert(j, "numpy", device="cpu"))
+    yield case("Array over torch to NumPy", lambda: convert(over_torch, "numpy"))
+    yield case("Array over NumPy to torch", lambda: convert(over_numpy, "torch"))
+
+
+def unseen(of: Operands) -> Iterator[Case]:
+    """What a cache of plans has not seen: another shape in every call."""
+    convert = ab.convert
+    tensors = [torch.zeros(NEW_SHAPES)[:size] for size in range(1, NEW_SHAPES + 1)]
+    arrays = [tensor.numpy() for tensor in tensors]
+
+    def case(
+        what: str, of: list, ours: Callable, peer_name: str, peer: Callable, goal: dict
+    ) -> Case:
+        mine, theirs = cycle(of).__next__, cycle(tensors).__next__
+        return Case(what, lambda: ours(mine()), peer_name, lambda: peer(theirs()), **goal)
+
+    exporter, clone = "np.from_dlpack(tensor)", "tensor.clone()"
+    yield case("torch to NumPy, device='cpu', a new shape in every call", tensors, lambda x: convert(x, "numpy", device="cpu"), exporter, np.from_dlpack, VIEW)
+    yield case("NumPy to torch, device='cpu', a new shape in every call", arrays, lambda x: convert(x, "torch", device="cpu"), exporter, np.from_dlpack, VIEW)
+    yield case("torch to torch, copy=True, a new shape in every call", tensors, lambda x: convert(x, "torch", copy=True), clone, torch.clone, COPY)
+
+
+def copies(of: Operands) -> Iterator[Case]:
+    """Small copies, by whatever makes one necessary."""
+    convert, torch_of = ab.convert, torch.from_numpy
+    x, t, j, fixed, swapped = of.array, of.tensor, of.jax, of.read_only, of.swapped
+    conj, neg, matrix = of.conjugate, of.negative, of.matrix
+    two = x[:4].reshape(2, 2).T
+    yield Case("NumPy to torch, negative strides", lambda: convert(x[::-1], "torch"), "torch.from_numpy(x[::-1].copy())", lambda: torch_of(x[::-1].copy()), **COPY)
+    yield Case("NumPy to torch, read-only", lambda: convert(fixed, "torch"), "torch.from_numpy(x.copy())", lambda: torch_of(fixed.copy()), **COPY)
+    yield Case("NumPy to torch, foreign byte order", lambda: convert(swapped, "torch"), "torch.from_numpy(x.astype(float))", lambda: torch_of(swapped.astype(float)), **COPY)
+    yield Case("NumPy to torch, copy=True", lambda: convert(x, "torch", copy=True), "torch.from_numpy(x.copy())", lambda: torch_of(x.copy()), **COPY)
+    yield Case("NumPy to NumPy, copy=True", lambda: convert(x, "numpy", copy=True), "x.copy()", lambda: x.copy(), **COPY)
+    yield Case("torch to torch, copy=True", lambda: convert(t, "torch", copy=True), "tensor.clone()", lambda: t.clone(), **COPY)
+    yield Case("torch to torch, transposed, copy=True", lambda: convert(matrix.T, "torch", copy=True), "tensor.T.contiguous()", lambda: matrix.T.contiguous(), **COPY)
+    yield Case("torch to NumPy, copy=True", lambda: convert(t, "numpy", copy=True), "tensor.clone().numpy()", lambda: t.clone().numpy(), **COPY)
+    yield Case("torch to NumPy, conjugate bit", lambda: convert(conj, "numpy"), "tensor.resolve_conj().numpy()", lambda: conj.resolve_conj().numpy(), **COPY)
+    yield Case("torch to NumPy, negative bit", lambda: convert(neg, "numpy"), "tensor.resolve_neg().numpy()", lambda: neg.resolve_neg().numpy(), **COPY)
+    yield Case("JAX to torch", lambda: convert(j, "torch"), "torch.from_numpy(np.array(x))", lambda: torch_of(np.array(j)), **COPY)
+    yield Case("JAX to NumPy, copy=True", lambda: convert(j, "numpy", copy=True), "np.array(x)", lambda: np.array(j), **COPY)
+    yield Case("NumPy's transposed 2 x 2, contiguous", lambda: ab.contiguous(two), "np.ascontiguousarray", lambda: np.ascontiguousarray(two), 2)
+
+
+def exports(of: Operands) -> Iterator[Case]:
+    """An Array given to a library."""
+    natives = {"torch": of.tensor, "NumPy": of.array, "JAX": of.jax}
+    t, call = of.tensor, compiled()
+    for over, native in natives.items():
+        a = ab.from_dlpack(native)
+        yield Case(f"np.asarray(Array over {over})", lambda a=a: np.asarray(a), "np.asarray(tensor)", lambda: np.asarray(t), **ASARRAY)
+        yield Case(f"np.from_dlpack(Array over {over})", lambda a=a: np.from_dlpack(a), f"np.from_dlpack({over}'s)", lambda n=native: np.from_dlpack(n), **EXPORT)
+        yield Case(f"torch.from_dlpack(Array over {over})", lambda a=a: torch.from_dlpack(a), f"torch.from_dlpack({over}'s)", lambda n=native: torch.from_dlpack(n), **EXPORT)
+        yield Case(f"compiled function by TVM-FFI, Array over {over}", lambda a=a: call(a), "with a tensor", lambda: call(t), **TVM_FFI)
+
+
+def compiled() -> Callable[[object], None]:
+    """A function of C++ with one TensorView that does nothing, among TVM-FFI's own tests."""
+    import tvm_ffi.testing  # registers it
+
+    return tvm_ffi.get_global_func("testing.schema_tensor_view_input")
+
+
+def finding(of: Operands) -> Iterator[Case]:
+    """Which namespace, and one library for all arguments."""
+    t, x, f = of.tensor, of.array, of.single
+    namespace, compat = ab.namespace, array_api_compat.array_namespace
+    a = ab.from_dlpack(t)
+    identity = ab.adapt("numpy")(lambda x: x)
+    first = ab.adapt("numpy")(lambda x, y: x)
+    hand, by_hand = (lambda: torch.from_numpy(t.numpy())), "torch.from_numpy(tensor.numpy())"
+    for name, native in (("torch", t), ("NumPy", x)):
+        yield Case(f"namespace of {name}'s", lambda n=native: namespace(n), "array_namespace", lambda n=native: compat(n), 0.2)
+        yield Case(f"of two of {name}'s", lambda n=native: namespace(n, n), "array_namespace", lambda n=native: compat(n, n), **NAMESPACES)
+        yield Case(f"of three of {name}'s", lambda n=native: namespace(n, n, n), "array_namespace", lambda n=native: compat(n, n, n), **NAMESPACES)
+    yield Case("of two Arrays", lambda: namespace(a, a), "array_namespace of tensors", lambda: compat(t, t), **NAMESPACES)
+    yield Case("of a tensor and a number", lambda: namespace(t, 1.0), "array_namespace", lambda: compat(t, 1.0), **NAMESPACES)
+    yield Case("adapt('numpy') of a function of one tensor", lambda: identity(t), by_hand, hand, **CALL)
+    yield Case("adapt('numpy') of a function of two tensors", lambda: first(t, t), by_hand, hand)
+    yield Case("unify(tensor, array)", lambda: ab.unify(t, x), "torch.from_numpy(array)", lambda: torch.from_numpy(x), **CALL)
+    yield Case("unify(array, tensor)", lambda: ab.unify(f, t), "tensor.numpy()", lambda: t.numpy(), **CALL)
+    yield Case("unify(tensor, tensor)", lambda: ab.unify(t, t), "array_namespace", lambda: compat(t, t), **CALL)
+
+
+# fmt: on
+
+#: (heading, text, cases)
+SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
+    (
+        "Doors",
+        "No keyword, a view where that is safe. Pairs with JAX are beside JAX's own door.",
+        doors,
+    ),
+    ("Planned views", "Any keyword, or a pair without a door.", views),
+    (
+        "Ever-new shapes",
+        f"The same, with {NEW_SHAPES:,} shapes in turn, so that no plan is found in a cache.",
+        unseen,
+    ),
+    ("Small copies", "Beside what one would write by hand.", copies),
+    (
+        "Arrays given to libraries",
+        "The function that TVM-FFI calls is compiled, takes one TensorView and does nothing.",
+        exports,
+    ),
+    (
+        "Namespaces, adapt and unify",
+        "The peer of `adapt` and `unify` is only for comparison: it checks nothing.",
+        finding,
+    ),
+]
+
+
+def found(*, only: str = "", quick: bool = False) -> dict[str, list[Found]]:
+    """The measurements by section."""
+    operands = Operands()
+    rows = {
+        title: measure((c for c in cases(operands) if only in c.what), quick=quick)
+        for title, _, cases in SECTIONS
+    }
+    return {title: of for title, of in rows.items() if of}
+
+
+def report(rows: dict[str, list[Found]]) -> str:
+    texts = {title: text for title, text, _ in SECTIONS}
+    lines = [
+        head("numpy torch jax apache-tvm-ffi array-api-compat"),
+        "",
+        f"{COUNT} float64 (with JAX: float32), contiguous where nothing else is said. Nanoseconds a call and ratios are medians of rounds in",
+        "turn with the peer, `least` is the quickest round. A goal in times the peer is held against the median of the ratios, one in",
+        f"nanoseconds against the least. {summary(row for of in rows.values() for row in of)}",
+    ]
+    for title, of in rows.items():
+        lines += ["", f"### {title}", "", texts[title], "", *table(of, "call")]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="few rounds, to try it")
+    parser.add_argument("--only", default="", metavar="WORD", help="rows with WORD in the name")
+    arguments = parser.parse_args()
+    text = report(found(only=arguments.only, quick=arguments.quick))
+    print(text)
+    if arguments.write:
+        write(text, "calls: `python -m benchmarks.calls`")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Cases with a goal: ours beside a peer in turn, and whether the goal was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from .timing import Pair, paired
+
+
+class Case(NamedTuple):
+    """One row: what is called, what beside it, and the most that ours may take."""
+
+    what: str
+    ours: Callable[[], object]
+    peer_name: str
+    peer: Callable[[], object]
+    ratio: float | None = None  # to the peer
+    ns: float | None = None  # whatever the peer takes
+
+
+class Found(NamedTuple):
+    case: Case
+    pair: Pair
+
+    def kept(self) -> bool:
+        """Ratios by their median; nanoseconds by the least, which other work disturbs least."""
+        case, pair = self.case, self.pair
+        return (case.ratio is None or pair.ratio <= case.ratio) and (
+            case.ns is None or pair.least <= case.ns
+        )
+
+
+def verdict(value: float, most: float) -> str:
+    return "kept" if value <= most else "**missed**"
+
+
+def measure(cases: Iterable[Case], *, quick: bool = False) -> list[Found]:
+    """Each case in rounds of its own: 0.3 s, or 0.02 s if it need only run."""
+    rounds, seconds = (3, 0.0005) if quick else (41, 0.0035)
+    found = []
+    for case in cases:
+        case.ours(), case.peer()
+        found.append(Found(case, paired(case.ours, case.peer, rounds=rounds, seconds=seconds)))
+    return found
+
+
+def table(found: Iterable[Found], head: str) -> list[str]:
+    lines = [
+        f"| {head} | ours, ns | least | beside | its ns | ratio | goal: ratio | ns | |",
+        "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in found:
+        case, pair = row.case, row.pair
+        ratio = "" if case.ratio is None else f"{case.ratio:g}"
+        ns = "" if case.ns is None else f"{case.ns:,.0f}"
+        told = "" if not ratio + ns else "kept" if row.kept() else "**missed**"
+        lines.append(
+            f"| {case.what} | {pair.ours:,.0f} | {pair.least:,.0f} | {case.peer_name} | {pair.peer:,.0f} "
+            f"| {pair.ratio:.2f} | {ratio} | {ns} | {told} |"
+        )
+    return lines
+
+
+def summary(found: Iterable[Found]) -> str:
+    """How many goals were kept, and by how much each of the others was missed."""
+    judged = [row for row in found if row.case.ratio is not None or row.case.ns is not None]
+    missed = [row for row in judged if not row.kept()]
+    count = f"{len(judged) - len(missed)} of {len(judged)} goals kept."
+    rows = "; ".join(f"{row.case.what} ({row.pair.ratio:.2f})" for row in missed)
+    return f"{count} Missed: {rows}." if missed else count
