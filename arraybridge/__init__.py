@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
     from .dispatch.registration import register_library, unregister_library
     from .dlpack import DataType, Device, DeviceType, DLPackError
+    from .dlpack.blocks import (
+        empty_block_cache,
+        get_block_cache_limit,
+        set_block_cache_limit,
+    )
     from .exchange import convert, explain, inspect
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
@@ -37,6 +42,7 @@ _HOMES = {
     ".dispatch.registration": ("register_library", "unregister_library"),
     ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
+    ".dlpack.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
     ".copies": ("contiguous", "copyto"),
     ".exchange": ("convert", "explain", "inspect"),
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
@@ -60,15 +66,18 @@ __all__ = [
     "convert",
     "copyto",
     "dlpack",
+    "empty_block_cache",
     "explain",
     "from_dlpack",
     "from_pointer",
+    "get_block_cache_limit",
     "get_num_threads",
     "inspect",
     "namespace",
     "num_threads",
     "register_kernel",
     "register_library",
+    "set_block_cache_limit",
     "set_num_threads",
     "unify",
     "unregister_library",

@@ -12,18 +12,18 @@ from textwrap import wrap
 import llvmlite
 import llvmlite.binding as llvm
 
-from arraybridge.machine_code import launcher, release, stored
+from arraybridge.machine_code import blocks, launcher, release, stored
 from arraybridge.machine_code.tabled import Tabled
 
 __all__ = ["SOURCES", "TRIPLES", "emitted", "text"]
 
 #: The functions whose code is stored.
-SOURCES = (release.CODE, launcher.CODE)
+SOURCES = (release.CODE, launcher.CODE, blocks.CODE)
 
 #: What `platform.machine` says -> what LLVM is told.
 TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 
-_HEAD = '''"""Machine code of `release` and `launcher`, written by ``python -m tests.emit``."""
+_HEAD = '''"""Machine code of the IR in this folder, written by ``python -m tests.emit``."""
 
 from __future__ import annotations
 
@@ -68,8 +68,12 @@ def text() -> str:
     for machine, triple in TRIPLES.items():
         lines.append(f'    "{machine}": {{\n')
         for name, code in emitted(triple).items():
+            parts = [f'"{part}"' for part in wrap(code.hex(), 80)]
+            if len(parts) == 1:
+                lines.append(f'        "{name}": ({parts[0]}),\n')
+                continue
             lines.append(f'        "{name}": (\n')
-            lines += (f'            "{part}"\n' for part in wrap(code.hex(), 80))
+            lines += (f"            {part}\n" for part in parts)
             lines.append("        ),\n")
         lines.append("    },\n")
     return "".join([*lines, "}\n"])

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..layout import relaxed
-from . import deleters, pyapi
+from . import blocks, deleters, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
 from .header import (
@@ -155,8 +155,9 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """Allocate a C-contiguous tensor on the CPU, aligned to 64 bytes and flagged as a copy.
 
-        Header and data are one block of ``malloc``, so that handing it over (:meth:`hand_over`)
-        makes C's own ``free`` its deleter.
+        The block has room for a DLPack struct, so that handing it over (:meth:`hand_over`) leaves
+        nothing of Python behind: its deleter is C's own ``free``, or for a large block the native
+        function that keeps it for the next result (:mod:`arraybridge.dlpack.blocks`).
 
         Raises
         ------
@@ -167,11 +168,18 @@ class ManagedTensor(Tensor):
         head = block(len(shape), True)[0].size
         strides, _, _ = extent(shape, None, dtype)
         nbytes = dtype.nbytes(prod(shape), padded)
-        address = pyapi.allocate(head + ALIGNMENT + nbytes)
-        if not address:
-            raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and type {dtype}")
-        data = -(-(address + head) // ALIGNMENT) * ALIGNMENT
-        self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, Block(address))
+        taken = blocks.take(nbytes, head) if nbytes >= blocks.LEAST else None
+        if taken is not None:
+            address, data, deleter, give = taken
+            owner = Block(address, deleter, give)
+        else:
+            size = head + ALIGNMENT + nbytes
+            found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))
+            if not found:
+                raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and {dtype}")
+            data = -(-(found + head) // ALIGNMENT) * ALIGNMENT
+            owner = Block(found)
+        self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, owner)
         self.copied = True
         return self
 
@@ -283,7 +291,7 @@ class ManagedTensor(Tensor):
             return self.to_struct(versioned)
         address: int = memory.address
         # `free` wants no context, but Paddle runs no deleter where the context is NULL.
-        self._write(address, versioned, address, pyapi.FREE)
+        self._write(address, versioned, address, memory.deleter)
         memory.address = 0
         return address
 

@@ -1,4 +1,4 @@
-"""Owners of a ``ManagedTensor``'s memory: a producer's struct, or a block of ``malloc``."""
+"""Owners of a ``ManagedTensor``'s memory: a producer's struct, or a block of our own."""
 
 from __future__ import annotations
 
@@ -38,13 +38,27 @@ class Imported:
 
 
 class Block:
-    """Own memory of ``malloc``."""
+    """Own a block of memory: ``malloc``'s, or one that is used again (``dlpack.blocks``).
 
-    __slots__ = ("address",)
+    Attributes
+    ----------
+    address : int
+        Of the block, where there is room for a DLPack struct; 0 once it was handed over.
+    deleter : int
+        Address of the native function that takes the block back.
+    release : callable
+        The same, for Python.
+    """
 
-    def __init__(self, address: int) -> None:
+    __slots__ = ("address", "deleter", "release")
+
+    def __init__(
+        self, address: int, deleter: int | None = pyapi.FREE, release: _Function = pyapi.free
+    ) -> None:
         self.address = address
+        self.deleter = deleter
+        self.release = release
 
-    def __del__(self, _free: _Function = pyapi.free) -> None:
+    def __del__(self) -> None:
         if self.address:
-            _free(self.address)
+            self.release(self.address)

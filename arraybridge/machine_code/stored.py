@@ -1,4 +1,4 @@
-"""Machine code of `release` and `launcher`, written by ``python -m tests.emit``."""
+"""Machine code of the IR in this folder, written by ``python -m tests.emit``."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ CODE = {
             "304c89f7ff5310eb05ff532031c04883c4085b415c415d415e415f5dc3ff53184885c075e7eb87ff"
             "53184885c075ddeb8eff53184885c075d3eb95ff53184885c075c9eb9c"
         ),
+        "give": (
+            "4885ff747c415653504889f34c8d77d04889f9488b7fd8488b41e0488b51e8488b71f04889d1f048"
+            "0fc14b084801d1488b53104829d1488b53184839d17e13f0482943084889c6ff53204c89f7ff5330"
+            "eb284885f67408ba08000000ff5328488b03662e0f1f8400000000000f1f4000498906f04c0fb133"
+            "75f64883c4085b415ec3"
+        ),
+        "collect": ("31c0488706c3"),
     },
     "aarch64": {
         "release_legacy": (
@@ -129,5 +136,14 @@ CODE = {
             "00ffffb5d1ffff17680e40f900013fd680feffb5d3ffff17680e40f900013fd600feffb5d5ffff17"
             "680e40f900013fd680fdffb5d7ffff17"
         ),
+        "give": (
+            "200400b4fe0f1ef8ea0300aa00805df8f44f01a9482d7ea953c100d149015ff82a2000914cfd5fc8"
+            "8c010b8b4cfd0dc8adffff352b4000912d6000916bfddfc8adfddfc88b010bcb7f010debed010054"
+            "49fd5fc8290108cb49fd0bc8abffff35291040f9f40301aae10308aa20013fd6881a40f9e00313aa"
+            "00013fd6f44f41a9fe0742f8c0035fd6e90000b4281440f9f40301aae10309aa0201805200013fd6"
+            "e10314aa28fcdfc8680200f929fc5fc83f0108eb8100005433fc09c809feff34fbffff175f3f03d5"
+            "e80309aaf7ffff17"
+        ),
+        "collect": ("20fc5fc83ffc08c8c8ffff35c0035fd6"),
     },
 }

@@ -1,0 +1,416 @@
+"""Blocks of large results: used again once nobody sees them, within the bound, given back."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import platform
+import random
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import arraybridge as ab
+from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor, blocks
+from arraybridge.machine_code import stored
+
+from .support.processes import python
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in stored.CODE, reason="malloc's blocks"
+)
+
+LEAST = blocks.LEAST
+BYTE = DataType.named("uint8")
+
+
+@pytest.fixture(autouse=True)
+def _empty():
+    """Nothing kept before, and the bound as it was after."""
+    gc.collect()
+    before = ab.get_block_cache_limit()
+    ab.set_block_cache_limit(16 * LEAST)
+    ab.empty_block_cache()
+    yield
+    ab.set_block_cache_limit(before)
+    ab.empty_block_cache()
+
+
+def matrix(nbytes=LEAST, fill=1):
+    """A matrix of at least so many bytes, whose transpose is no view in C order."""
+    side = int((nbytes / 4) ** 0.5 + 1)
+    return np.full((side, side + 3), fill, np.float32).T
+
+
+def block(nbytes=LEAST):
+    return ManagedTensor.allocate((nbytes,), BYTE)
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+COPIES = {
+    "numpy": lambda x: ab.contiguous(x),
+    "torch": lambda x: ab.contiguous(torch.from_numpy(x)),
+    "numpy to torch": lambda x: ab.convert(x[::-1], "torch"),
+    "torch, copied": lambda x: ab.convert(torch.from_numpy(x), "torch", copy=True),
+    "jax": lambda x: ab.convert(x, "jax"),
+    "Array": lambda x: ab.contiguous(ab.from_dlpack(x)),
+}
+
+
+def address_of(y):
+    return int(y.unsafe_buffer_pointer()) if hasattr(y, "unsafe_buffer_pointer") else (
+        ab.inspect(y).pointer
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_dropped_result_is_used_again_and_a_seen_one_is_not(name):
+    if name == "jax":
+        pytest.importorskip("jax")
+    copy, x = COPIES[name], matrix()
+    first = copy(x)
+    address = address_of(first)
+    second = copy(x)
+    assert address_of(second) != address
+    assert blocks.kept() == 0
+    del first
+    gc.collect()
+    assert LEAST <= blocks.kept() < 1.2 * LEAST
+    third = copy(x)
+    assert address_of(third) == address
+    assert blocks.kept() == 0
+    assert np.array_equal(np.asarray(third), np.asarray(second))
+
+
+@pytest.mark.parametrize(
+    "view_of",
+    [
+        lambda y: y[5:, ::2],
+        lambda y: torch.from_numpy(y).view(-1)[7:],
+        lambda y: ab.convert(y, "torch")[3],
+        lambda y: memoryview(y),
+        lambda y: ab.from_dlpack(y).__dlpack__(),
+    ],
+)
+def test_a_view_of_a_result_keeps_its_block(view_of):
+    y = ab.contiguous(matrix())
+    address = y.ctypes.data
+    view = view_of(y)
+    del y
+    gc.collect()
+    assert blocks.kept() == 0
+    others = [ab.contiguous(matrix()) for _ in range(3)]
+    assert address not in [other.ctypes.data for other in others]
+    del view
+    gc.collect()
+    assert blocks.kept() > 0
+
+
+def test_a_result_that_torch_moved_to_another_thread():
+    t = ab.convert(matrix()[::-1], "torch")
+    address, held = t.data_ptr(), [t]
+    del t
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    assert ab.contiguous(matrix()).ctypes.data == address
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_the_deleter_runs_without_the_gil_and_takes_null(versioned):
+    made = block()
+    data = made.data
+    struct = made.hand_over(versioned)
+    # The struct begins with the tensor, or with version, context and deleter.
+    if versioned:
+        deleter = DLManagedTensorVersioned.from_address(struct).deleter
+    else:
+        deleter = ctypes.c_uint64.from_address(struct + 56).value
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)  # lets the GIL go
+    call(None)
+    assert blocks.kept() == 0
+    call(struct)
+    assert blocks.kept() == LEAST
+    assert block().data == data
+
+
+# Which block is handed out
+
+
+def test_a_block_serves_what_is_a_little_smaller():
+    data = block(8 * LEAST).data
+    assert block(8 * LEAST - 100).data == data
+    assert block(8 * LEAST - LEAST).data == data
+    assert blocks.kept() == 8 * LEAST
+    small = block(6 * LEAST)
+    assert small.data != data
+    assert blocks.kept() == 8 * LEAST
+    tight = block(8 * LEAST - LEAST)
+    assert (tight.data, blocks.kept()) == (data, LEAST)  # what it did not ask for is kept
+    del tight
+    assert blocks.kept() == 8 * LEAST
+
+
+def test_the_smallest_block_that_fits_and_the_latest_of_those():
+    made = [block(size * LEAST) for size in (5, 4, 4)]
+    five, old, new = (each.data for each in made)
+    made.pop(0)
+    made.pop(0)
+    made.pop(0)
+    again = [block(4 * LEAST) for _ in range(2)]
+    assert [each.data for each in again] == [new, old]
+    assert block(5 * LEAST).data == five
+
+
+def test_sizes_that_nobody_wants_make_room():
+    ab.set_block_cache_limit(4 * LEAST)
+    for _ in range(4):
+        block()
+    held = [block() for _ in range(4)]
+    held.clear()
+    assert blocks.kept() == 4 * LEAST
+    data = block(3 * LEAST).data
+    assert blocks.kept() == 4 * LEAST  # three of the four are gone
+    assert block(3 * LEAST).data == data
+
+
+def test_small_results_are_mallocs():
+    y = ab.contiguous(matrix(LEAST // 2))
+    del y
+    assert blocks.kept() == 0
+
+
+# The bound
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "1", True, 2**62])
+def test_limits_that_are_none(wrong):
+    with pytest.raises(ValueError, match="whole number of bytes"):
+        ab.set_block_cache_limit(wrong)
+    assert ab.get_block_cache_limit() == 16 * LEAST
+
+
+def test_nothing_is_kept_beyond_the_limit():
+    ab.set_block_cache_limit(2 * LEAST)
+    held = [block() for _ in range(5)]
+    large = block(3 * LEAST)
+    held.clear()
+    assert blocks.kept() == 2 * LEAST
+    del large
+    assert blocks.kept() == 2 * LEAST
+    ab.set_block_cache_limit(LEAST)
+    assert blocks.kept() == LEAST
+    ab.set_block_cache_limit(0)
+    assert blocks.kept() == 0
+    block()
+    assert blocks.kept() == 0
+
+
+def test_the_default_is_a_part_of_memory_or_what_the_environment_says():
+    script = "import arraybridge as ab; print(ab.get_block_cache_limit())"
+    told = {"ARRAYBRIDGE_BLOCK_CACHE": ""}
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < int(python(script, env=told)) <= min(memory // 16, 512 << 20)
+    told = {"ARRAYBRIDGE_BLOCK_CACHE": "12345678"}
+    assert int(python(script, env=told)) == 12345678
+    with pytest.raises(AssertionError, match="ARRAYBRIDGE_BLOCK_CACHE='much': expected"):
+        python(script, env={"ARRAYBRIDGE_BLOCK_CACHE": "much"})
+
+
+def test_memory_is_given_back_on_request():
+    x = matrix(16 * LEAST)
+    ab.set_block_cache_limit(64 * LEAST)
+    made = [ab.contiguous(x) for _ in range(3)]
+    nbytes = made[0].nbytes
+    before = resident()
+    made.clear()
+    assert abs(resident() - before) < nbytes // 2
+    assert ab.empty_block_cache() >= 3 * nbytes
+    assert resident() < before - 2.9 * nbytes
+    assert (blocks.kept(), ab.empty_block_cache()) == (0, 0)
+
+
+def test_the_kernel_may_take_what_is_kept():
+    def bytes_of(kind):
+        with open("/proc/self/smaps_rollup") as file:
+            return sum(int(line.split()[1]) << 10 for line in file if line.startswith(kind))
+
+    huge, lazy = bytes_of("AnonHugePages"), bytes_of("LazyFree")
+    y = ab.contiguous(matrix(8 * LEAST))
+    nbytes = y.nbytes
+    if bytes_of("AnonHugePages") < huge + nbytes * 0.9:
+        pytest.skip("no huge pages to be had")
+    del y
+    assert bytes_of("LazyFree") > lazy + nbytes * 0.9
+
+
+PEAK = """
+import sys
+import numpy as np
+import arraybridge as ab
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if "VmHWM" in line)
+bound, ours = int(sys.argv[1]), sys.argv[2] == "ours"
+ab.set_block_cache_limit(bound)
+copy = ab.contiguous if ours else (lambda x: ab.contiguous(x, out=np.empty(x.shape, x.dtype)))
+xs = [np.ones((side, side), np.float32).T for side in (2100, 2110, 2900, 1500, 4000, 2880, 3990)]
+copy(xs[3])
+for _ in range(6):
+    for x in xs:
+        y = copy(x)
+held = [copy(x) for x in xs]
+print(peak())
+"""
+
+
+@pytest.mark.parametrize("bound", [0, 32 << 20, 128 << 20])
+def test_resident_memory_is_never_more_than_the_bound_above_numpys(bound):
+    python(PEAK, "0", "ours")  # the kernels are compiled
+    ours, numpys = (int(python(PEAK, str(bound), who)) for who in ("ours", "numpy"))
+    assert ours <= numpys + bound + (2 << 20)
+
+
+def test_the_bound_holds_under_threads_that_take_and_drop():
+    ab.set_block_cache_limit(6 * LEAST)
+    ab.contiguous(matrix())
+    over, wrong = [], []
+
+    def work(seed):
+        rng = random.Random(seed)
+        held = []
+        for turn in range(150):
+            size = rng.choice([LEAST, LEAST + 8192, 2 * LEAST])
+            made = block(size)
+            mark = seed * 1000 + turn
+            view = np.frombuffer((ctypes.c_uint8 * size).from_address(made.data), np.uint16)
+            view[:: LEAST // 64] = mark
+            view[-1] = mark
+            held.append((made, view, mark))
+            if len(held) > 3:
+                made, view, mark = held.pop(rng.randrange(4))
+                if not ((view[:: LEAST // 64] == mark).all() and view[-1] == mark):
+                    wrong.append(mark)
+            if blocks.kept() > 6 * LEAST:
+                over.append(blocks.kept())
+            if turn % 40 == 39:
+                ab.empty_block_cache()
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, over) == ([], [])
+    assert 0 <= blocks.kept() <= 6 * LEAST
+    ab.empty_block_cache()
+    assert blocks.kept() == 0
+
+
+# The ends of processes, and memory that runs out
+
+PRELUDE = """
+import ctypes, os, resource, sys, threading
+import numpy as np
+import arraybridge as ab
+from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor, blocks
+LEAST, BYTE = blocks.LEAST, DataType.named("uint8")
+x = np.ones((1200, 1200), np.float32).T
+"""
+
+
+def test_a_deleter_after_the_interpreter_has_ended():
+    out = python(PRELUDE + """
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+address = lambda function: ctypes.cast(function, ctypes.c_void_p).value
+text = ctypes.create_string_buffer(b"last")
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(text))
+libc.__cxa_atexit(address(libc.puts), ctypes.addressof(text), None)
+for limit in (0, 1 << 30):
+    ab.set_block_cache_limit(limit)
+    struct = ManagedTensor.allocate((LEAST,), BYTE).hand_over()
+    libc.__cxa_atexit(DLManagedTensorVersioned.from_address(struct).deleter, struct, None)
+sys.held = ab.contiguous(x)
+import torch
+torch.held = ab.convert(x[::-1], "torch")
+    """)  # fmt: skip
+    assert out == "last\n"
+
+
+def test_a_forked_child_leaves_the_parents_blocks_to_it():
+    python(PRELUDE + """
+kept, seen = ab.contiguous(x), ab.contiguous(x)
+del kept
+assert blocks.kept()
+stop = []
+def work():  # takes and drops while the process is forked
+    while not stop:
+        ManagedTensor.allocate((LEAST,), BYTE)
+thread = threading.Thread(target=work)
+thread.start()
+for turn in range(10):
+    child = os.fork()
+    if child:
+        made = ab.contiguous(x)
+        made[:] = 7
+        assert os.waitpid(child, 0)[1] == 0 and (made == 7).all() and (seen == 1).all()
+        continue
+    first, second = ab.contiguous(x), ab.contiguous(x)
+    first[:] = 3
+    assert (second == 1).all() and (seen == 1).all()
+    address = seen.ctypes.data
+    del seen  # of the parent's, released here
+    assert ab.contiguous(x).ctypes.data == address
+    assert blocks.kept() > 0 and ab.empty_block_cache() > 0
+    os._exit(0)
+stop.append(1)
+thread.join()
+    """, flags=("-X", "faulthandler"))  # fmt: skip
+
+
+def test_what_is_kept_is_given_up_before_memory_runs_out():
+    python(PRELUDE + """
+def room(nbytes):
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (now + nbytes, -1))
+def allocate(n):
+    return ManagedTensor.allocate((n * LEAST,), BYTE)
+ab.set_block_cache_limit(64 * LEAST)
+held = [allocate(3) for _ in range(8)]
+held.clear()
+assert blocks.kept() == 24 * LEAST
+room(2 * LEAST)
+assert allocate(20).data  # only without the others
+assert blocks.kept() == 20 * LEAST
+room(2 * LEAST)
+try:
+    allocate(40)
+except MemoryError as error:
+    assert "bytes" in str(error)
+else:
+    raise AssertionError("so much?")
+assert blocks.kept() == 0
+    """)  # fmt: skip
+
+
+def test_a_system_without_such_blocks_has_mallocs(monkeypatch):
+    monkeypatch.setitem(blocks._caches, None, None)
+    with contextlib.ExitStack() as stack:
+        stack.callback(gc.collect)
+        ab.set_block_cache_limit(LEAST)
+        assert (ab.get_block_cache_limit(), ab.empty_block_cache()) == (0, 0)
+        y = ab.contiguous(matrix())
+        assert (y == 1).all()
+        assert y.ctypes.data % 64 == 0
+        assert ab.convert(matrix()[::-1], "torch").sum() > 0
