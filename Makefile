@@ -8,7 +8,7 @@
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make lint         ruff, import-linter, mypy, pyright
-#   make bench        the benchmarks that run on a CPU
+#   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
@@ -138,10 +138,7 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/basedpyright --pythonpath $(PY)
 
 bench: $(VENV)/.bench
-	$(PY) -m benchmarks.calls
-	$(PY) -m benchmarks.exchange
-	$(PY) -m benchmarks.wrapper
-	$(PY) -m benchmarks.contiguous
+	$(PY) -m benchmarks $(if $(QUICK),--quick)
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu

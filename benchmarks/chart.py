@@ -1,42 +1,132 @@
-"""The bar chart of the strided copies, beside their limit."""
+"""The charts in docs/, drawn from the tables of RESULTS.md.
+
+python -m benchmarks.chart
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PATH = Path(__file__).resolve().parents[1] / "docs" / "contiguous.svg"
-COLOURS = {"ours": "#1b6ca8", "tensorflow": "#e3a008", "torch": "#d9534f", "numpy": "#8a8f98"}
-NAMES = {"ours": "arraybridge", "tensorflow": "TensorFlow", "torch": "PyTorch", "numpy": "NumPy"}
+from .results import RESULTS, heading, sections, tables
+from .svg import Picture, Scale
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+COLOURS = {"ours": "#2f81c7", "TensorFlow": "#e3a008", "PyTorch": "#d9534f", "NumPy": "#8a8f98"}
+LINES = ("#2f81c7", "#e3a008", "#d9534f", "#3a9a4b", "#9a6fc4", "#8a8f98")
+Table = list[dict[str, str]]
 
 
-def draw(rows, mean: float, path: Path = PATH) -> None:
-    """Fractions of the limit, one group of bars a layout."""
-    import matplotlib
+def value(cell: str) -> float:
+    return float(cell.strip("*").split("*")[0].split(" ")[0].replace(",", ""))
 
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "arraybridge"  # the same figures, the same file
-    from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(rows) + 1.4))
+def latency(groups: dict[str, Table], path: Path) -> None:
+    """Ours and the peer, a line a call, on a logarithmic axis of nanoseconds."""
+    left, width, step, top = 290, 800, 17, 62
+    count = sum(map(len, groups.values()))
+    bottom = top + step * (count + 1.4 * len(groups))
+    picture = Picture(width, int(bottom + 42), "Nanoseconds a call, arrays of 24 items")
+    picture.legend(left, 44, {"arraybridge": COLOURS["ours"], "the library's own, or by hand": COLOURS["NumPy"]})  # fmt: skip
+    scale = Scale(100, 100_000, left, width - 30, log=True)
+    for tick in (100, 1_000, 10_000, 100_000):
+        picture.line(scale(tick), top - 6, scale(tick), bottom, "grid")
+        picture.text(scale(tick), bottom + 16, f"{tick:,}", anchor="middle")
+    picture.text(left, bottom + 34, "ns, logarithmic")
+    y = float(top)
+    for title, rows in groups.items():
+        y += step * 1.4
+        picture.text(12, y - 5, title, kind="title")
+        for row in rows:
+            ours, peer = (scale(value(row[column])) for column in ("ours, ns", "its ns"))
+            middle = y + step / 2
+            picture.text(left - 10, middle + 4, row["call"], anchor="end")
+            picture.line(ours, middle, peer, middle, "link")
+            picture.dot(peer, middle, COLOURS["NumPy"])
+            picture.dot(ours, middle, COLOURS["ours"])
+            y += step
+    picture.save(path)
+
+
+def shares(rows: Table, title: str, path: Path) -> None:
+    """Shares of the limit, a group of bars a layout."""
+    left, width, bar, top, most = 190, 800, 7, 62, 1.6
+    who = {"ours": "ours", "TensorFlow": "TensorFlow", "PyTorch": "PyTorch", "NumPy": "NumPy"}
+    step = bar * len(who) + 8
+    bottom = top + step * len(rows)
+    picture = Picture(width, bottom + 42, title)
+    names = {"ours": "arraybridge"}
+    picture.legend(left, 44, {names.get(each, each): COLOURS[each] for each in who})
+    scale = Scale(0, most, left, width - 50)
+    for tick in (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5):
+        picture.line(scale(tick), top - 4, scale(tick), bottom, "axis" if tick == 1 else "grid")
+        picture.text(scale(tick), bottom + 16, f"{tick:g}", anchor="middle")
+    picture.text(left, bottom + 34, "1: as fast as a contiguous copy by all cores into a given buffer (64 MB)")  # fmt: skip
     for place, row in enumerate(rows):
-        limit = row.seconds["limit"]
-        for at, who in enumerate(COLOURS):
-            if who in row.seconds:
-                value = limit / row.seconds[who]
-                height = place + 0.2 * (at - 1.5)
-                axes.barh(height, min(value, 1.6), 0.2, color=COLOURS[who])
-                if value > 1.6:
-                    axes.text(1.61, height, f"{value:.1f}", va="center", fontsize=7)
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [row.layout.name for row in rows], fontsize=8)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, 1.7)
-    axes.set_xlabel("fraction of the speed of a contiguous copy by all cores (64 MB, given buffer)")
-    axes.set_title(f"Strided to contiguous: {mean:.2f} of the limit (geometric mean)", fontsize=11)
-    handles = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[who]) for who in COLOURS]
-    axes.legend(handles, [NAMES[who] for who in COLOURS], loc="lower right", fontsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+        y = top + place * step
+        picture.text(left - 8, y + step / 2, row["layout"], anchor="end")
+        limit = value(row["limit"])
+        for at, column in enumerate(who):
+            if not row[column]:
+                continue
+            share = value(row[column]) / limit
+            picture.bar(left, y + at * bar, scale(share) - left, bar - 1, COLOURS[column])
+            if share > most:
+                picture.text(width - 46, y + at * bar + bar, f"{share:.1f}", kind="small")
+    picture.save(path)
+
+
+def sizes(rows: Table, path: Path) -> None:
+    """Times the library's own speed by size: a panel a library, a line a layout."""
+    columns = [name for name in rows[0] if name.endswith(" KB")]
+    layouts = dict.fromkeys(row["layout"] for row in rows)
+    colours = dict(zip(layouts, LINES, strict=False))
+    width, top, high, panel = 800, 66, 250, 330
+    bottom = top + high
+    picture = Picture(
+        width, bottom + 96, "Copies of 4 KB to 4 MB, in times the library's own speed"
+    )
+    up = Scale(0.25, 64, bottom, top, log=True)
+    for at, library in enumerate(("NumPy", "PyTorch")):
+        left = 50 + at * (panel + 50)
+        picture.text(left, top - 14, f"beside {library}")
+        across = Scale(0, len(columns) - 1, left + 12, left + panel - 12)
+        for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64):
+            picture.line(left, up(tick), left + panel, up(tick), "axis" if tick == 1 else "grid")
+            picture.text(left - 6, up(tick) + 4, f"{tick:g}", anchor="end")
+        for place, column in enumerate(columns):
+            kilobytes = int(column.split()[0])
+            told = f"{kilobytes} KB" if kilobytes < 1024 else f"{kilobytes >> 10} MB"
+            picture.text(across(place), bottom + 16, told, anchor="middle")
+        for row in rows:
+            if row["beside"] == library:
+                points = [(across(n), up(value(row[column]))) for n, column in enumerate(columns)]
+                picture.curve(points, colours[row["layout"]])
+    for at, (layout, colour) in enumerate(colours.items()):
+        picture.legend(50 + at % 3 * 240, bottom + 48 + at // 3 * 22, {layout: colour})
+    picture.save(path)
+
+
+def draw_all(folder: Path = DOCS, results: Path = RESULTS) -> None:
+    """Every chart whose table is there."""
+    found = {name: tables(text) for name, text in sections(results.read_text()).items()}
+    calls = found.get(heading("calls"), {})
+    groups = {
+        title: [row for row in calls[title] if " to " in row["call"]]
+        for title in ("Doors", "Planned views", "Small copies")
+        if title in calls
+    }
+    if groups:
+        latency(groups, folder / "latency.svg")
+    given = found.get(heading("contiguous"), {}).get("")
+    if given:
+        shares(given, "Strided to contiguous, into a given buffer", folder / "contiguous.svg")
+    dropped = found.get(heading("allocated"), {}).get("Dropped in a loop")
+    if dropped:
+        shares(dropped, "Strided to contiguous, results allocated and dropped", folder / "allocated.svg")  # fmt: skip
+    by_size = found.get(heading("copy_sizes"), {}).get("4 KB to 4 MB")
+    if by_size:
+        sizes(by_size, folder / "sizes.svg")
+
+
+if __name__ == "__main__":
+    draw_all()

@@ -1,279 +1,51 @@
-"""Compare copies of strided layouts with the speed of memory, NumPy, PyTorch and TensorFlow.
+"""Compare copies of strided layouts into a given buffer with the speed of memory and with other libraries.
 
-python -m benchmarks.contiguous                     prints the tables
-python -m benchmarks.contiguous --write             and keeps them in benchmarks/RESULTS.md, the chart in docs/
-python -m benchmarks.contiguous --only transpose    the layouts whose name has that word, first table only
-
-The limit is the two-thread contiguous copy of as many bytes as the result has: `memmove` of one part a
-core, all at once. It is measured turn by turn with the others and medians are compared: the bandwidth of
-a shared machine drifts by a factor of two within minutes.
+python -m benchmarks.contiguous                     prints the table
+python -m benchmarks.contiguous --write             and keeps it in benchmarks/RESULTS.md
+python -m benchmarks.contiguous --only transpose    the layouts whose name has that word
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from ctypes import memmove
-from datetime import date
-from math import exp, log
-from typing import NamedTuple
 
-# PyTorch's OpenMP threads spin on for a while after their turn, and would hold the core that the
-# next contender needs. Read when PyTorch is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from .contest import THREADS, measure, summary, table
+from .layouts import LAYOUTS
+from .results import head, write
 
-import numpy as np
-import torch
-
-import arraybridge as ab
-
-from . import copy_sizes, startup
-from .layouts import LAYOUTS, Layout, aligned, lines_read
-from .results import write
-from .timing import machine, versions
-
-PEERS = ("numpy", "torch", "tensorflow")
-NAMES = {"numpy": "NumPy", "torch": "PyTorch", "tensorflow": "TensorFlow"}
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+LIBRARIES = "numpy torch tensorflow-cpu tensorflow numba llvmlite"
 
 
-class Row(NamedTuple):
-    """Median seconds of one layout by contender, and the bytes that it moves."""
-
-    layout: Layout
-    nbytes: int  # of the result
-    read: int  # in whole cache lines
-    seconds: dict[str, float]
-
-    def speed(self, who: str) -> float | None:
-        """GB/s, the result's bytes counted once as read and once as written."""
-        took = self.seconds.get(who)
-        return None if took is None else 2 * self.nbytes / took / 1e9
-
-    def fraction(self) -> float:
-        """Of the limit."""
-        return self.seconds["limit"] / self.seconds["ours"]
-
-    def best(self) -> str:
-        """The quickest of the peers."""
-        return min((p for p in PEERS if p in self.seconds), key=self.seconds.__getitem__)
-
-
-class Limit:
-    """The contiguous copy by one thread a core."""
-
-    def __init__(self, dst: np.ndarray, src: np.ndarray, pool: ThreadPoolExecutor) -> None:
-        size = dst.nbytes
-        step = -(-size // THREADS // 4096) * 4096
-        self.parts = [
-            (dst.ctypes.data + at, src.ctypes.data + at, min(step, size - at))
-            for at in range(0, size, step)
+def report(*, only: str = "", rounds: int = 15, offset: int = 0) -> str:
+    layouts = [layout for layout in LAYOUTS if only in layout.name]
+    rows = measure(layouts, rounds, offset=offset)
+    return "\n".join(
+        [
+            head(LIBRARIES, f"{THREADS} threads"),
+            "",
+            "GB/s, counting the bytes of the result once as read and once as written; the limit is the contiguous copy by",
+            f"{THREADS} threads, in turn with ours; medians of {rounds} turns. Bold: slower than the library named.",
+            "TensorFlow allocates its result. PyTorch has no flipped views: its `flip` allocates as well.",
+            "",
+            *table(rows),
+            *summary(rows),
         ]
-        self.keep = dst, src
-        self.pool = pool
-
-    def __call__(self) -> None:
-        rest = [self.pool.submit(memmove, *part) for part in self.parts[1:]]
-        memmove(*self.parts[0])
-        for part in rest:
-            part.result()
-
-
-def turns(contenders: dict[str, Callable], rounds: int, patience: float = 2.0) -> dict[str, float]:
-    """Median seconds a call of each, one call a turn; the slow ones sit out turns.
-
-    A contender takes part in at least five turns, and in more for `patience` seconds of its own.
-    """
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for call in contenders.values():
-        call()
-    for turn in range(rounds):
-        for name, call in contenders.items():
-            took = times[name]
-            if turn >= 5 and sum(took) > patience and name not in ("ours", "limit"):
-                continue
-            start = time.perf_counter()
-            call()
-            took.append(time.perf_counter() - start)
-    return {name: statistics.median(took) for name, took in times.items()}
-
-
-def tensorflow_transpose(layout: Layout, base: np.ndarray) -> Callable | None:
-    """TensorFlow's transpose, its result allocated; None where it is missing or no permutation."""
-    if layout.axes is None:
-        return None
-    try:
-        import tensorflow
-    except ImportError:
-        return None
-    tensor = tensorflow.constant(base if layout.grid is None else base.reshape(layout.grid))
-    return lambda: tensorflow.transpose(tensor, layout.axes)
-
-
-def contenders(layout: Layout, offset: int, allocate: bool, pool) -> tuple[dict, np.ndarray]:
-    """Who takes part in a layout, and the view that is copied."""
-    base = layout.base()
-    view = layout.view(base)
-    count = view.nbytes
-    block = aligned(count, offset)
-    dst = block.view(layout.dtype).reshape(view.shape)
-    tensor = torch.from_numpy(base)
-    to = torch.from_numpy(dst)
-    if layout.torch is None:
-        strided = layout.view(tensor)
-        by_torch = (lambda: strided.contiguous()) if allocate else (lambda: to.copy_(strided))
-    elif allocate:
-        by_torch = lambda: layout.torch(torch, tensor).contiguous()  # noqa: E731
-    else:
-        by_torch = lambda: to.copy_(layout.torch(torch, tensor))  # noqa: E731
-    who: dict[str, Callable] = {
-        "limit": Limit(block, aligned(count), pool),
-        "ours": (lambda: ab.contiguous(view))
-        if allocate
-        else (lambda: ab.contiguous(view, out=dst)),
-        "numpy": (lambda: view.copy(order="C")) if allocate else (lambda: np.copyto(dst, view)),
-        "torch": by_torch,
-    }
-    transpose = tensorflow_transpose(layout, base)
-    if transpose is not None:
-        who["tensorflow"] = transpose
-    return who, view
-
-
-def check(layout: Layout, view: np.ndarray) -> None:
-    """Right before quick: bytes against NumPy's."""
-    expected = np.ascontiguousarray(view)
-    out = np.zeros_like(expected)
-    ab.contiguous(view, out=out)
-    bits = f"V{view.itemsize}"
-    assert (out.view(bits) == expected.view(bits)).all(), f"wrong bytes: {layout.name}"
-
-
-def measure(
-    layouts: list[Layout], rounds: int, *, offset: int = 0, allocate: bool = False
-) -> list[Row]:
-    rows = []
-    with ThreadPoolExecutor(max(1, THREADS - 1)) as pool:
-        for layout in layouts:
-            who, view = contenders(layout, offset, allocate, pool)
-            if not allocate:
-                check(layout, view)
-            rows.append(Row(layout, view.nbytes, lines_read(view), turns(who, rounds)))
-            del who, view
-    return rows
-
-
-def mean(ratios) -> float:
-    """The geometric mean."""
-    ratios = list(ratios)
-    return exp(sum(map(log, ratios)) / len(ratios))
-
-
-def number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}" if value < 1 else f"{value:.1f}"
-
-
-def table(rows: list[Row]) -> list[str]:
-    lines = [
-        "| layout | item, bytes | limit | ours | of the limit | NumPy | PyTorch | TensorFlow | times the best of these |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        times = row.seconds[row.best()] / row.seconds["ours"]
-        lost = f"**{times:.2f}** ({NAMES[row.best()]})" if times < 1 else f"{times:.2f}"
-        speeds = (number(row.speed(who)) for who in ("numpy", "torch", "tensorflow"))
-        lines.append(
-            f"| {row.layout.name} | {np.dtype(row.layout.dtype).itemsize} | {number(row.speed('limit'))} "
-            f"| {number(row.speed('ours'))} | {row.fraction():.2f} | {' | '.join(speeds)} | {lost} |"
-        )
-    return lines
-
-
-def summary(rows: list[Row]) -> list[str]:
-    """Geometric means beside the goals, and every layout that was lost."""
-    over = {
-        peer: mean(r.seconds[peer] / r.seconds["ours"] for r in rows if peer in r.seconds)
-        for peer in PEERS
-        if any(peer in r.seconds for r in rows)
-    }
-    peers = ", ".join(f"{ratio:.1f} times {NAMES[peer]}" for peer, ratio in over.items())
-    theirs = ", ".join(
-        f"{NAMES[p]} {mean(r.seconds['limit'] / r.seconds[p] for r in rows if p in r.seconds):.2f}"
-        for p in over
     )
-    needed = mean(r.fraction() * max(1.0, (r.read + r.nbytes) / (2 * r.nbytes)) for r in rows)
-    lost = [
-        f"{r.layout.name} ({r.seconds[r.best()] / r.seconds['ours']:.2f} of {NAMES[r.best()]})"
-        for r in rows
-        if r.seconds[r.best()] < r.seconds["ours"]
-    ]
-    return [
-        "",
-        f"Geometric means: **{mean(r.fraction() for r in rows):.2f} of the limit** ({theirs}); {peers}. "
-        f"Counting every cache line that must be read, including the gaps of strided reads: {needed:.2f} of the limit.",
-        "",
-        f"Lost: {'; '.join(lost)}." if lost else "No layout is slower than the best of the three.",
-    ]
-
-
-def report(rows: list[Row], rounds: int) -> str:
-    lines = [
-        f"{machine()}; {versions('numpy', 'torch', 'tensorflow-cpu', 'tensorflow', 'numba', 'llvmlite')}; "
-        f"{THREADS} threads; {date.today()}; load average {os.getloadavg()[0]:.1f} (other work on the machine).",
-        "",
-        "GB/s, counting the bytes of the result once as read and once as written; the limit is the contiguous copy by",
-        f"{THREADS} threads, in turn with ours; medians of {rounds} turns. Bold: slower than the library named.",
-        "",
-        "### Into a given buffer",
-        "",
-        "TensorFlow allocates its result. PyTorch has no flipped views: its `flip` allocates as well.",
-        "",
-        *table(rows),
-        *summary(rows),
-        "",
-        "### The result allocated inside the call",
-        "",
-        "The limit is still the copy into a given buffer. For every library, the operating system first has to",
-        "provide the pages of fresh memory.",
-        "",
-    ]
-    allocated = measure([row.layout for row in rows], max(5, rounds // 2), allocate=True)
-    lines += [
-        *table(allocated),
-        *summary(allocated),
-        "",
-        *copy_sizes.report(),
-        "",
-        *startup.report(),
-    ]
-    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--write", action="store_true", help="keep the result in RESULTS.md and docs/"
-    )
+    parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="three layouts, to try it")
     parser.add_argument("--only", default="", metavar="WORD", help="layouts with WORD in the name")
     parser.add_argument("--rounds", type=int, default=15, help="turns of ours and the limit")
     parser.add_argument("--offset", type=int, default=0, help="bytes from 64-byte alignment")
     arguments = parser.parse_args()
-    layouts = [layout for layout in LAYOUTS if arguments.only in layout.name]
-    rows = measure(layouts, arguments.rounds, offset=arguments.offset)
-    if arguments.only:
-        print("\n".join(table(rows) + summary(rows)))
-        return
-    text = report(rows, arguments.rounds)
+    only = arguments.only or ("flipped" if arguments.quick else "")
+    text = report(only=only, rounds=arguments.rounds, offset=arguments.offset)
     print(text)
     if arguments.write:
-        from .chart import draw
-
         write(text, "contiguous: `python -m benchmarks.contiguous`")
-        draw(rows, mean(row.fraction() for row in rows))
 
 
 if __name__ == "__main__":

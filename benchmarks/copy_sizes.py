@@ -1,9 +1,12 @@
 """Measure copies from 4 KB to 4 MB, and the size from which kernels pay.
 
-python -m benchmarks.copy_sizes        prints the tables; benchmarks.contiguous has them in its own
+python -m benchmarks.copy_sizes            prints the tables
+python -m benchmarks.copy_sizes --write    and keeps them in benchmarks/RESULTS.md
 """
 
 from __future__ import annotations
+
+from math import exp, log
 
 import numpy as np
 import torch
@@ -14,9 +17,15 @@ from arraybridge.kernels.cpu import strided
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
 
-from .timing import Pair, paired
+from .goals import verdict
+from .results import command, head
+from .timing import paired
 
 SIZES = (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
+
+SHAPES = ((2, 2), (4, 4), (3, 4, 5), (16, 16), (2, 3, 2, 3, 2), (64, 64), (3, 1000), (128, 128))
+MEAN, LEAST = 1.5, 0.9  # goals: times the library's own speed
+TWO_BY_TWO, SMALL = 2, 4  # goals: times NumPy's own time
 
 #: name -> (dtype, the view of a matrix of that dtype with a given number of bytes)
 VIEWS = {
@@ -34,73 +43,72 @@ def view_of(name: str, nbytes: int) -> np.ndarray:
     return view(max(2, round((nbytes / np.dtype(dtype).itemsize) ** 0.5)))
 
 
-def told(pair: Pair) -> str:
-    text = f"{pair.peer / pair.ours:.2f}"
-    return f"**{text}**" if pair.ours > pair.peer else text
+def times(name: str, size: int, library: str, *, quick: bool) -> float | None:
+    """How many times as fast as the library's own; None where it has no such view."""
+    x = view_of(name, size)
+    if library == "NumPy":
+        ours, peer = (lambda: ab.contiguous(x)), (lambda: np.ascontiguousarray(x))
+    elif min(x.strides) < 0:
+        return None
+    else:
+        t = torch.from_numpy(x)
+        ours, peer = (lambda: ab.contiguous(t)), (lambda: t.contiguous())
+    ours(), peer()
+    pair = paired(ours, peer, rounds=3 if quick else 15, seconds=0.0005 if quick else 0.01)
+    return 1 / pair.ratio
 
 
-def by_size() -> list[str]:
-    """The result allocated inside the call; how many times as fast as NumPy and as PyTorch."""
+def told(times: float | None) -> str:
+    return "" if times is None else f"**{times:.2f}**" if times < 1 else f"{times:.2f}"
+
+
+def by_size(*, quick: bool) -> list[str]:
+    """The result allocated inside the call and dropped; how many times as fast as NumPy and as PyTorch."""
     heads = [f"{size >> 10} KB" for size in SIZES]
     lines = [
         f"| layout | beside | {' | '.join(heads)} |",
         f"| --- | --- | {' | '.join('---:' for _ in SIZES)} |",
     ]
+    every: list[float] = []
     for name in VIEWS:
-        numpys, torches = [], []
-        for size in SIZES:
-            x = view_of(name, size)
-            ab.contiguous(x)
-            numpys.append(
-                told(
-                    paired(
-                        lambda x=x: ab.contiguous(x), lambda x=x: np.ascontiguousarray(x), rounds=9
-                    )
-                )
-            )
-            if min(x.strides) < 0:
-                torches.append("")
-                continue
-            t = torch.from_numpy(x)
-            torches.append(
-                told(paired(lambda t=t: ab.contiguous(t), lambda t=t: t.contiguous(), rounds=9))
-            )
-        lines.append(f"| {name} | NumPy | {' | '.join(numpys)} |")
-        if any(torches):
-            lines.append(f"| {name} | PyTorch, on its tensors | {' | '.join(torches)} |")
-    return lines
+        for library in ("NumPy", "PyTorch"):
+            found = [times(name, size, library, quick=quick) for size in SIZES]
+            every += [each for each in found if each is not None]
+            if any(found):
+                lines.append(f"| {name} | {library} | {' | '.join(map(told, found))} |")
+    mean, least = exp(sum(map(log, every)) / len(every)), min(every)
+    kept = "kept" if mean >= MEAN and least >= LEAST else "**missed**"
+    return [
+        *lines,
+        "",
+        f"Geometric mean {mean:.2f} (goal: {MEAN}), least {least:.2f} (goal: {LEAST}): {kept}.",
+    ]
 
 
-def tiny() -> list[str]:
+def tiny(*, quick: bool) -> list[str]:
     """Beside NumPy's own time, whatever the library."""
     lines = [
-        "| shape, float32 | NumPy's own, ns | ours on NumPy's | times | PyTorch's own, ns | ours on PyTorch's | times NumPy's own |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| shape, float32 | NumPy's own, ns | ours on NumPy's | times | goal | PyTorch's own, ns | ours on PyTorch's | times | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    for shape in (
-        (2, 2),
-        (4, 4),
-        (3, 4, 5),
-        (16, 16),
-        (2, 3, 2, 3, 2),
-        (64, 64),
-        (3, 1000),
-        (128, 128),
-    ):
+    rounds, seconds = (3, 0.0005) if quick else (25, 0.005)
+    for shape in SHAPES:
         x = np.ones(shape, np.float32).T
         t = torch.from_numpy(x)
-        one = paired(lambda x=x: ab.contiguous(x), lambda x=x: np.ascontiguousarray(x), rounds=9)
-        two = paired(lambda t=t: ab.contiguous(t), lambda t=t: t.contiguous(), rounds=9)
+        one = paired(lambda x=x: ab.contiguous(x), lambda x=x: np.ascontiguousarray(x), rounds=rounds, seconds=seconds)  # fmt: skip
+        two = paired(lambda t=t: ab.contiguous(t), lambda t=t: t.contiguous(), rounds=rounds, seconds=seconds)  # fmt: skip
+        goal = TWO_BY_TWO if shape == (2, 2) else SMALL
         lines.append(
-            f"| {' x '.join(map(str, shape))} | {one.peer:,.0f} | {one.ours:,.0f} | {one.ratio:.2f} "
-            f"| {two.peer:,.0f} | {two.ours:,.0f} | {two.ours / one.peer:.2f} |"
+            f"| {' x '.join(map(str, shape))} | {one.peer:,.0f} | {one.ours:,.0f} | {one.ratio:.2f} | {goal} "
+            f"| {two.peer:,.0f} | {two.ours:,.0f} | {two.ratio:.2f} | {verdict(one.ratio, goal)} |"
         )
     return lines
 
 
-def crossover() -> list[str]:
+def crossover(*, quick: bool) -> list[str]:
     """From how many bytes the kernel, with all that leads to it, beats NumPy's copy."""
     sizes = [1 << power for power in range(11, 21)]
+    rounds, seconds = (3, 0.0005) if quick else (7, 0.005)
     lines = [
         f"| transpose of items of | {' | '.join(f'{size >> 10} KB' for size in sizes)} | `SMALL` |",
         f"| --- | {' | '.join('---:' for _ in sizes)} | ---: |",
@@ -118,7 +126,9 @@ def crossover() -> list[str]:
                 strided.copy(out.ctypes.data, x.ctypes.data, made)
 
             kernel()
-            pair = paired(kernel, lambda x=x, out=out: np.copyto(out, x), rounds=7)
+            pair = paired(
+                kernel, lambda x=x, out=out: np.copyto(out, x), rounds=rounds, seconds=seconds
+            )
             ratios.append(f"{pair.peer / pair.ours:.2f}")
         lines.append(
             f"| {itemsize} bytes | {' | '.join(ratios)} | {cpu.SMALL * itemsize >> 10} KB |"
@@ -126,28 +136,32 @@ def crossover() -> list[str]:
     return lines
 
 
-def report() -> list[str]:
-    return [
-        "### 4 KB to 4 MB",
-        "",
-        "With the result allocated inside the call: the speed relative to the library's own copy (below 1: slower).",
-        "",
-        *by_size(),
-        "",
-        "### Small copies",
-        "",
-        "Nanoseconds per call of `ab.contiguous`; the goal is at most 4 times NumPy's own time.",
-        "",
-        *tiny(),
-        "",
-        "### Where kernels begin to pay",
-        "",
-        "The speed of the kernel relative to `np.copyto`, planning and call included. Up to `SMALL` items NumPy or",
-        "PyTorch itself makes the copy, and no compiler is loaded.",
-        "",
-        *crossover(),
-    ]
+def report(*, quick: bool = False) -> str:
+    return "\n".join(
+        [
+            head("numpy torch numba"),
+            "",
+            "### 4 KB to 4 MB",
+            "",
+            "With the result allocated inside the call: the speed relative to the library's own copy, of its own arrays (below 1: slower).",
+            "",
+            *by_size(quick=quick),
+            "",
+            "### Small copies",
+            "",
+            f"Nanoseconds a call of `ab.contiguous`; the goal is at most {TWO_BY_TWO} times NumPy's own time for 2 x 2, {SMALL} for the others.",
+            "",
+            *tiny(quick=quick),
+            "",
+            "### Where kernels begin to pay",
+            "",
+            "The speed of the kernel relative to `np.copyto`, planning and call included. Up to `SMALL` items NumPy or",
+            "PyTorch itself makes the copy, and no compiler is loaded.",
+            "",
+            *crossover(quick=quick),
+        ]
+    )
 
 
 if __name__ == "__main__":
-    print("\n".join(report()))
+    command("copy_sizes", __doc__, report)

@@ -6,7 +6,6 @@ python -m benchmarks.exchange --write    and keeps them in benchmarks/RESULTS.md
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -18,16 +17,11 @@ import torch
 import arraybridge as ab
 
 from .goals import verdict
+from .resident import resident
 from .results import command, head
 from .timing import paired
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
-
-
-def resident() -> int:
-    """Resident bytes of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def flatness(sizes: tuple[int, ...]) -> list[str]:

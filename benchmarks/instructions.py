@@ -18,7 +18,7 @@ from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import c_strides, canonical
 from arraybridge.machine_code import linker
 
-from .contiguous import THREADS, Limit, turns
+from .contest import THREADS, Limit, turns
 from .layouts import LAYOUTS
 from .timing import machine
 

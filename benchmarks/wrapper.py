@@ -6,7 +6,6 @@ python -m benchmarks.wrapper --write    and keeps them in benchmarks/RESULTS.md
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import array_api_compat
@@ -18,6 +17,7 @@ import torch
 import arraybridge as ab
 
 from .goals import Case, measure, summary, table
+from .resident import peak
 from .results import command, head
 from .timing import paired
 
@@ -111,19 +111,6 @@ def operations(*, quick: bool = False) -> list[str]:
                     + " |"
                 )
     return lines
-
-
-def peak(work) -> int:
-    """Bytes of resident memory that a call adds at its highest (Linux)."""
-    work()
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak starts anew
-    with open("/proc/self/statm") as file:
-        before = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    work()
-    with open("/proc/self/status") as file:
-        high = next(line for line in file if line.startswith("VmHWM"))
-    return max(0, int(high.split()[1]) * 1024 - before)
 
 
 def memory(size: int) -> list[str]:

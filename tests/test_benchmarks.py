@@ -88,4 +88,129 @@ def test_a_section_is_replaced_and_the_others_stay(tmp_path):
     path = tmp_path / "RESULTS.md"
     for text, heading in [("old", "a"), ("other", "b"), ("new", "a")]:
         write(text, heading, path)
-    assert path.read_text() == "# Results\n\n## a\n\nnew\n\n## b\n\nother\n"
+    text = path.read_text()
+    assert text.startswith("# Results\n")
+    assert text.endswith("\n\n## a\n\nnew\n\n## b\n\nother\n")
+    write("last", "c", path, order=("c", "b"))
+    assert path.read_text().endswith("\n\n## c\n\nlast\n\n## b\n\nother\n")
+    assert "## a" not in path.read_text()
+
+
+SHOWN = """# Results
+
+## contiguous: `python -m benchmarks.contiguous`
+
+head
+
+| layout | limit | ours | NumPy | PyTorch | TensorFlow |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| a | 10.0 | 9.0 | 0.5 | 1.0 |  |
+| b & c | 10.0 | 30.0 | 0.5 | 1.0 | 4.0 |
+
+## copy_sizes: `python -m benchmarks.copy_sizes`
+
+### 4 KB to 4 MB
+
+| layout | beside | 4 KB | 1024 KB |
+| --- | --- | ---: | ---: |
+| a | NumPy | **0.90** | 4.00 |
+| a | PyTorch | 1.20 | 400.00 |
+"""
+
+
+def test_tables_are_read_back():
+    from benchmarks.results import heading, sections, tables
+
+    found = sections(SHOWN)
+    assert list(found) == [heading("contiguous"), heading("copy_sizes")]
+    (rows,) = tables(found[heading("contiguous")]).values()
+    assert rows[0] == dict(
+        zip(
+            ("layout", "limit", "ours", "NumPy", "PyTorch", "TensorFlow"),
+            ("a", "10.0", "9.0", "0.5", "1.0", ""),
+            strict=True,
+        )
+    )
+    assert list(tables(found[heading("copy_sizes")])) == ["4 KB to 4 MB"]
+
+
+def test_charts_are_drawn_of_what_is_there(tmp_path):
+    from xml.etree import ElementTree
+
+    from benchmarks.chart import draw_all
+
+    (tmp_path / "RESULTS.md").write_text(SHOWN)
+    draw_all(tmp_path, tmp_path / "RESULTS.md")
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["contiguous.svg", "sizes.svg"]
+    for path in tmp_path.glob("*.svg"):
+        root = ElementTree.parse(path).getroot()
+        _, _, width, height = map(float, root.get("viewBox").split())
+        for node in root.iter():
+            for name, most in (("x", width), ("x2", width), ("y", height), ("cy", height)):
+                assert 0 <= float(node.get(name, 0)) <= most
+
+
+def test_the_charts_in_docs_are_of_the_results(tmp_path):
+    """Whoever writes RESULTS.md draws the charts: ``python -m benchmarks.chart``."""
+    from benchmarks.chart import DOCS, draw_all
+
+    draw_all(tmp_path)
+    for path in tmp_path.glob("*.svg"):
+        assert path.read_text() == (DOCS / path.name).read_text(), path.name
+
+
+SMALL = ("transpose, odd sizes", "inner slice", "rows flipped")
+
+
+@pytest.fixture
+def small_layouts():
+    from .support.small_layouts import small_layouts as small
+
+    return [layout for layout in small() if layout.name in SMALL]
+
+
+def test_copies_into_a_buffer(small_layouts):
+    from benchmarks.contest import measure, summary, table
+
+    rows = measure(small_layouts, 1)
+    assert {"limit", "ours", "numpy", "torch"} <= set(rows[0].seconds)
+    assert len(table(rows)) == 2 + len(SMALL)
+    assert "of the limit" in "\n".join(summary(rows))
+
+
+def test_allocated_copies(small_layouts):
+    from benchmarks.allocated import fresh, fresh_verdict, loop_verdict
+    from benchmarks.contest import measure
+
+    dropped = measure(small_layouts, 1, allocate=True)
+    assert "Goal" in loop_verdict(dropped)
+    kept = fresh(small_layouts, 1)
+    assert all("malloc" in row.seconds for row in kept)
+    assert "times as fast" in fresh_verdict(kept)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_threads(number):
+    from benchmarks.threads import CASES, MOST, rates
+
+    case, _ = list(CASES.values())[number]
+    found = rates(case, 1, 0.005)
+    assert all(found[who, count] > 0 for who in ("ours", "peer") for count in (1, MOST))
+
+
+def test_copy_sizes():
+    from benchmarks.copy_sizes import LEAST, MEAN, SIZES, VIEWS, times, told
+
+    for name in VIEWS:
+        assert times(name, SIZES[0], "NumPy", quick=True) > 0
+    assert times("columns flipped", SIZES[0], "PyTorch", quick=True) is None
+    assert [told(None), told(0.5), told(2.0)] == ["", "**0.50**", "2.00"]
+    assert (LEAST, MEAN) == (0.9, 1.5)
+
+
+def test_every_section_of_the_results_is_a_module():
+    from importlib.util import find_spec
+
+    from benchmarks.__main__ import SECTIONS
+
+    assert all(find_spec(f"benchmarks.{name}") for name in SECTIONS)

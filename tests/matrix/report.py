@@ -222,7 +222,7 @@ TABLES = (
         "Latency",
         latency_table,
         "Microseconds for a (3, 4) float32: convert / the target's own conversion, where that is "
-        "right. Measured while other pairs ran; benchmarks/exchange is more careful.",
+        "right. Measured while other pairs ran; benchmarks/calls is more careful.",
     ),
     ("Reasons", reasons_table, "Why cells were copied or refused."),
 )

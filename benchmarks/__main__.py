@@ -1,0 +1,70 @@
+"""Run all benchmarks of a CPU and write benchmarks/RESULTS.md and the charts in docs/ anew.
+
+python -m benchmarks                          12 minutes on two cores
+python -m benchmarks --only calls threads     these sections alone; the others stay as they are
+python -m benchmarks --quick                  prints everything in two minutes, writes nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+from . import chart
+from .results import head, heading, write
+
+#: In the order of RESULTS.md -> what its versions are of, where it does not say so itself.
+SECTIONS = {
+    "calls": "",
+    "wrapper": "",
+    "contiguous": "",
+    "allocated": "",
+    "copy_sizes": "",
+    "threads": "",
+    "startup": "numpy torch numba llvmlite",
+    "exchange": "",
+    "launch": "",
+}
+
+
+def run(module: str, *, quick: bool) -> str | None:
+    """What a benchmark prints, in a process of its own; None where it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *["--quick"] * quick],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        return None
+    text = done.stdout.strip("\n")
+    return f"{head(SECTIONS[module])}\n\n{text}" if SECTIONS[module] else text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; writes nothing")
+    parser.add_argument("--only", nargs="+", default=list(SECTIONS), choices=SECTIONS)
+    arguments = parser.parse_args()
+    failed = []
+    order = tuple(map(heading, SECTIONS))
+    for module in arguments.only:
+        start = time.perf_counter()
+        text = run(module, quick=arguments.quick)
+        if text is None:
+            failed.append(module)
+            continue
+        print(f"## {heading(module)}\n\n{text}\n", flush=True)
+        if not arguments.quick:
+            write(text, heading(module), order=order)
+        print(f"{module}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    if not arguments.quick:
+        chart.draw_all()
+    if failed:
+        print(f"failed, and left as they were: {', '.join(failed)}", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
