@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -11,11 +12,12 @@ from .array.fallback import fallback_library
 from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
-from .dispatch.library import place_named
+from .dispatch.library import Library, place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
-from .dispatch.registry import KNOWN, RECORDS, library_named, library_of_type
-from .dlpack import Device
+from .dispatch.registry import KNOWN, RECORDS, UNKNOWN, library_named, library_of_type
+from .dlpack import Device, DeviceType
+from .exchange import convert
 from .protocols.foreign import handed_on, lost, no_array
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
@@ -158,6 +160,10 @@ def unify(
     ValueError
         For an unknown device, or a ``copy`` that is not a boolean.
     """
+    if like is None and device is None and copy is None:
+        quick = _unified(xs)
+        if quick is not None:
+            return quick
     model = next(iter(arrays_in(xs if like is None else like)), None)
     if model is None:
         raise TypeError(
@@ -188,17 +194,61 @@ def unify(
 
     # The model may be a capsule, which is now consumed: its conversion knows the device.
     arrays = mapped(bring, xs, is_array)
-    if place is None:
-        _check_one_device([result for _, result in done.values()], kind.library)
+    if place is None and len(done) > 1 and not _has_one_place(library_named(kind.library)):
+        _check_one_device([result for _, result in done.values()])
     return (xp, *arrays)
 
 
-def _check_one_device(arrays: list[Any], library: str) -> None:
+def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Unify arrays and scalars, no containers, of types that are known; None where others come."""
+    goal: Any = None
+    xp, kinds = None, []
+    try:
+        for x in xs:
+            record = KNOWN[type(x)]
+            kind = record.kind
+            if kind is None:
+                if record.is_array is not False:
+                    return None
+            elif kind is UNKNOWN:
+                return None
+            elif goal is None:
+                goal, xp, model = kind, record.namespace, x
+            kinds.append(kind)
+    except KeyError:
+        return None
+    if goal is None:
+        return None
+    result = [namespace(model) if xp is None else xp]
+    done: dict[int, Any] = {}
+    for x, kind in zip(xs, kinds):  # noqa: B905 - as many, and strict=True takes a while
+        if kind is not goal and kind is not None and kind != goal:
+            found = done.get(id(x))
+            if found is None:
+                native = not (goal.wrapped or kind.wrapped)
+                found = convert(x, goal.library) if native else goal.brought(x)
+                done[id(x)] = found
+            result.append(found)
+        else:
+            result.append(x)
+    if len(xs) > 1 and not _has_one_place(library_named(goal.library)):
+        arrays = {id(x): x for x, kind in zip(result[1:], kinds) if kind is not None}  # noqa: B905
+        _check_one_device([*arrays.values()])
+    return tuple(result)
+
+
+def _has_one_place(library: Library) -> bool:
+    accepts = library.accepts
+    return accepts.cpus == 1 and _all_host(accepts.devices)
+
+
+@lru_cache(64)
+def _all_host(devices: frozenset[DeviceType]) -> bool:
+    return all(Device(kind).host for kind in devices)
+
+
+def _check_one_device(arrays: list[Any]) -> None:
     """Check that arrays of one library, none of which moves, are on one device."""
-    accepts = library_named(library).accepts
-    only_host = all(Device(kind).host for kind in accepts.devices)
-    if len(arrays) < 2 or (only_host and accepts.cpus == 1):
-        return
     places = {place for x in arrays if (place := place_of(x)) is not None}
     if len(places) > 1:
         names = " and ".join(sorted(map(str, places)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..containers import items, leaves, mapped
 from ..dispatch.execute import execute
-from ..dispatch.registry import library_named
+from ..dispatch.registry import KNOWN, UNKNOWN, library_named
 from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
@@ -29,6 +29,7 @@ class Terms:
         "library",
         "options",
         "own",
+        "quick",
         "result",
         "sends",
     )
@@ -54,6 +55,7 @@ class Terms:
             self.options["copy"] = copy
         if alias_readonly:
             self.options["alias_readonly"] = True
+        self.quick = not self.options and result == "caller"
         self.own = own  # (module, name) of the class that the function belongs to
         self.home: Kind | None = None
 
@@ -65,6 +67,86 @@ class Terms:
     def is_own(self, x: Any) -> bool:
         """Whether ``x`` is the object on which the function, a method, is called."""
         return any((cls.__module__, cls.__qualname__) == self.own for cls in type(x).__mro__)
+
+
+def views(
+    terms: Terms, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], list[Any]] | None:
+    """Convert positional arguments by doors: nothing else has to be remembered of such a call.
+
+    Returns
+    -------
+    tuple
+        The positional arguments as the function is to see them, and the arrays among them: the
+        kind that was given, what was given, and what is seen. None where an argument is a container
+        or anything else that takes a :class:`Crossing`.
+    """
+    home, library = terms.home or terms.find_home(), terms.library
+    every: list[Any] = []
+    pairs: list[Any] = []
+    if terms.own is not None and args and terms.is_own(args[0]):
+        every, args = [args[0]], args[1:]
+    try:
+        for x in kwargs.values():
+            if KNOWN[type(x)].is_array is not False:
+                return None
+        for x in args:
+            record = KNOWN[type(x)]
+            kind = record.kind
+            if kind is None:
+                if record.is_array is not False:
+                    return None
+                every.append(x)
+                continue
+            seen, own = x, kind
+            if kind.wrapped:
+                seen = x._native
+                record = KNOWN[type(seen)]
+                own = record.kind
+            if own != home:
+                for pair in pairs:
+                    if pair[1] is x:
+                        seen = pair[2]
+                        break
+                else:
+                    door = record.doors[library]
+                    if door is None or getattr(door, "copies", False):
+                        return None
+                    seen = door(seen)
+                    if seen is None:
+                        return None
+            pairs.append((kind, x, seen))
+            every.append(seen)
+    except Exception:  # of a door, or something that is not known yet
+        return None
+    return every, pairs
+
+
+def given_back(terms: Terms, result: Any, pairs: list[Any]) -> Any:
+    """Convert the result of a call with nothing but :func:`views`."""
+    for kind, given, seen in pairs:
+        if seen is result:
+            native = given._native if kind.wrapped else given
+            if native is seen or _same_elements(native, seen) or _same_memory(native, seen):
+                return given
+    if not pairs:
+        return result
+    goal = pairs[0][0]
+    try:
+        record = KNOWN[type(result)]
+        kind = record.kind
+        if kind is goal or record.is_array is False:
+            return result
+        door = record.doors[goal.library]
+        if kind is not UNKNOWN and not goal.wrapped and door is not None:
+            found = door(result)
+            if found is not None:
+                return found
+    except Exception:  # as above, and of the door
+        pass
+    crossing = Crossing(terms)
+    crossing.goal, crossing.pairs = goal, [pair[1:] for pair in pairs]
+    return crossing.leave(result)
 
 
 class Crossing:
@@ -192,14 +274,19 @@ class Crossing:
             for given, seen in self.pairs:
                 if seen is x and _same_memory(given, seen):
                     return given
-        try:
-            if terms.options or goal.wrapped:
-                copy = False if terms.copy is False else None
-                return goal.brought(x, device=self.place, copy=copy)
-            return x if kind == goal else convert(x, goal.library)
-        except BufferError as error:
-            error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
-            raise
+        return _brought(terms, x, kind, goal, self.place)
+
+
+def _brought(terms: Terms, x: Any, kind: Kind | None, goal: Kind, place: Device | None) -> Any:
+    """Convert an array of a result to the caller's kind."""
+    try:
+        if terms.options or goal.wrapped:
+            copy = False if terms.copy is False else None
+            return goal.brought(x, device=place, copy=copy)
+        return x if kind == goal else convert(x, goal.library)
+    except BufferError as error:
+        error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
+        raise
 
 
 def _same_memory(given: Any, seen: Any) -> bool:
@@ -213,3 +300,13 @@ def _same_memory(given: Any, seen: Any) -> bool:
     return (a.pointer, a.shape, a.strides) == (b.pointer, b.shape, b.strides) and (
         a.device == b.device or (a.device.host and b.device.host)
     )
+
+
+def _same_elements(native: Any, seen: Any) -> bool:
+    """Whether two arrays are known to be the same memory, without describing them."""
+    try:
+        memory = KNOWN[type(native)].library.memory(native)  # type: ignore[union-attr]
+        other = KNOWN[type(seen)].library.memory(seen)  # type: ignore[union-attr]
+    except Exception:  # inside transformations tensors have no memory
+        return False
+    return memory == other and bool(memory and memory[0])

@@ -61,6 +61,14 @@ class Library:
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
+    def memory(self, x: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None] | None:
+        """Return the address, the shape and the strides of an array in host memory.
+
+        The strides are in bytes, or None if it is C-contiguous. Quick, to see whether two arrays
+        are the same memory. None, or any error: :meth:`describe` is to be asked.
+        """
+        return None
+
     def carries(self, x: Any) -> bool:
         """Whether an Array may wrap ``x``; quick, since every ``from_dlpack`` checks it.
 

@@ -17,6 +17,7 @@ from ...kernels import cpu
 from ...layout import in_bytes, in_elements, may_overlap_itself
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
+from .address import address_of
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 _WRITEABLE = 0x400
@@ -144,6 +145,9 @@ class NumPy(Library):
             pending=pending,
             refused=refused,
         )
+
+    def memory(self, x: np.ndarray) -> tuple[int, tuple[int, ...], tuple[int, ...] | None]:
+        return address_of(x), x.shape, None if x.flags.c_contiguous else x.strides
 
     def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars

@@ -140,6 +140,14 @@ class Torch(Library):
             refused=refused,
         )
 
+    def memory(self, x: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...] | None] | None:
+        if type(x) not in _PLAIN or not x.is_cpu:
+            return None
+        if x.is_contiguous():
+            return x.data_ptr(), x.shape, None
+        itemsize = x.itemsize
+        return x.data_ptr(), x.shape, tuple([step * itemsize for step in x.stride()])
+
     def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
         return x.layout is _strided and not x.is_meta and not x.is_nested
 
