@@ -11,9 +11,14 @@ from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS, library_named
 from .dispatch.route import route_between
-from .dlpack import Tensor, is_capsule, peek
+from .dispatch.ways import Way, ways_between
+from .dlpack import Device, Tensor, is_capsule, peek
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
+
+_DEVICES = frozenset({type(None), str, Device})  # types of `device` in the keys of `ways_with`
+_COPIES = (None, False, True)
+_MOST_WAYS = 256  # of a type
 
 
 def convert(
@@ -60,23 +65,52 @@ def convert(
     ValueError
         For an unknown library or device, or a ``copy`` that is not a boolean.
     """
-    if device is None and (copy is None or copy is False) and not alias_readonly:
-        door: Callable[[Any], Any] | None
-        try:
-            door = KNOWN[type(x)].doors[to]
-        except (KeyError, TypeError):
-            door = _first(type(x), to)
-        if door is not None and (copy is None or not getattr(door, "copies", False)):
-            try:
-                result = door(x)
-            except Exception:  # the planned route says what is wrong
-                result = None
+    ways: tuple[Way, ...]
+    try:
+        if device is None and alias_readonly is False:
+            ways = KNOWN[type(x)].ways[to][copy]
+        else:
+            ways = KNOWN[type(x)].ways_with[to, device, copy, alias_readonly]
+            if device.__class__ not in _DEVICES:
+                ways = ()
+        if copy is not None and copy is not True and copy is not False:
+            ways = ()  # equal to one of these, and maybe an error
+    except (KeyError, TypeError):
+        ways = _ways(type(x), to, device, copy, alias_readonly)
+    try:
+        for way in ways:
+            result = way(x)
             if result is not None:
                 return result
+    except Exception:  # the planned route says what is wrong
+        pass
     target = library_named(to)
     if device is not None:
         device = place_named(device)
     return _planned(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
+
+
+def _ways(
+    kind: type, to: object, device: object, copy: bool | None, alias_readonly: bool
+) -> tuple[Way, ...]:
+    """Return what `convert` tries before the plan; it looks at what is known by itself."""
+    target, record = library_named(to), RECORDS[kind]
+    if not any(copy is known for known in _COPIES) or type(device) not in _DEVICES:
+        return ()
+    known = record.ways_with
+    key = to, device, copy, bool(alias_readonly)
+    if key not in known:
+        if len(known) >= _MOST_WAYS:
+            known.clear()
+        place = None if device is None else place_named(device)
+        made: tuple[Way, ...] = ()
+        source = record.library
+        if source is not None and (source is target or source.has_doors(kind)):
+            made = ways_between(source, target, _first(kind, to), place, copy, key[3])
+        known[key] = made
+        if device is None and not key[3]:
+            record.ways.setdefault(to, {})[copy] = made
+    return known[key]
 
 
 def _planned(given: Any, target: Library, **terms: Any) -> Any:

@@ -2,6 +2,7 @@
 
 ========================  =============================================================
 `OwnCopy`                 the library of the array, or the target's own import
+`SmallCopy`               the library of the array, where a call costs more than the copy
 `HostCopy`                the host's kernels, `memmove` for what is contiguous already
 `DeviceCopy`              a kernel off the host, into memory of a library's own allocator
 ========================  =============================================================
@@ -11,11 +12,21 @@ A copier is what ``explain`` prints and what ``execute`` calls.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
-from .kernel import NO_ADDRESSES, ON_CUDA, Kernel, NoKernel, compact_copy, kernel_for, no_kernel
+from .kernel import (
+    NO_ADDRESSES,
+    ON_CUDA,
+    Kernel,
+    NoKernel,
+    compact_copy,
+    kernel_for,
+    no_kernel,
+    own_copies_serve,
+)
 from .library import Library
 from .records import ConversionError, TensorInfo
 
@@ -29,6 +40,7 @@ __all__ = [
     "no_copy",
     "on_host",
     "resolved",
+    "small_copy",
     "stream_of",
 ]
 
@@ -64,6 +76,46 @@ class OwnCopy(NamedTuple):
         if fresh is None:
             raise ConversionError(no_copy(info, source))
         return fresh
+
+
+class SmallCopy(NamedTuple):
+    """A copy of a small array on the CPU by its library, which the target takes by its door.
+
+    Attributes
+    ----------
+    library : Library
+    """
+
+    library: Library
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``; the result is an array of the target, or of the source."""
+        fresh = source.fresh(x)
+        if fresh is None:  # it changed meanwhile
+            return on_host(info).copy(x, source, target, info, device)
+        if source is target:
+            return fresh
+        with suppress(Exception):  # what the door refuses goes on as any array does
+            result = target.doors[source.name](fresh)
+            if result is not None:
+                return result
+        return fresh
+
+
+def small_copy(x: object, info: TensorInfo, source: Library, target: Library) -> SmallCopy | None:
+    """Return the copy by the library of an array, if it is small and the target takes it so."""
+    if info.device != CPU or info.pending or not own_copies_serve():
+        return None
+    if source is not target:
+        door, accepts = target.doors.get(source.name), target.accepts
+        if door is None or getattr(door, "copies", False) or accepts.immutable:
+            return None
+    return SmallCopy(source) if source.copies_small(x, info) else None
 
 
 class HostCopy(NamedTuple):
@@ -142,7 +194,7 @@ class DeviceCopy(NamedTuple):
         return block
 
 
-Copier = OwnCopy | HostCopy | DeviceCopy
+Copier = OwnCopy | SmallCopy | HostCopy | DeviceCopy
 
 
 def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | None:

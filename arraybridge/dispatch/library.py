@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
@@ -28,11 +28,15 @@ class Library:
         gives the target's array, or None where the planned route must decide; so it does where the
         door raises. A door does what :func:`arraybridge.explain` says, and as quickly as can be:
         the same memory, strides and flags, and no array where that would refuse. One that copies
-        has an attribute ``copies`` that is true.
+        has an attribute ``copies`` that is true. An attribute ``of_fresh`` is the same for arrays
+        that :meth:`fresh` has just made, with fewer checks.
+    on_cpu_alone : bool
+        Whether all its arrays are on the device ``cpu``.
     """
 
     name: str = ""
     exports_description: bool = False
+    on_cpu_alone: bool = False
     doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data
 
     @property
@@ -167,6 +171,26 @@ class Library:
         """Return ``x`` if it is C-contiguous, or a copy if it is too small for a kernel; else None.
 
         Quick, since it is asked first, every time. None: the planned way is to be taken.
+        """
+        return None
+
+    def fresh(self, x: Any) -> object | None:
+        """Copy a small array on the CPU to a new C-contiguous one by the library; else None.
+
+        Quick, since it is asked first wherever ``convert`` copies. What is pending is applied. None
+        where :meth:`copies_small` says so, and where anything is unusual: the plan is to be taken.
+        """
+        return None
+
+    def copies_small(self, x: Any, info: TensorInfo) -> bool:
+        """Whether :meth:`fresh` copies an array, without anything pending, that has this info."""
+        return False
+
+    def pattern(self, x: Any) -> Hashable | None:
+        """Return all that :meth:`describe` tells but addresses and extents that decide nothing.
+
+        The plan is the same for all arrays of a type with equal patterns, as far as memory and its
+        alignment are. None: it is to be asked each time.
         """
         return None
 

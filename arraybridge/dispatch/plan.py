@@ -66,15 +66,21 @@ def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = Fa
     objection = _layout_objection(info, accepts)
     if objection:
         return f"{accepts.library} {objection}; the layout is {info.layout}"
-    wanted = accepts.alignment
-    if dtype in accepts.aligned or not info.device.host:  # where misaligned is a fault
-        wanted = max(wanted, info.itemsize & -info.itemsize)
+    wanted = wanted_alignment(info, accepts)
     if wanted > 1 and info.pointer % wanted and info.size:
         return (
             f"{accepts.library} wants data aligned to {wanted} bytes; "
             f"this is aligned to {info.alignment}"
         )
     return None
+
+
+def wanted_alignment(info: TensorInfo, accepts: Accepts) -> int:
+    """Return the number of bytes that the address of a view must be a multiple of."""
+    wanted = accepts.alignment
+    if info.dtype_name in accepts.aligned or not info.device.host:  # where misaligned is a fault
+        return max(wanted, info.itemsize & -info.itemsize)
+    return wanted
 
 
 _ANY = 2**63 - 1  # of a library without a limit

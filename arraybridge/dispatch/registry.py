@@ -54,6 +54,9 @@ class TypeRecord:
         The library that they belong to.
     doors : dict
         By the target, as callers spell it: the quick way there, or None.
+    ways, ways_with : dict
+        By the target, and then ``copy``, or else by all that ``convert`` takes beside the array:
+        what to try before the plan.
     compact : callable or None
         The quick way to contiguous arrays; see ``Library.compact``.
     namespace : module or None
@@ -75,12 +78,16 @@ class TypeRecord:
         "library",
         "namespace",
         "sort",
+        "ways",
+        "ways_with",
         "wrap",
     )
 
     def __init__(self, cls: type) -> None:
         self.library: Library | None = _find(cls)
         self.doors: dict[object, Callable[[Any], Any] | None] = {}
+        self.ways: dict[object, dict[object, tuple[Callable[[Any], Any], ...]]] = {}
+        self.ways_with: dict[object, tuple[Callable[[Any], Any], ...]] = {}
         self.compact: Callable[[Any], Any] | None = None
         self.namespace: Any = None
         self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..dlpack import CPU, Device
-from .copier import copier_for, no_copy
+from .copier import copier_for, no_copy, small_copy
 from .library import Library
 from .plan import checked_copy, plan
 from .records import ConversionError, Route, TensorInfo
@@ -40,7 +40,10 @@ def route_between(
         copy=copy,
         alias_readonly=alias_readonly,
         share=share,
-        copier=lambda: copier_for(info, source, target),
+        copier=lambda: (
+            ((device is None or device == CPU) and small_copy(x, info, source, target))
+            or copier_for(info, source, target)
+        ),
         transfer=lambda place: transfer_for(info, source, target, place),
     )
     obstacle = None

@@ -5,6 +5,7 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from .address import address_of
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 _WRITEABLE = 0x400
+_DENSE = 0x3  # in the order of C, or of Fortran
 _WRITING = _WRITEABLE | -1 << 31
-# The flags of aligned arrays that may be written, the commonest first. To look an array's up here
+# The flags of aligned arrays that may be written, the commonest first; the last two are of strides
+# that may be negative. To look an array's up here
 # takes half the time of asking for their number.
 WRITABLE = tuple(
     x.flags
@@ -34,6 +37,7 @@ WRITABLE = tuple(
     )
     for x in (block, block[:])
 )
+PLAIN = frozenset(map(np.dtype, CHARS))
 _RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
 _RUN = 512
 
@@ -98,6 +102,7 @@ class NumPy(Library):
 
     name = "numpy"
     exports_description = True
+    on_cpu_alone = True
     accepts = Accepts(
         library="numpy",
         tested="2.4.6",
@@ -186,6 +191,28 @@ class NumPy(Library):
         if x.strides[-1] == itemsize and x.nbytes <= _RUNS and x.shape[-1] * itemsize >= _RUN:
             return x.copy()
         return None
+
+    def fresh(
+        self,
+        x: np.ndarray,
+        _kind: type = np.ndarray,
+        _plain: frozenset[np.dtype] = PLAIN,
+        _small: int = SMALL,
+    ) -> np.ndarray | None:
+        if type(x) is _kind and x.size <= _small and x.dtype in _plain:
+            return x.copy()
+        return None
+
+    def copies_small(self, x: np.ndarray, info: TensorInfo) -> bool:
+        return type(x) is np.ndarray and info.size <= SMALL and x.dtype.char in CHARS
+
+    def pattern(self, x: np.ndarray) -> Hashable | None:
+        if type(x) is not np.ndarray:
+            return None
+        flags = x.flags.num
+        if flags & _DENSE and x.size:
+            return x.dtype, flags, x.ndim
+        return x.dtype, flags, x.shape, x.strides
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
         dtype = src.dtype

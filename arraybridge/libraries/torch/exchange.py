@@ -6,6 +6,7 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache
 from typing import Any
 
@@ -52,6 +53,7 @@ _torch_dtypes = {kind: dtype for dtype, kind in _dlpack_dtypes.items()}
 # A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _API = exchange_api(torch.Tensor)
+_MOST_AXES = 64
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
@@ -212,7 +214,7 @@ class Torch(Library):
     def _pinned(x: torch.Tensor, info: TensorInfo) -> object:
         try:
             owner = (x if x.dtype in _IN_NUMPY else x.view(_BITS[x.itemsize])).numpy()
-        except RuntimeError:  # inside torch.func.grad, where operations give wrapped tensors
+        except (RuntimeError, ValueError):  # inside torch.func.grad; more axes than NumPy has
             owner = x.untyped_storage()
         if x.data_ptr() != info.data:
             raise ConversionError("the tensor got other memory meanwhile: convert it again")
@@ -268,6 +270,43 @@ class Torch(Library):
         if x.is_cuda:
             return self._compact_on_cuda(x)
         return x.contiguous() if x.numel() <= SMALL else None
+
+    def fresh(self, x: torch.Tensor) -> torch.Tensor | None:
+        if (
+            type(x) is not torch.Tensor
+            or not x.is_cpu
+            or x.requires_grad
+            or x.is_nested
+            or x.ndim > _MOST_AXES
+            or x.dtype not in _dlpack_dtypes
+            or not x.data_ptr()  # empty, or without memory; inside vmap it raises
+            or _modes()
+            or forward_ad._current_level >= 0
+        ):
+            return None
+        if x.is_conj() or x.is_neg():
+            return self.resolve(x)
+        size = x.numel()
+        if size > SMALL:
+            return None
+        if x.is_contiguous():
+            end = (x.storage_offset() + size) * x.itemsize
+            return x.clone() if end <= x.untyped_storage().nbytes() else None
+        return x.contiguous() if _has_storage(x) else None
+
+    def copies_small(self, x: torch.Tensor, info: TensorInfo) -> bool:
+        return (
+            type(x) is torch.Tensor
+            and info.data != 0
+            and info.size <= SMALL
+            and not _modes()
+            and forward_ad._current_level < 0
+        )
+
+    def pattern(self, x: torch.Tensor) -> Hashable | None:
+        if type(x) is torch.Tensor and x.is_conj() and not x.requires_grad:
+            return x.dtype  # whatever its layout, it is copied
+        return None
 
     def _compact_on_cuda(self, x: torch.Tensor) -> torch.Tensor | None:
         """Copy by the kernel on PyTorch's stream; None where gradients or modes may matter."""
@@ -399,21 +438,46 @@ def _lacks_memory(
     return None
 
 
+def _has_storage(x: torch.Tensor) -> bool:
+    """Whether the storage has all elements; False also where that is not seen at once."""
+    storage = x.untyped_storage()
+    if not storage.resizable():  # NumPy owned it, or has it
+        return True
+    if not x.is_contiguous():
+        return _lacks_memory(x, x.data_ptr(), x.shape, x.stride()) is None
+    return (x.storage_offset() + x.numel()) * x.itemsize <= storage.nbytes()
+
+
 def _from_numpy(
     x: np.ndarray,
     _from: Any = torch.from_numpy,
     _kind: Any = torch.Tensor,
-    _writable: Any = WRITABLE,
+    _dense: Any = WRITABLE[:6],
+    _writable: Any = WRITABLE[6:],
 ) -> torch.Tensor | None:
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
     Inside FakeTensorMode it gives another kind of tensor; complex128 must be aligned.
     """
-    if x.flags in _writable:
+    flags = x.flags
+    if flags in _dense or (flags in _writable and min(x.strides) >= 0):  # its error is slow
         result = _from(x)
         if result.__class__ is _kind and (x.itemsize != 16 or not result.data_ptr() % 16):
             return result
     return None
+
+
+def _from_fresh_numpy(
+    x: np.ndarray, _from: Any = torch.from_numpy, _kind: Any = torch.Tensor
+) -> torch.Tensor | None:
+    """`_from_numpy` of an array that is writable and contiguous."""
+    result = _from(x)
+    if result.__class__ is _kind and (x.itemsize != 16 or not result.data_ptr() % 16):
+        return result
+    return None
+
+
+_from_numpy.of_fresh = _from_fresh_numpy  # type: ignore[attr-defined]
 
 
 def _from_jax(x: Any) -> torch.Tensor | None:
@@ -436,13 +500,12 @@ def to_numpy(
     FakeTensorMode, and for address 0.
     """
     data = x.data_ptr()
-    if not data or _modes() or _forward._current_level >= 0:
+    if not data or x.is_conj() or _modes() or _forward._current_level >= 0:
         return None
-    # Memory that NumPy owned, or that is exported to it, cannot be resized.
-    if x.untyped_storage().resizable() and _lacks_memory(x, data, x.shape, x.stride()):
-        return None
-    return x.numpy()
+    return x.numpy() if _has_storage(x) else None
 
+
+to_numpy.of_fresh = torch.Tensor.numpy  # type: ignore[attr-defined]
 
 LIBRARY = Torch()
 LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}
