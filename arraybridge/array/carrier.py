@@ -21,7 +21,7 @@ from ..dlpack import (
     check_stream,
     to_capsule,
 )
-from ..exchange import convert
+from ..exchange import convert, view_door
 from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source
 from .declared import ArrayObject
@@ -213,7 +213,7 @@ class Array(ArrayObject):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         try:
-            result = convert(self, "numpy", copy=copy)
+            result = self._as_numpy(copy)
         except ConversionError:
             result = None if copy is False else self._library.gathered(self._native)
             if result is None:
@@ -223,6 +223,19 @@ class Array(ArrayObject):
         if copy is False:
             raise ValueError(f"copy=False, but {result.dtype} to {dtype} is a copy")
         return result.astype(dtype)
+
+    def _as_numpy(self, copy: bool | None) -> Any:
+        """Convert to NumPy, by the library's door if there is one."""
+        if (copy is None or copy is False) and self._library is not PROTOCOL:
+            door = view_door(type(self._native), "numpy")
+            if door is not None:
+                try:
+                    result = door(self._native)
+                except Exception:  # the planned route says what is wrong
+                    result = None
+                if result is not None:
+                    return result
+        return convert(self, "numpy", copy=copy)
 
     def _interface_info(self, name: str) -> TensorInfo:
         """Return ``info``; raise AttributeError without one, since consumers probe attributes."""

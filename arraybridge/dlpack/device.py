@@ -143,6 +143,13 @@ class Device(_Fields):
         """Whether the CPU may dereference the memory (pinned and managed memory included)."""
         return self.type in HOST_ACCESSIBLE
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """``(device_type, device_id)``, plain ints: how libraries take each other's devices.
+
+        Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
+        """
+        return int(self.type), self.id
+
     def __str__(self) -> str:
         name = _NAMES.get(self.type, f"device{int(self.type)}")
         return name if self.type == DeviceType.CPU and self.id == 0 else f"{name}:{self.id}"

@@ -141,6 +141,13 @@ class DataType(_Fields):
             return (size * self.bits * self.lanes + 7) // 8
         return size * self.itemsize
 
+    def __dlpack_data_type__(self) -> tuple[int, int, int]:
+        """``(code, bits, lanes)``, plain ints: how libraries take each other's dtypes.
+
+        Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
+        """
+        return int(self.code), self.bits, self.lanes
+
     def __str__(self) -> str:
         return self.name
 

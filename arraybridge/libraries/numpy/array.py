@@ -39,6 +39,12 @@ class NumPyArray(NativeArray):
     def _normal(result: Any) -> Any:
         return result if result.__class__ is numpy.ndarray else numpy.asarray(result)
 
+    def _as_numpy(self, copy: bool | None) -> Any:
+        """Return the native array itself, as the plan does: it is one already."""
+        if (copy is None or copy is False) and self._native.__class__ is numpy.ndarray:
+            return self._native
+        return super()._as_numpy(copy)
+
     @staticmethod
     def _scalar(other: Any) -> Any:
         return other  # whose dtype takes part, as it does in NumPy
