@@ -59,7 +59,7 @@ def fresh(layouts: list[Layout], rounds: int) -> list[Row]:
 
     def after() -> None:
         malloced.free()
-        getattr(ab, "empty_block_cache", int)()
+        ab.empty_block_cache()
 
     after()
     return measure(layouts, rounds, allocate=True, extra=malloced.contender, after=after)

@@ -86,6 +86,8 @@ def turns(
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for call in contenders.values():
         call()
+    if after is not None:
+        after()
     for turn in range(rounds):
         kept = []
         for name, call in contenders.items():

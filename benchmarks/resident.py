@@ -66,10 +66,10 @@ def child(who: str, name: str) -> None:
     source = np.ones((4096, 4096), np.float32).T
     copy = ab.contiguous if who == "ours" else np.ascontiguousarray
     copy(source[:512])  # kernels and threads
-    getattr(ab, "empty_block_cache", int)()
+    ab.empty_block_cache()
     before = resident()
     added = peak(lambda: LOOPS[name](copy, source), warm=False)
-    print(added, max(0, resident() - before), getattr(ab, "get_block_cache_limit", int)())
+    print(added, max(0, resident() - before), ab.get_block_cache_limit())
 
 
 def report() -> list[str]:
