@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dispatch.copier import copier_for, no_copy, on_host, resolved, stream_of
 from .dispatch.kernel import (
@@ -17,9 +17,10 @@ from .dispatch.kernel import (
 )
 from .dispatch.library import Library
 from .dispatch.records import ConversionError, TensorInfo, of_native
-from .dispatch.registry import KNOWN, RECORDS, library_of_type
+from .dispatch.registry import KNOWN, RECORDS, forgetting, library_of_type
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
+from .machine_code.front import Front
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
 
@@ -40,9 +41,9 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     array
         ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given. What
         a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can share it
-        where ``copy=False`` asks for that; small arrays are copied by their own library, as it
-        does. An Array gives an Array of the same library; what only speaks DLPack (a capsule, too,
-        which is consumed) gives one of the library that serves its device: NumPy on the CPU.
+        where ``copy=False`` asks for that; small arrays are allocated by their own library, as
+        it does. An Array gives an Array of the same library; what only speaks DLPack (a capsule,
+        too, which is consumed) gives one of the library that serves its device: NumPy on the CPU.
 
     Raises
     ------
@@ -96,6 +97,7 @@ def _way_of(array_type: type) -> Callable[[Any], Any]:
         way = Library().compact
     else:
         way = record.library.compact
+        record.library.serve(_front, array_type)
     record.compact = way
     return way
 
@@ -122,6 +124,13 @@ def _of_bare_memory(tensor: Any) -> Any:
     from .array.fallback import in_fallback_library
 
     return _of_array(in_fallback_library(Array(tensor, PROTOCOL)))
+
+
+# A builtin looks at small arrays first; what is above is called for everything else.
+_front = Front(contiguous, "(x, /, *, out=None)")
+forgetting(_front.rest)
+if not TYPE_CHECKING:
+    contiguous = _front.function
 
 
 def copyto(dst: Any, src: Any, /) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
+from ..machine_code.front import Front
 from .records import Accepts, ConversionError, TensorInfo
 from .registry import library_of_package
 
@@ -193,6 +194,9 @@ class Library:
         alignment are. None: it is to be asked each time.
         """
         return None
+
+    def serve(self, front: Front, array_type: type) -> None:
+        """Let the builtin that stands before `compact` serve a class of arrays, where it can."""
 
     def assign(self, dst: Any, src: Any) -> bool:
         """Copy one array of this library to another directly; False to take the general way.

@@ -153,7 +153,17 @@ def registered_names() -> list[str]:
 
 def forget() -> None:
     """Forget the records of array types, after a library or a kernel was added or removed."""
+    for each in _forgetting:
+        each()
     RECORDS.clear()
+
+
+def forgetting(function: Callable[[], None]) -> None:
+    """Have a function called by `forget`, for what is kept elsewhere."""
+    _forgetting.append(function)
+
+
+_forgetting: list[Callable[[], None]] = []
 
 
 def library_names() -> list[str]:

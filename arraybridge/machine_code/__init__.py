@@ -4,8 +4,9 @@
 `linker`      LLVM IR, object code and stored bytes become functions of this process
 `release`     the deleters and capsule destructors of the DLPack core, in LLVM IR
 `launcher`    the builtin function that launches a kernel on a CUDA device, in LLVM IR
-`tabled`      what the two share: functions that find all they call in a table
-`stored`      the two, as machine code for Linux; written by ``python -m tests.emit``
+`front`       the builtin that serves small arrays of NumPy before any Python, in LLVM IR
+`tabled`      what these share: functions that find all they call in a table
+`stored`      these, as machine code for Linux; written by ``python -m tests.emit``
 `threads`     the thread pool of the CPU kernels and their flat copy, in LLVM IR
 ============  ==================================================================================
 

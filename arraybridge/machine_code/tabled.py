@@ -59,9 +59,9 @@ class Tabled(NamedTuple):
         ImportError
             Where there is no stored code for this machine, and no llvmlite.
         """
-        return self._mapped(table) or self._compiled(table)
+        return self.mapped(table) or self._compiled(table)
 
-    def _mapped(self, table: int) -> dict[str, int] | None:
+    def mapped(self, table: int) -> dict[str, int] | None:
         """Map the stored code; None where there is none for this machine."""
         machine = platform.machine()
         if sys.platform != "linux" or machine not in CODE or sys.byteorder != "little":

@@ -16,8 +16,10 @@ from ...dispatch.records import NO_DTYPE, Accepts, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...kernels import cpu
 from ...layout import in_bytes, in_elements, may_overlap_itself
+from ...machine_code.front import Front
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
+from . import small
 from .address import address_of
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
@@ -185,6 +187,7 @@ class NumPy(Library):
         if x.flags.c_contiguous:
             return x
         if x.size <= SMALL:
+            small.learn(x)
             return x.copy()
         # Long runs NumPy moves by memcpy: one thread of its own is as good as ours for a while.
         itemsize = x.itemsize
@@ -213,6 +216,10 @@ class NumPy(Library):
         if flags & _DENSE and x.size:
             return x.dtype, flags, x.ndim
         return x.dtype, flags, x.shape, x.strides
+
+    def serve(self, front: Front, array_type: type) -> None:
+        if array_type is np.ndarray:
+            small.serve(front, SMALL)
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
         dtype = src.dtype
