@@ -76,29 +76,28 @@ CASES = {
 
 
 def rate(works: list[Callable[[], object]], seconds: float) -> float:
-    """Calls a second of all threads together, each with a work of its own."""
+    """Calls a second of all threads together, each with a work and a clock of its own."""
     ready, stop = threading.Barrier(len(works) + 1), threading.Event()
-    counts = [0] * len(works)
+    each = [0.0] * len(works)
 
     def run(place: int, work: Callable[[], object]) -> None:
         work()
         ready.wait()
-        count = 0
+        count, start = 0, time.perf_counter()
         while not stop.is_set():
             work()
             count += 1
-        counts[place] = count
+        each[place] = count / (time.perf_counter() - start)
 
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
     for thread in threads:
         thread.start()
     ready.wait()
-    start = time.perf_counter()
     time.sleep(seconds)
     stop.set()
     for thread in threads:
         thread.join()
-    return sum(counts) / (time.perf_counter() - start)
+    return sum(each)
 
 
 def rates(case: tuple[Work, Work], rounds: int, seconds: float) -> dict[tuple[str, int], float]:
