@@ -36,8 +36,8 @@ def verdict(value: float, most: float) -> str:
 
 
 def measure(cases: Iterable[Case], *, quick: bool = False) -> list[Found]:
-    """Each case in rounds of its own: 0.3 s, or 0.02 s if it need only run."""
-    rounds, seconds = (3, 0.0005) if quick else (41, 0.0035)
+    """Each case in rounds of its own, short ones: a machine with other work changes its pace within 10 ms."""
+    rounds, seconds = (3, 0.0005) if quick else (151, 0.001)
     found = []
     for case in cases:
         case.ours(), case.peer()
