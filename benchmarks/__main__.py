@@ -24,6 +24,7 @@ SECTIONS = {
     "copy_sizes": "",
     "threads": "",
     "startup": "numpy torch numba llvmlite",
+    "breakdown": "",
     "exchange": "",
     "launch": "",
 }

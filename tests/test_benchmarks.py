@@ -208,6 +208,14 @@ def test_copy_sizes():
     assert (LEAST, MEAN) == (0.9, 1.5)
 
 
+def test_the_steps_of_a_call_end_in_the_whole():
+    from benchmarks.breakdown import least, report, steps
+
+    for of in steps().values():
+        assert len(least(of, 1, 1e-5)) == len(of)
+    assert report(quick=True).count("\n| ") == 2 + sum(map(len, steps().values()))
+
+
 def test_every_section_of_the_results_is_a_module():
     from importlib.util import find_spec
 
