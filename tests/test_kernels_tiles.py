@@ -59,7 +59,8 @@ def vector(request, monkeypatch):
 
 @pytest.fixture(params=[True, False], ids=["streamed", "cached"])
 def streamed(request, monkeypatch):
-    monkeypatch.setattr(plans, "STREAM", 0 if request.param else 1 << 60)
+    for name in ("STREAM", "TILED"):
+        monkeypatch.setattr(plans, name, 0 if request.param else 1 << 60)
     plans.plan.cache_clear()
     yield request.param
     plans.plan.cache_clear()

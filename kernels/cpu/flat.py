@@ -7,14 +7,14 @@ from ctypes import PYFUNCTYPE, c_size_t, c_void_p, cast, memmove
 from itertools import pairwise
 
 from arraybridge.kernels.cpu import loader, pool
-from arraybridge.kernels.cpu.host import CACHE
+from arraybridge.kernels.cpu.host import STREAM
 from arraybridge.kernels.cpu.record import LINE
 
 __all__ = ["PARTED", "copy"]
 
-#: Bytes from which on several threads copy: half of the last cache, as for what is streamed. A
-#: smaller result stays in the cache, where it is soon wanted.
-PARTED = CACHE // 2
+#: Bytes from which on several threads copy, past the cache as all that is streamed. A smaller
+#: result stays in the cache, where it is soon wanted.
+PARTED = STREAM
 
 #: Slices a thread.
 SLICES = 4

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cpu.host import CACHE, VECTOR
+from arraybridge.kernels.cpu.host import STREAM, VECTOR
 from arraybridge.kernels.cpu.record import LINE, NEST, ONE, SCRATCH, Axis, Key, Plan
 from arraybridge.layout import Canonical
 
@@ -18,8 +18,9 @@ __all__ = ["LINE", "NEST", "SCRATCH", "Axis", "Key", "Plan", "plan"]
 #: Bytes of the items that there are kernels for.
 WIDTHS = (1, 2, 4, 8, 16)
 
-#: Bytes of a result from which on it is streamed past the cache; tiles are sooner.
-STREAM = CACHE // 2
+#: Bytes of a result from which on tiles are streamed past the cache; all else from `STREAM`. They
+#: store short pieces to many rows: without, results of 2 to 8 MB took 3 to 15 times as long.
+TILED = 3 << 18
 
 #: Bytes of a run from which on it is moved straight to its place.
 RUN = 1024
@@ -85,23 +86,27 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     if itemsize in WIDTHS:
         made = _vectors(outer, cols, itemsize, nbytes)
     if made is None:
-        rows = ONE
-        if outer:
-            nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
-            if abs(nearest.src) < min(abs(cols.src), RUN):
-                rows = nearest
-                outer = _without(outer, rows)
-        width = itemsize if itemsize <= 32 else 0
-        made = Plan(
-            Key("items", width, vector=VECTOR), nbytes, itemsize,
-            rows=rows, cols=cols, outer=tuple(outer),
-        )  # fmt: skip
+        made = _items(outer, cols, itemsize, nbytes)
     if made.kernel.kind == "tile":
-        # Tiles store short pieces to many rows: past the cache they win earlier, and much earlier
-        # where the rows fall into the same few sets of the nearest cache.
-        clash = made.rows.dst % 2048 == 0
-        stream = nbytes >= (STREAM // 16 if clash else STREAM // 4)
+        stream = nbytes >= min(TILED, STREAM)
+        if not stream and itemsize >= 8 and made.rows.dst % LINE:
+            # Every vector would be stored across two lines: 1.5 times as slow as single items.
+            made = _items(outer, cols, itemsize, nbytes)
     return _blocked(made._replace(stream=stream, staged=stream))
+
+
+def _items(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
+    """Items one by one, by rows where another axis is nearer in the source."""
+    rows = ONE
+    if outer:
+        nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
+        if abs(nearest.src) < min(abs(cols.src), RUN):
+            rows = nearest
+            outer = _without(outer, rows)
+    return Plan(
+        Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR), nbytes, itemsize,
+        rows=rows, cols=cols, outer=tuple(outer),
+    )  # fmt: skip
 
 
 def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:

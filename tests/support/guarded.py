@@ -260,7 +260,8 @@ def planned(case: Case):
     if 0 in form.shape:
         return None
     stream = {"always": 0, "never": NEVER, "default": plans.STREAM}[case.stream]
-    forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream}
+    tiled = plans.TILED if case.stream == "default" else stream
+    forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream, "TILED": tiled}
     before = {name: getattr(plans, name) for name in forced}
     vars(plans).update(forced)
     try:
