@@ -87,7 +87,7 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    return _planned(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
+    return _planned(x, target, device, copy, alias_readonly)
 
 
 def _ways(
@@ -113,11 +113,20 @@ def _ways(
     return known[key]
 
 
-def _planned(given: Any, target: Library, **terms: Any) -> Any:
+def _planned(
+    given: Any,
+    target: Library,
+    device: Device | None = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+    share: bool = False,
+) -> Any:
     """Plan and execute a route, with the options of `route_between`."""
     x, source = as_source(given)
     held = source.held(x)
-    route, info = route_between(held, source, target, **terms)
+    route, info = route_between(
+        held, source, target, device=device, copy=copy, alias_readonly=alias_readonly, share=share
+    )
     if route.kind == "refuse":
         route = refusal(given, route)
     result = execute(held, source, target, route, info)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.dispatch.library import place_named
-from arraybridge.dispatch.registry import KNOWN, forget, library_named
+from arraybridge.dispatch.registry import KNOWN, ROUTES, forget, library_named
 from arraybridge.exchange import _planned
 from arraybridge.layout import in_bytes, span
 
@@ -259,3 +259,39 @@ def test_the_module_serves_as_the_name():
         module = importlib.import_module(name)
         for copy in (None, True):
             assert type(ab.convert(x, module, copy=copy)) is type(ab.convert(x, name, copy=copy))
+
+
+def test_routes_are_remembered_and_bounded():
+    forget()
+    for n in range(1100):
+        assert ab.explain(np.zeros((2, n + 1)), "torch").kind == "view"
+    assert 0 < len(ROUTES) <= 1024
+    ab.register_kernel("cpu", None)
+    assert not ROUTES
+
+
+def test_routes_differ_where_an_array_does():
+    jax = pytest.importorskip("jax")
+    block = np.zeros(256, np.uint8)
+    start = -block.ctypes.data % 64
+    for to, dtype, off in (("jax", "f4", 4), ("torch", "D", 8)):
+        for order in ((0, off, 0), (off, 0, off)):
+            forget()
+            for n in order:
+                x = block[start + n : start + n + 64].view(dtype)
+                route = ab.explain(x, to, copy=False)
+                assert (route.kind == "view") == (n == 0)
+                assert n == 0 or f"this is aligned to {n}" in route.why
+    x = np.zeros(3, "f8")
+    for wide in (False, True, False):
+        with jax.enable_x64(wide):
+            assert (ab.explain(x, "jax").kind == "refuse") != wide
+    for alias in (False, True, False):
+        kind = ab.explain(np.broadcast_to(1.0, 3), "torch", alias_readonly=alias).kind
+        assert kind == ("view" if alias else "kernel")
+    plain, derived = np.zeros(3), np.zeros(3).view(type("Sub", (np.memmap,), {}))
+    for x in (plain, derived, plain):
+        forget()
+        for y in (x, plain, derived):
+            own = ab.explain(y, "torch", copy=True).kernel == "numpy's own copy"
+            assert own == (y is plain)

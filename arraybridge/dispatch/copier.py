@@ -37,6 +37,7 @@ __all__ = [
     "check_made",
     "copier_for",
     "copies_itself",
+    "may_be_small",
     "no_copy",
     "on_host",
     "resolved",
@@ -107,14 +108,20 @@ class SmallCopy(NamedTuple):
         return fresh
 
 
+def may_be_small(source: Library, target: Library) -> bool:
+    """Whether small arrays of one library go to another by a `SmallCopy`."""
+    if not own_copies_serve() or type(source).fresh is Library.fresh:
+        return False
+    if source is target:
+        return True
+    door = target.doors.get(source.name)
+    return door is not None and not getattr(door, "copies", False) and not target.accepts.immutable
+
+
 def small_copy(x: object, info: TensorInfo, source: Library, target: Library) -> SmallCopy | None:
     """Return the copy by the library of an array, if it is small and the target takes it so."""
-    if info.device != CPU or info.pending or not own_copies_serve():
+    if info.device != CPU or info.pending or not may_be_small(source, target):
         return None
-    if source is not target:
-        door, accepts = target.doors.get(source.name), target.accepts
-        if door is None or getattr(door, "copies", False) or accepts.immutable:
-            return None
     return SmallCopy(source) if source.copies_small(x, info) else None
 
 

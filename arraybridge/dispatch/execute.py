@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dlpack import Device, ManagedTensor
+from ..dlpack import CPU, Device, ManagedTensor
 from .library import Library
 from .records import ConversionError, Route, TensorInfo
 from .registry import library_of_type
@@ -20,7 +20,9 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
     if route.kind == "view":
         if source is target and route.device == info.device:
             return x
-        tensor = source.export_described(x, info, target.current_stream(info.device))
+        here = info.device
+        stream = None if here.type == CPU.type else target.current_stream(here)
+        tensor = source.export_described(x, info, stream)
         if tensor.device != route.device:
             tensor = _relabelled(tensor, route.device)
         return target.wrap(tensor)

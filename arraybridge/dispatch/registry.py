@@ -101,6 +101,9 @@ class TypeRecord:
 RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
 KNOWN = RECORDS.lasting  # where every call looks first
 
+#: The routes that `arraybridge.dispatch.route` has planned.
+ROUTES: dict[tuple[Any, ...], Any] = {}
+
 _entries: dict[str, Entry] = {}
 _packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
 _load: Callable[[str], Library]
@@ -156,6 +159,7 @@ def forget() -> None:
     for each in _forgetting:
         each()
     RECORDS.clear()
+    ROUTES.clear()
 
 
 def forgetting(function: Callable[[], None]) -> None:

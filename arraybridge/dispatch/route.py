@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..dlpack import CPU, Device
-from .copier import copier_for, no_copy, small_copy
+from .copier import (
+    Copier,
+    HostCopy,
+    SmallCopy,
+    copier_for,
+    may_be_small,
+    no_copy,
+    on_host,
+    small_copy,
+)
 from .library import Library
 from .plan import checked_copy, plan
-from .records import ConversionError, Route, TensorInfo
+from .records import Accepts, ConversionError, Route, TensorInfo
+from .registry import ROUTES
 from .transfer import moves, no_way, transfer_for
+
+_MOST = 1024  # routes that are remembered
 
 
 def route_between(
@@ -22,6 +36,9 @@ def route_between(
 ) -> tuple[Route, TensorInfo]:
     """Return the route of ``x`` from one library to another, and the info of ``x``.
 
+    A route within the CPU's memory is remembered for arrays that differ in nothing but the address
+    and, where it decides, its alignment.
+
     Raises
     ------
     ValueError
@@ -33,17 +50,79 @@ def route_between(
     if source is target and not copy and (device is None or device == info.device):
         # The array itself is the view: no property of its memory matters.
         return Route("view", "it is one already", 0, source.name, target.name, info.device), info
+    accepts = target.accepts
+    if info.device is not CPU or info.refused is not None or not info.data:
+        return _planned(x, info, source, target, accepts, device, copy, alias_readonly, share), info
+    alignment = 0
+    if accepts.alignment > 1 or (accepts.aligned and info.dtype.name in accepts.aligned):
+        alignment = info.alignment
+    key = (
+        source, target, id(accepts), device, copy, not alias_readonly, share, alignment,
+        info.byte_offset, *info[3:],
+    )  # fmt: skip
+    known = ROUTES.get(key)
+    if known is not None and known[0] is accepts:
+        _, route, small = known
+        if route.kind == "kernel":
+            route = _recopied(route, x, info, source, target, small)
+        return route, info
+    route = _planned(x, info, source, target, accepts, device, copy, alias_readonly, share)
+    if route.kind in ("view", "kernel") and route.device.type == CPU.type:
+        if len(ROUTES) >= _MOST:
+            ROUTES.clear()
+        small = route.kind == "kernel" and route.device == CPU and may_be_small(source, target)
+        ROUTES[key] = accepts, route, small
+    return route, info
+
+
+def _recopied(
+    route: Route, x: object, info: TensorInfo, source: Library, target: Library, small: bool
+) -> Route:
+    """Return a remembered route of another array, whose copier may be another."""
+    copier: Any = small_copy(x, info, source, target) if small else None
+    if copier is None:
+        copier = route.copier
+        if type(copier) is SmallCopy:
+            copier = on_host(info)
+        elif type(copier) is HostCopy:
+            copier = HostCopy(copier.kernel, info)
+    made: Route = _made(Route, (*route[:-1], copier))
+    return made
+
+
+_made: Any = tuple.__new__  # without the constructor's keywords
+
+
+def _copier(
+    x: object, info: TensorInfo, source: Library, target: Library, device: Device | None
+) -> Copier | None:
+    """Return what copies an array on its device."""
+    if device is None or device == CPU:
+        small = small_copy(x, info, source, target)
+        if small is not None:
+            return small
+    return copier_for(info, source, target)
+
+
+def _planned(
+    x: object,
+    info: TensorInfo,
+    source: Library,
+    target: Library,
+    accepts: Accepts,
+    device: Device | None,
+    copy: bool | None,
+    alias_readonly: bool,
+    share: bool,
+) -> Route:
     route = plan(
         info,
-        target.accepts,
+        accepts,
         device=device,
         copy=copy,
         alias_readonly=alias_readonly,
         share=share,
-        copier=lambda: (
-            ((device is None or device == CPU) and small_copy(x, info, source, target))
-            or copier_for(info, source, target)
-        ),
+        copier=lambda: _copier(x, info, source, target, device),
         transfer=lambda place: transfer_for(info, source, target, place),
     )
     obstacle = None
@@ -60,7 +139,7 @@ def route_between(
             obstacle = str(error)
     if obstacle is not None:
         route = route._replace(kind="refuse", why=obstacle, nbytes=0, copier=None)
-    return route, info
+    return route
 
 
 def _wraps(info: TensorInfo, source: Library, target: Library, route: Route) -> bool:
