@@ -76,6 +76,8 @@ class NativeArray(Array):
         Whether the library's operators promote two dtypes as the standard does.
     _mutable : bool
         Whether native arrays can be written. If not, in-place operators rebind the Array.
+    _weakly_typed : bool
+        Whether functions may give arrays of ``_native_type`` that are not yet of a dtype.
     _takes_stream : bool
         Whether ``to_device`` takes a stream.
     """
@@ -93,6 +95,7 @@ class NativeArray(Array):
     _in_place: ClassVar[Any] = None
     _promotes: ClassVar[bool] = True
     _mutable: ClassVar[bool] = True
+    _weakly_typed: ClassVar[bool] = False
     _takes_stream: ClassVar[bool] = False
 
     # Set by open_namespace, and below.

@@ -176,41 +176,47 @@ def _shape(
     return _general
 
 
+def _settled(cls: Any) -> Any:
+    """Return the type of the results that need no `_normal`; None if there is none."""
+    return None if cls._weakly_typed else cls._native_type
+
+
 def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
-    normal, own = cls._normal, native.own
+    native_type, normal, own = _settled(cls), cls._normal, native.own
     errors, recover = native.errors, native.recovery()
     before: Any = native.before
+    alone = own if native.alone is None else native.alone
     dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
+    asked = before is not None and native.dtype_at is None
 
     def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        x = x._native if x.__class__ is cls else _unwrap(x, cls)
-        try:
-            result = own(x, *args, **kwargs)
-        except errors as error:
-            result = recover(error, (x, *args), kwargs)
+        if x.__class__ is cls and not (args or kwargs or asked):  # the commonest call: not packed
+            x = x._native
+            try:
+                result = alone(x)
+            except errors as error:
+                result = recover(error, (x,), kwargs)
+        else:
+            x = x._native if x.__class__ is cls else _unwrap(x, cls)
+            if before is not None and (len(args) >= dtype_at or "dtype" in kwargs):
+                changed = before(x, *args, **kwargs)
+                if changed is not None:
+                    (x, *args), kwargs = changed
+            try:
+                result = own(x, *args, **kwargs)
+            except errors as error:
+                result = recover(error, (x, *args), kwargs)
+        if result.__class__ is not native_type:
+            result = normal(result)
         array = cls()
-        array._native = normal(result)
+        array._native = result
         return array
 
-    def checked(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        x = x._native if x.__class__ is cls else _unwrap(x, cls)
-        if len(args) >= dtype_at or "dtype" in kwargs:
-            changed = before(x, *args, **kwargs)
-            if changed is not None:
-                (x, *args), kwargs = changed
-        try:
-            result = own(x, *args, **kwargs)
-        except errors as error:
-            result = recover(error, (x, *args), kwargs)
-        array = cls()
-        array._native = normal(result)
-        return array
-
-    return function if before is None else checked
+    return function
 
 
 def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
-    normal, own = cls._normal, native.own
+    native_type, normal, own = _settled(cls), cls._normal, native.own
     errors, recover, operands = native.errors, native.recovery(), native.operands
 
     def function(x1: Any, x2: Any, /) -> Any:
@@ -224,8 +230,10 @@ def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
             result = own(x1, x2)
         except errors as error:
             result = recover(error, (x1, x2), {})
+        if result.__class__ is not native_type:
+            result = normal(result)
         array = cls()
-        array._native = normal(result)
+        array._native = result
         return array
 
     return function

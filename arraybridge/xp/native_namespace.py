@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -40,6 +40,9 @@ class NativeNamespace(NamedTuple):
         not have.
     takes_numpy : bool
         Whether its ``asarray`` copies NumPy's arrays, to its default device.
+    alone : mapping
+        By the names of functions: what each does with a single array of the library's own type, in
+        fewer steps; see `Function.alone`.
     """
 
     library: str
@@ -48,6 +51,7 @@ class NativeNamespace(NamedTuple):
     handlers: tuple[Handler, ...] = ()
     check_dtype: Callable[[Any], Any] | None = None
     takes_numpy: bool = False
+    alone: Mapping[str, Callable[[Any], Any]] = {}
 
     @property
     def module(self) -> Any:
@@ -126,6 +130,7 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
                 dtype_at,
                 wide.operands(path, template, xp) if wide in serving else None,
                 xp,
+                table.alone.get(path),
             )
         )
     return functions

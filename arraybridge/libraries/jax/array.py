@@ -51,6 +51,7 @@ class JaxArray(NativeArray):
     _errors = (OverflowError,)
     _corrected = corrected_operators(TABLE, native)
     _mutable = False
+    _weakly_typed = True
     _get = staticmethod(indexing.get)
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
 

@@ -11,6 +11,7 @@ from ...xp.borrow import Borrowing
 from ...xp.integers import Wide
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
 from .corrections import CORRECTIONS
+from .corrections.reductions import ALONE
 
 # Other functions accept any integer type by themselves.
 AXES = Axes(
@@ -56,6 +57,6 @@ BORROWING = Borrowing(
 )
 
 TABLE = NativeNamespace(
-    "torch", "array_api_compat.torch", CORRECTIONS, handlers=(AXES, WIDE, BORROWING)
+    "torch", "array_api_compat.torch", CORRECTIONS, handlers=(AXES, WIDE, BORROWING), alone=ALONE
 )
 native = make_native_namespace(TABLE)

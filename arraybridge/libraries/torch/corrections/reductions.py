@@ -42,6 +42,15 @@ def _accumulating(plain: Function, own: Function) -> Function:
     return replacing(function, plain)
 
 
+def _alone(own: Function, accumulating: Function) -> Function:
+    """Return what ``sum`` or ``prod`` does with a single tensor."""
+
+    def function(x: Any) -> Any:
+        return accumulating(x) if x.dtype in _UNSIGNED else own(x)
+
+    return function
+
+
 def _cumulative(plain: Function, own: Function) -> Function:
     """``cumulative_sum`` or ``cumulative_prod`` whose result is unsigned if the elements are."""
 
@@ -69,6 +78,15 @@ def _cumulative(plain: Function, own: Function) -> Function:
 
 
 _sum = _accumulating(xp.sum, torch.sum)
+_prod = _accumulating(xp.prod, torch.prod)
+
+# What array-api-compat's functions, and these, do with a single tensor.
+ALONE = {
+    "sum": _alone(torch.sum, _sum),
+    "prod": _alone(torch.prod, _prod),
+    "max": torch.amax,
+    "min": torch.amin,
+}
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
@@ -150,7 +168,7 @@ CORRECTIONS = (
         )
         for name, function in (
             ("sum", _sum),
-            ("prod", _accumulating(xp.prod, torch.prod)),
+            ("prod", _prod),
             ("cumulative_sum", _cumulative(xp.cumulative_sum, torch.cumsum)),
             ("cumulative_prod", _cumulative(xp.cumulative_prod, torch.cumprod)),
         )
