@@ -1,4 +1,4 @@
-"""Run all benchmarks of a CPU and write benchmarks/RESULTS.md and the charts in docs/ anew.
+"""Run all benchmarks of a CPU and write benchmarks/RESULTS.md, the charts and the figures in docs/ anew.
 
 python -m benchmarks                          12 minutes on two cores
 python -m benchmarks --only calls threads     these sections alone; the others stay as they are
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import chart
+from . import chart, page
 from .results import head, heading, write
 
 #: In the order of RESULTS.md -> what its versions are of, where it does not say so itself.
@@ -62,6 +62,7 @@ def main() -> int:
         print(f"{module}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
     if not arguments.quick:
         chart.draw_all()
+        page.fill_all()
     if failed:
         print(f"failed, and left as they were: {', '.join(failed)}", file=sys.stderr)
     return bool(failed)

@@ -54,7 +54,7 @@ def times(name: str, size: int, library: str, *, quick: bool) -> float | None:
         t = torch.from_numpy(x)
         ours, peer = (lambda: ab.contiguous(t)), (lambda: t.contiguous())
     ours(), peer()
-    pair = paired(ours, peer, rounds=3 if quick else 15, seconds=0.0005 if quick else 0.01)
+    pair = paired(ours, peer, rounds=3 if quick else 41, seconds=0.0005 if quick else 0.002)
     return 1 / pair.ratio
 
 
@@ -91,7 +91,7 @@ def tiny(*, quick: bool) -> list[str]:
         "| shape, float32 | NumPy's own, ns | ours on NumPy's | times | goal | PyTorch's own, ns | ours on PyTorch's | times | |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    rounds, seconds = (3, 0.0005) if quick else (25, 0.005)
+    rounds, seconds = (3, 0.0005) if quick else (101, 0.001)
     for shape in SHAPES:
         x = np.ones(shape, np.float32).T
         t = torch.from_numpy(x)
@@ -108,7 +108,7 @@ def tiny(*, quick: bool) -> list[str]:
 def crossover(*, quick: bool) -> list[str]:
     """From how many bytes the kernel, with all that leads to it, beats NumPy's copy."""
     sizes = [1 << power for power in range(11, 21)]
-    rounds, seconds = (3, 0.0005) if quick else (7, 0.005)
+    rounds, seconds = (3, 0.0005) if quick else (21, 0.002)
     lines = [
         f"| transpose of items of | {' | '.join(f'{size >> 10} KB' for size in sizes)} | `SMALL` |",
         f"| --- | {' | '.join('---:' for _ in sizes)} | ---: |",

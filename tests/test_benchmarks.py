@@ -159,6 +159,17 @@ def test_the_charts_in_docs_are_of_the_results(tmp_path):
         assert path.read_text() == (DOCS / path.name).read_text(), path.name
 
 
+def test_the_figures_in_docs_are_of_the_results(tmp_path):
+    """Whoever writes RESULTS.md fills the pages: ``python -m benchmarks.page``."""
+    from benchmarks.page import DOCS, PAGES, PLACE, filled
+    from benchmarks.results import RESULTS
+
+    for name in PAGES:
+        text = (DOCS / name).read_text()
+        assert PLACE.search(text), name
+        assert filled(text, RESULTS.read_text()) == text, name
+
+
 SMALL = ("transpose, odd sizes", "inner slice", "rows flipped")
 
 

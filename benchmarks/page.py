@@ -1,0 +1,102 @@
+"""The figures in docs/, taken from RESULTS.md: between a comment that names them and `<!-- end -->`.
+
+python -m benchmarks.page
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from .results import RESULTS, heading, sections, tables
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("speed.md", "kernels.md")
+PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+#: What docs/speed.md shows of `benchmarks.calls`.
+CALLS = (
+    "torch to NumPy",
+    "NumPy to torch",
+    "JAX to NumPy",
+    "torch to JAX (copied: writable)",
+    "torch to NumPy, device='cpu'",
+    "NumPy to torch, copy=True",
+    "NumPy to torch, negative strides",
+    "torch to torch, copy=True",
+    "np.asarray(Array over torch)",
+    "np.from_dlpack(Array over torch)",
+    "torch.from_dlpack(Array over NumPy)",
+    "compiled function by TVM-FFI, Array over NumPy",
+    "of two of torch's",
+    "adapt('numpy') of a function of one tensor",
+    "unify(tensor, array)",
+)
+NAMED = {"of two of torch's": "namespace of two tensors"}
+
+
+def calls(found: dict[str, str]) -> str:
+    rows = [row for table in tables(found[heading("calls")]).values() for row in table]
+    by_name = {row["call"]: row for row in rows}
+    lines = ["| call | ns | beside | its ns | ratio |", "| --- | ---: | --- | ---: | ---: |"]
+    for name in CALLS:
+        row = by_name[name]
+        cells = (row[column] for column in ("ours, ns", "beside", "its ns", "ratio"))
+        lines.append(f"| {NAMED.get(name, name)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def steps(found: dict[str, str]) -> str:
+    return "\n".join(
+        line for line in found[heading("breakdown")].splitlines() if line.startswith("|")
+    )
+
+
+def where(found: dict[str, str]) -> str:
+    machine, _, rest = found[heading("calls")].partition("; ")
+    return f"Measured on an {machine} ({rest.splitlines()[0].rstrip('.')})."
+
+
+def means(text: str) -> tuple[str, str]:
+    """(share of the limit, times NumPy) of a table's geometric means."""
+    line = next(line for line in text.splitlines() if line.startswith("Geometric means"))
+    share, times = re.search(r"\*\*(\S+) of the limit", line), re.search(r"(\S+) times NumPy", line)
+    assert share is not None
+    assert times is not None
+    return share[1], times[1]
+
+
+def copies(found: dict[str, str]) -> str:
+    _, loop, kept, *_ = found[heading("allocated")].split("\n### ")
+    (given, times), (dropped, often) = means(found[heading("contiguous")]), means(loop)
+    fresh, seldom = means(kept)
+    return (
+        f"Copies of 64 MB, geometric means of 26 layouts: into a given buffer {given} of the speed of a contiguous copy by all cores, {times} times\n"
+        f"NumPy's speed; with the result allocated inside the call, {dropped} of it and {often} times in a loop that drops its results, {fresh} of it\n"
+        f"and {seldom} times for a single fresh one, for which the operating system has to clear pages."
+    )
+
+
+FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
+    "calls": calls,
+    "steps": steps,
+    "where": where,
+    "copies": copies,
+}
+
+
+def filled(text: str, results: str) -> str:
+    """A page with the figures of the results."""
+    found = sections(results)
+    return PLACE.sub(lambda match: f"{match[1]}{FIGURES[match[2]](found)}\n{match[3]}", text)
+
+
+def fill_all(folder: Path = DOCS, results: Path = RESULTS) -> None:
+    for name in PAGES:
+        page = folder / name
+        page.write_text(filled(page.read_text(), results.read_text()))
+
+
+if __name__ == "__main__":
+    fill_all()
