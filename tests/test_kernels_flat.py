@@ -60,7 +60,8 @@ def test_what_is_small_or_for_one_thread_is_not_parted(parted):
     assert (memory == source).all()
 
 
-def test_without_llvmlite(parted, monkeypatch):
+def test_without_llvmlite(parted, monkeypatch, tmp_path):
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(loader, "_functions", [])
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     source, memory = block(100_000), np.zeros(100_000, np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import platform
 import sys
 import threading
 import tracemalloc
@@ -315,18 +316,36 @@ def test_rules_name_kernels_that_there_are():
     assert not small.pays(Key("tile", 4, 2), 4096)
 
 
-def test_small_arrays_load_no_compiler():
-    python(
-        """
+COPIES = """
 import sys
 import numpy as np, arraybridge as ab
-for dtype in ("u1", "f4", "f8"):
-    x = np.ones((90, 91), dtype).T
-    for _ in range(5000):
+from arraybridge.kernels.cpu import loader, small
+for dtype in ("u1", "f4"):
+    x = np.arange(90 * 91).astype(dtype).reshape(90, 91).T
+    for _ in range(2 * small.AGAIN):
         ab.contiguous(x)
+    key, _ = small._record(x.shape, x.strides, x.itemsize)
+    assert loader.is_loaded("nest", *key) == KEPT
+    assert (ab.contiguous(x) == x).all()
 assert not {"numba", "llvmlite"} & set(sys.modules)
 """
-    )
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_small_arrays_load_no_compiler(kept, tmp_path):
+    where = {"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)}
+    if kept:
+        python(
+            """
+from arraybridge.kernels.cpu import loader, small
+for item in 1, 4:
+    key, _ = small._record((91, 90), (item, 91 * item), item)
+    assert loader.load("nest", *key)
+""",
+            env=where,
+        )
+    kept = kept and platform.machine() == "x86_64"
+    python(COPIES.replace("KEPT", str(kept)), env=where)
 
 
 def test_without_stored_code():

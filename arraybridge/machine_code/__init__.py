@@ -1,8 +1,10 @@
 """Everything in arraybridge that becomes machine code without Numba, and the one linker.
 
 ============  ==================================================================================
+`elf`         links object code on x86-64 Linux, where LLVM is not needed for it
 `linker`      LLVM IR, object code and stored bytes become functions of this process
 `release`     the deleters and capsule destructors of the DLPack core, in LLVM IR
+`memory`      memory for machine code
 `launcher`    the builtin function that launches a kernel on a CUDA device, in LLVM IR
 `front`       the builtin that serves small arrays of NumPy before any Python, in LLVM IR
 `tabled`      what these share: functions that find all they call in a table

@@ -6,15 +6,18 @@ gone. llvmlite is imported by the first call that needs it.
 
 from __future__ import annotations
 
-import ctypes
 import os
-from ctypes import c_int, c_long, c_size_t, c_void_p
 from typing import Any
 
-__all__ = ["assembly", "compiled", "host", "linked", "mapped", "object_code"]
+from arraybridge.machine_code import elf, memory
+
+__all__ = ["CALLS", "assembly", "compiled", "host", "linked", "mapped", "object_code", "object_of"]
+
+_C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
+_THREADS = ("mutex_lock", "mutex_unlock", "cond_wait", "cond_signal", "cond_broadcast")
 
 #: What object code may call: found in every process that has a C library.
-_C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
+CALLS = _C_LIBRARY | {f"pthread_{name}" for name in _THREADS}
 
 
 def compiled(ir: str, *names: str) -> list[int]:
@@ -28,11 +31,25 @@ def compiled(ir: str, *names: str) -> list[int]:
     return _addresses(module, (), names)
 
 
-def linked(code: bytes, name: str) -> int:
-    """Link object code (of `object_code`) and return the address of a function; 0 if not there."""
+def linked(code: bytes, *names: str, named: bool = False) -> list[int]:
+    """Link object code (of `object_code` or `object_of`) and return the addresses of functions.
+
+    0 for what is not there. llvmlite is imported only for what `elf` does not know; where debuggers
+    are to know the names of the functions, too, which costs little once llvmlite is loaded.
+    """
+    found = None if named else elf.linked(code, names, CALLS)
+    return _addresses(_llvm().parse_assembly(""), (code,), names) if found is None else found
+
+
+def object_of(ir: str) -> bytes:
+    """Compile LLVM IR to object code for any machine of this kind."""
     llvm = _llvm()
-    (address,) = _addresses(llvm.parse_assembly(""), (code,), (name,))
-    return address
+    module = llvm.parse_assembly(ir)
+    module.verify()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(opt=1, reloc="static", codemodel="large")
+    code: bytes = machine.emit_object(module)
+    return code
 
 
 def _addresses(module: Any, objects: tuple[bytes, ...], names: tuple[str, ...]) -> list[int]:
@@ -96,21 +113,46 @@ def assembly(ir: str) -> str:
     return text
 
 
-def host() -> tuple[str, str, str, str]:
-    """Everything that code for this machine depends on: llvmlite, system, CPU, its features."""
-    import llvmlite
+def host() -> tuple[str, ...]:
+    """Everything that code for this machine depends on, but LLVM: system, CPU, its features."""
+    return _read_host() or _asked_host()
 
+
+_CPU = frozenset(
+    {
+        *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
+        *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part"),
+        "CPU revision",
+    }
+)
+
+
+def _read_host() -> tuple[str, ...] | None:
+    """Read of the first CPU what Linux says; None where it says little."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            text = file.read(8192)
+    except OSError:
+        return None
+    first, _, _ = text.partition("\n\n")
+    lines = [line for line in first.splitlines() if line.partition("\t")[0].rstrip(": ") in _CPU]
+    if not any(line.startswith(("flags", "Features")) for line in lines):
+        return None
+    return (*os.uname()[::4], *lines)
+
+
+def _asked_host() -> tuple[str, str, str]:
     llvm = _llvm()
     try:
         features = llvm.get_host_cpu_features().flatten()
     except RuntimeError:  # not known on every machine
         features = ""
-    return llvmlite.__version__, llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
 def _host(**options: Any) -> Any:
     """Code generation for this very CPU, or for the one that Numba is told in the environment."""
-    _, _, cpu, features = host()
+    _, cpu, features = _asked_host()
     target = _llvm().Target.from_default_triple()
     return target.create_target_machine(
         cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
@@ -129,17 +171,5 @@ def _llvm() -> Any:
 
 def mapped(image: bytes) -> int | None:
     """Map machine code into the process (Linux); None where the system does not allow it."""
-    libc = ctypes.CDLL(None)
-    mmap = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_int, c_int, c_int, c_long)
-    mprotect = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_int)
-    address: int | None = mmap(("mmap", libc))(None, len(image), _READ | _WRITE, _PRIVATE, -1, 0)
-    if address is None or address == _FAILED:
-        return None
-    ctypes.memmove(address, image, len(image))
-    # Never writable and executable at once, which hardened systems forbid.
-    return None if mprotect(("mprotect", libc))(address, len(image), _READ | _EXECUTE) else address
-
-
-_READ, _WRITE, _EXECUTE = 1, 2, 4
-_PRIVATE = 0x02 | 0x20  # and anonymous
-_FAILED = 2**64 - 1
+    address = memory.reserve(len(image))
+    return address if address is not None and memory.fill(address, image) else None

@@ -5,7 +5,7 @@
 ===========  =================================================  ====================
 module       taken for                                          loads
 ===========  =================================================  ====================
-`flat`       one run of bytes on both sides                     llvmlite, if large
+`flat`       one run of bytes on both sides                     LLVM, unless on disk
 `plain`      at most `SMALL` items, or no kernel to be had      NumPy
 `strided`    everything else                                    Numba, unless on disk
 ===========  =================================================  ====================

@@ -1,7 +1,7 @@
 """The disk cache of compiled kernels, which are loaded again without Numba.
 
-Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite
-alone, in milliseconds. The object code is plain: it calls nothing but the C library's ``memcpy``
+Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked without it,
+in milliseconds. The object code is plain: it calls nothing but the C library's ``memcpy``
 and its kind, which is checked before it is kept. (Numba's own cache imports Numba and sets up its
 target, 0.5 s; does not find a kernel again that closes over intrinsics; and holds pickles, in
 folders that it does not look at.)
@@ -20,9 +20,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from arraybridge.kernels import disk
-from arraybridge.machine_code import linker
+from arraybridge.machine_code import elf, linker
 
-__all__ = ["Kernel", "compiled", "is_cached"]
+__all__ = ["Kernel", "compiled", "functions", "is_cached", "kept"]
 
 _ENTRY = "arraybridge_kernel"
 
@@ -68,18 +68,58 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     path = _path(module, arguments)
     if path is not None:
         found = disk.read(path)
-        address = linker.linked(found, _ENTRY) if found is not None else 0
+        (address,) = linker.linked(found, _ENTRY) if found is not None else (0,)
         if address:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
     code = linker.object_code(function.inspect_llvm(), function.native_name, _ENTRY)
-    address = 0 if code is None else linker.linked(code, _ENTRY)
+    (address,) = (0,) if code is None else linker.linked(code, _ENTRY, named=True)
     if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
     if path is not None:
         disk.write(path, code)
     return _kernel(address, cached=False)
+
+
+def kept(module: str, *arguments: str | int) -> Kernel | None:
+    """Load a kernel that is on disk, and neither compile nor import anything for it; else None."""
+    path = _path(module, arguments)
+    found = None if path is None else disk.read(path)
+    addresses = None if found is None else elf.linked(found, (_ENTRY,), linker.CALLS)
+    return _kernel(addresses[0], cached=True) if addresses else None
+
+
+def functions(name: str, ir: str, *entries: str) -> list[int]:
+    """Load functions of LLVM IR from the disk cache, or compile them and keep them there.
+
+    Parameters
+    ----------
+    name : str
+        What the file's name begins with.
+    ir : str
+    *entries : str
+        The functions.
+
+    Returns
+    -------
+    list of int
+        Their addresses.
+
+    Raises
+    ------
+    ImportError
+        Where they are not on disk and llvmlite cannot be imported.
+    """
+    path = _path(name, (), ir)
+    found = None if path is None else disk.read(path)
+    addresses = [0] if found is None else linker.linked(found, *entries)
+    if not all(addresses):
+        code = linker.object_of(ir)
+        addresses = linker.linked(code, *entries, named=True)
+        if path is not None:
+            disk.write(path, code)
+    return addresses
 
 
 def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
@@ -103,14 +143,14 @@ _kept: list[object] = []
 _dependencies: str | None = None
 
 
-def _path(module: str, arguments: tuple[str | int, ...]) -> str | None:
+def _path(module: str, arguments: tuple[str | int, ...], *depends: str) -> str | None:
     """Name the file of a kernel; None where that cannot be done."""
     try:
         dependencies = _read_dependencies()
     except (ImportError, OSError, ValueError, AttributeError):
         return None  # no sources (a zip), no version: old code would look like new
     name = "-".join(map(str, (module, *arguments)))
-    return disk.path(name, dependencies, module, arguments)
+    return disk.path(name, dependencies, module, arguments, *depends)
 
 
 def _read_dependencies() -> str:
@@ -120,7 +160,8 @@ def _read_dependencies() -> str:
         here = os.path.dirname(os.path.abspath(__file__))
         digest = disk.sources(here, linker.__file__)
         python = sys.version_info[:2]  # Numba starts from bytecode
-        _dependencies = repr((digest, disk.version("numba", "_version.py"), python, linker.host()))
+        versions = [disk.version(name, "_version.py") for name in ("numba", "llvmlite")]
+        _dependencies = repr((digest, versions, python, linker.host()))
     return _dependencies
 
 

@@ -19,10 +19,9 @@ from typing import NamedTuple
 
 from arraybridge.forked import compiler_lost, lost_imports, threads
 from arraybridge.kernels.cpu import cache
-from arraybridge.machine_code import linker
 from arraybridge.machine_code import threads as native
 
-__all__ = ["Functions", "compiling", "functions", "is_loaded", "load", "unavailable"]
+__all__ = ["Functions", "compiling", "functions", "is_loaded", "kept", "load", "unavailable"]
 
 FORKED = "the process was forked while another thread was compiling"
 
@@ -77,6 +76,17 @@ def load(module: str, *arguments: str | int) -> cache.Kernel | None:
     return _kernels.get((module, *arguments)) or _load((module, *arguments))
 
 
+def kept(module: str, *arguments: str | int) -> cache.Kernel | None:
+    """Return a kernel that is loaded or on disk, without compiling anything; else None."""
+    key: _Key = (module, *arguments)
+    if key not in _kernels and unavailable() is None:
+        with compiling():
+            found = cache.kept(*key)
+            if found is not None:
+                _kernels.setdefault(key, found)
+    return _kernels.get(key)
+
+
 def functions() -> Functions | None:
     """Return the thread pool's functions, compiled on the first call; None without llvmlite."""
     return _functions[0] if _functions else _compiled()
@@ -88,7 +98,9 @@ def _compiled() -> Functions | None:
             found = None
             if unavailable() is None:
                 try:
-                    drain, serve, run, move = linker.compiled(native.source(), *native.FUNCTIONS)
+                    drain, serve, run, move = cache.functions(
+                        "threads", native.source(), *native.FUNCTIONS
+                    )
                     found = Functions(_DRAIN(drain), serve, _RUN(run), move)
                 except Exception:  # no llvmlite, or no memory for it: copies do without
                     found = None

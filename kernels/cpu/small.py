@@ -1,7 +1,8 @@
 """Kernels for small arrays, where they are quicker than NumPy's own copy and there already.
 
 Small arrays load no compiler: what a kernel saves on one of them is a few microseconds. Where one
-that was loaded for something larger fits, it is used.
+that was loaded for something larger fits, it is used; and after many copies one is looked for on
+disk, which takes a millisecond.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from arraybridge.layout import c_strides, canonical
 
 __all__ = ["AGAIN", "pays", "prepared"]
 
-#: Copies by NumPy after which to look again whether the kernel is there by now.
+#: Copies by NumPy after which to look for the kernel again, then on disk too.
 AGAIN = 1000
+
+_awaited: set[Key] = set()
 
 _KB = 1 << 10
 _ALL = 1 << 62
@@ -70,11 +73,11 @@ def prepared(
     key, record = _record(shape, strides, itemsize)
     if key is None:
         return 0, record, -1
-    if not loader.is_loaded("nest", *key):
-        return 0, record, AGAIN
-    kernel = loader.load("nest", *key)
-    assert kernel is not None
-    return kernel.address, record, -1
+    kernel = None
+    if key in _awaited or loader.is_loaded("nest", *key):
+        kernel = loader.kept("nest", *key)
+    _awaited.add(key)
+    return (0, record, AGAIN) if kernel is None else (kernel.address, record, -1)
 
 
 @lru_cache(1024)
