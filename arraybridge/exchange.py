@@ -77,13 +77,13 @@ def convert(
             ways = ()  # equal to one of these, and maybe an error
     except (KeyError, TypeError):
         ways = _ways(type(x), to, device, copy, alias_readonly)
-    try:
-        for way in ways:
+    for way in ways:
+        try:
             result = way(x)
-            if result is not None:
-                return result
-    except Exception:  # the planned route says what is wrong
-        pass
+        except Exception:  # the planned route says what is wrong
+            continue
+        if result is not None:
+            return result
     target = library_named(to)
     if device is not None:
         device = place_named(device)

@@ -188,10 +188,11 @@ class Library:
         return False
 
     def pattern(self, x: Any) -> Hashable | None:
-        """Return all that :meth:`describe` tells but addresses and extents that decide nothing.
+        """Return what decides how an array of a type is converted, but for its address.
 
-        The plan is the same for all arrays of a type with equal patterns, as far as memory and its
-        alignment are. None: it is to be asked each time.
+        That is the data type and its byte order, flags, whether there are elements, the number of
+        axes, whether the layout is in C order, has negative strides, or shares elements. None: the
+        plan is to be asked each time.
         """
         return None
 

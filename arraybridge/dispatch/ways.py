@@ -35,19 +35,29 @@ def ways_between(
     if device is not None and (device != CPU or not _on_cpu_alone(source, target)):
         return ()
     if getattr(door, "copies", False):
-        asked = device is not None or copy is not None or alias_readonly
-        return () if asked or door is None else (door,)
+        usual = device is None and copy is not False and not alias_readonly
+        return (door,) if door is not None and usual else ()
     if copy is False:
         return () if door is None else (door,)
     if door is None and source is not target:
         return ()
     quick = own_copies_serve() and type(source).fresh is not Library.fresh
     if copy:
-        return (_copying(source, door),) if quick else ()
+        if quick:
+            return (_after(source.fresh, getattr(door, "of_fresh", door)),)
+        if door is None or not own_copies_serve():
+            return ()
+        return (_after(door, target.fresh),)
     if door is None:
         return ()
     accepts = target.accepts
-    if not quick or accepts.immutable or accepts.largest != Accepts._field_defaults["largest"]:
+    if (
+        not quick
+        or accepts.immutable
+        # What `Library.pattern` does not tell.
+        or accepts.strides == "compact"
+        or accepts.largest != Accepts._field_defaults["largest"]
+    ):
         return (door,)
     return door, _deciding(source, target, door, accepts, alias_readonly)
 
@@ -58,18 +68,15 @@ def _on_cpu_alone(source: Library, target: Library) -> bool:
     return source.on_cpu_alone or (accepts.devices == {CPU.type} and accepts.cpus == 1)
 
 
-def _copying(source: Library, door: Way | None) -> Way:
-    fresh = source.fresh
-    if door is None:
-        return fresh
+def _after(first: Way, then: Way | None) -> Way:
+    if then is None:
+        return first
 
-    take = getattr(door, "of_fresh", door)
+    def both(x: Any) -> Any:
+        made = first(x)
+        return None if made is None else then(made)
 
-    def copied(x: Any) -> Any:
-        made = fresh(x)
-        return None if made is None else take(made)
-
-    return copied
+    return both
 
 
 def _deciding(

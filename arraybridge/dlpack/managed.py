@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from ctypes import c_void_p
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -44,6 +45,15 @@ _MOVED = (
     "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
     "export it without move"
 )
+
+
+@lru_cache(1024)
+def _dense(
+    shape: tuple[int, ...], dtype: DataType, padded: bool
+) -> tuple[int, tuple[int, ...], int]:
+    """Return the bytes of a struct, strides and the bytes of the elements of a dense tensor."""
+    strides, _, _ = extent(shape, None, dtype)
+    return block(len(shape), True)[0].size, strides, dtype.nbytes(prod(shape), padded)
 
 
 class ManagedTensor(Tensor):
@@ -165,9 +175,7 @@ class ManagedTensor(Tensor):
         MalformedTensorError
             For a shape that cannot be.
         """
-        head = block(len(shape), True)[0].size
-        strides, _, _ = extent(shape, None, dtype)
-        nbytes = dtype.nbytes(prod(shape), padded)
+        head, strides, nbytes = _dense(shape, dtype, padded)
         taken = blocks.take(nbytes, head) if nbytes >= blocks.LEAST else None
         if taken is not None:
             address, data, deleter, give = taken

@@ -25,6 +25,7 @@ from .address import address_of
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 _WRITEABLE = 0x400
 _DENSE = 0x3  # in the order of C, or of Fortran
+_ALIGNED = 0x100
 _WRITING = _WRITEABLE | -1 << 31
 # The flags of aligned arrays that may be written, the commonest first; the last two are of strides
 # that may be negative. To look an array's up here
@@ -40,6 +41,7 @@ WRITABLE = tuple(
     for x in (block, block[:])
 )
 PLAIN = frozenset(map(np.dtype, CHARS))
+_WHOLE = frozenset(x for x in PLAIN if x.alignment == x.itemsize)  # aligned: strides are so too
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
 _made: Any = tuple.__new__
@@ -243,7 +245,14 @@ class NumPy(Library):
         flags = x.flags.num
         if flags & _DENSE and x.size:
             return x.dtype, flags, x.ndim
-        return x.dtype, flags, x.shape, x.strides
+        strides, shape = x.strides, x.shape
+        if (
+            flags & _ALIGNED
+            and x.dtype in _WHOLE
+            and not (0 in strides or 0 in shape or 1 in shape)
+        ):
+            return x.dtype, flags, len(shape), min(strides) < 0
+        return x.dtype, flags, shape, strides
 
     def serve(self, front: Front, array_type: type) -> None:
         if array_type is np.ndarray:

@@ -202,13 +202,13 @@ def _remedy(kind: pa.DataType) -> str:
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor | None:
-    """Arrow's own view, which keeps NumPy's read-only flag; it refuses negative strides itself.
+    """Arrow's own view, which keeps NumPy's read-only flag; its error for negative strides is slow.
 
     Where elements of these dtypes are aligned, their strides are whole elements.
     """
     flags = x.flags
     plain = flags.aligned and flags.writeable == is_writable(x) and x.size
-    if plain and x.dtype in _numpy_dtypes:
+    if plain and x.dtype in _numpy_dtypes and (flags.forc or min(x.strides) >= 0):
         return pa.Tensor.from_numpy(x)
     return None
 

@@ -30,6 +30,7 @@ from ...dlpack import (
     to_capsule,
 )
 from ...layout import in_bytes, relaxed
+from ...protocols.numpy_dtypes import numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import WRITABLE, Memory
 
@@ -539,7 +540,15 @@ def _from_jax(x: Any) -> torch.Tensor | None:
     return None if view is None else _from_numpy(view.copy())
 
 
-_from_jax.copies = True  # type: ignore[attr-defined]
+def _from_arrow(x: Any) -> torch.Tensor | None:
+    """A small immutable array of Arrow is copied from its own view."""
+    view = NUMPY.doors["pyarrow"](x)
+    if view is None or view.flags.writeable or view.size > SMALL or not own_copies_serve():
+        return None
+    return _from_fresh_numpy(view.copy())
+
+
+_from_jax.copies = _from_arrow.copies = True  # type: ignore[attr-defined]
 
 
 def to_numpy(
@@ -550,14 +559,28 @@ def to_numpy(
     It takes no notice of forward-mode gradients, and gives other memory where there is none: inside
     FakeTensorMode, and for address 0.
     """
-    data = x.data_ptr()
-    if not data or x.is_conj() or _modes() or _forward._current_level >= 0:
+    data, bits = x.data_ptr(), _unlike_numpy.get(x.dtype)
+    if not data or _modes() or _forward._current_level >= 0 or not _has_storage(x):
         return None
-    return x.numpy() if _has_storage(x) else None
+    if bits is None:
+        return x.numpy()
+    if bits is _COMPLEX:
+        return None if x.is_conj() else x.numpy()  # whose error is slow
+    if x.requires_grad:
+        return None
+    return x.view(bits).numpy().view(numpy_dtype(_dlpack_dtypes[x.dtype]))
+
+
+_COMPLEX: Any = ...
+_unlike_numpy = {  # complex, or of ml_dtypes
+    dtype: _COMPLEX if dtype.is_complex else _BITS[dtype.itemsize]
+    for dtype, kind in _dlpack_dtypes.items()
+    if dtype.is_complex or kind.name.startswith(("bfloat16", "float8"))
+}
 
 
 to_numpy.of_fresh = torch.Tensor.numpy  # type: ignore[attr-defined]
 
 LIBRARY = Torch()
-LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax}
+LIBRARY.doors = {"numpy": _from_numpy, "jax": _from_jax, "pyarrow": _from_arrow}
 NUMPY.doors["torch"] = to_numpy
