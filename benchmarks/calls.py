@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from itertools import cycle
+from statistics import median
 
 import array_api_compat
 import jax
@@ -23,6 +24,7 @@ from .goals import Case, Found, measure, summary, table
 from .results import head, write
 
 COUNT = 24
+REFERENCE = 2_400  # ns of np.from_dlpack(tensor) where the goals were set
 NEW_SHAPES = 6_000  # more than any cache of plans keeps
 
 #: Goals of issue 10, in times the peer and in nanoseconds.
@@ -219,6 +221,14 @@ def found(*, only: str = "", quick: bool = False) -> dict[str, list[Found]]:
     return {title: of for title, of in rows.items() if of}
 
 
+def pace(rows: dict[str, list[Found]]) -> str:
+    """How quick this machine is, beside the one that the goals in nanoseconds were set on."""
+    took = [row.pair.peer for row in rows.get("Planned views", ())]
+    if not took:
+        return ""
+    return f"There `np.from_dlpack(tensor)` took {REFERENCE:,} ns, here {median(took):,.0f}. "
+
+
 def report(rows: dict[str, list[Found]]) -> str:
     texts = {title: text for title, text, _ in SECTIONS}
     lines = [
@@ -226,7 +236,7 @@ def report(rows: dict[str, list[Found]]) -> str:
         "",
         f"{COUNT} float64 (with JAX: float32), contiguous where nothing else is said. Nanoseconds a call and ratios are medians of rounds in",
         "turn with the peer, `least` is the quickest round. A goal in times the peer is held against the median of the ratios, one in",
-        f"nanoseconds against the least. {summary(row for of in rows.values() for row in of)}",
+        f"nanoseconds, which was set on another machine, against the least. {pace(rows)}{summary(row for of in rows.values() for row in of)}",
     ]
     for title, of in rows.items():
         lines += ["", f"### {title}", "", texts[title], "", *table(of, "call")]

@@ -23,12 +23,16 @@ class Found(NamedTuple):
     case: Case
     pair: Pair
 
-    def kept(self) -> bool:
+    def missed(self) -> list[str]:
         """Ratios by their median; nanoseconds by the least, which other work disturbs least."""
         case, pair = self.case, self.pair
-        return (case.ratio is None or pair.ratio <= case.ratio) and (
-            case.ns is None or pair.least <= case.ns
-        )
+        ratio = ["ratio"] if case.ratio is not None and pair.ratio > case.ratio else []
+        return ratio + (["ns"] if case.ns is not None and pair.least > case.ns else [])
+
+    def told(self) -> str:
+        if self.case.ratio is None and self.case.ns is None:
+            return ""
+        return f"**missed** ({', '.join(self.missed())})" if self.missed() else "kept"
 
 
 def verdict(value: float, most: float) -> str:
@@ -54,10 +58,9 @@ def table(found: Iterable[Found], head: str) -> list[str]:
         case, pair = row.case, row.pair
         ratio = "" if case.ratio is None else f"{case.ratio:g}"
         ns = "" if case.ns is None else f"{case.ns:,.0f}"
-        told = "" if not ratio + ns else "kept" if row.kept() else "**missed**"
         lines.append(
             f"| {case.what} | {pair.ours:,.0f} | {pair.least:,.0f} | {case.peer_name} | {pair.peer:,.0f} "
-            f"| {pair.ratio:.2f} | {ratio} | {ns} | {told} |"
+            f"| {pair.ratio:.2f} | {ratio} | {ns} | {row.told()} |"
         )
     return lines
 
@@ -65,7 +68,7 @@ def table(found: Iterable[Found], head: str) -> list[str]:
 def summary(found: Iterable[Found]) -> str:
     """How many goals were kept, and by how much each of the others was missed."""
     judged = [row for row in found if row.case.ratio is not None or row.case.ns is not None]
-    missed = [row for row in judged if not row.kept()]
+    missed = [row for row in judged if row.missed()]
     count = f"{len(judged) - len(missed)} of {len(judged)} goals kept."
     rows = "; ".join(f"{row.case.what} ({row.pair.ratio:.2f})" for row in missed)
     return f"{count} Missed: {rows}." if missed else count

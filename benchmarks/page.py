@@ -55,7 +55,7 @@ def steps(found: dict[str, str]) -> str:
 
 def where(found: dict[str, str]) -> str:
     machine, _, rest = found[heading("calls")].partition("; ")
-    return f"Measured on an {machine} ({rest.splitlines()[0].rstrip('.')})."
+    return f"Measured on: {machine} ({rest.splitlines()[0].rstrip('.')})."
 
 
 def means(text: str) -> tuple[str, str]:

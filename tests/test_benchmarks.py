@@ -67,9 +67,10 @@ def test_the_table_of_calls(operands):
     ("ratio", "least", "most", "ns", "told"),
     [
         (1.0, 900.0, 1.0, None, "kept"),
-        (1.1, 900.0, 1.0, None, "**missed**"),
+        (1.1, 900.0, 1.0, None, "**missed** (ratio)"),
         (9.0, 900.0, None, 1000.0, "kept"),
-        (0.5, 1100.0, 1.0, 1000.0, "**missed**"),
+        (0.5, 1100.0, 1.0, 1000.0, "**missed** (ns)"),
+        (1.5, 1100.0, 1.0, 1000.0, "**missed** (ratio, ns)"),
         (9.0, 900.0, None, None, ""),
     ],
 )
