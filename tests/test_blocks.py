@@ -146,6 +146,26 @@ def test_the_deleter_runs_without_the_gil_and_takes_null(versioned):
 # Which block is handed out
 
 
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: x.T, lambda x: x[:, 5:-7], lambda x: x[::-1, ::-1], lambda x: x.T[:, ::2]],
+)
+def test_fresh_and_used_memory_get_the_same_bytes(view):
+    ab.set_block_cache_limit(64 * LEAST)
+    x = view(np.random.default_rng(0).integers(0, 2**32, (3001, 3333), np.uint32))
+    fresh = ab.contiguous(x)
+    assert np.array_equal(fresh, x)
+    address = fresh.ctypes.data
+    fresh[:] = 0
+    del fresh
+    again = ab.contiguous(x)
+    assert again.ctypes.data == address
+    assert np.array_equal(again, x)
+    plain = again.copy()
+    copies = [ab.convert(plain, "torch", copy=True) for _ in range(2)]  # one run of bytes
+    assert all(np.array_equal(copy.numpy(), plain) for copy in copies)
+
+
 def test_a_block_serves_what_is_a_little_smaller():
     data = block(8 * LEAST).data
     assert block(8 * LEAST - 100).data == data

@@ -32,9 +32,10 @@ def block(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [1 << 16, (1 << 16) + 1, 200_063, 1_000_000])
 @pytest.mark.parametrize(("to", "at"), [(0, 0), (1, 0), (0, 5), (63, 17), (13, 13)])
-def test_every_byte_and_no_other(parted, count, to, at):
+@pytest.mark.parametrize("fresh", [False, True])
+def test_every_byte_and_no_other(parted, count, to, at, fresh):
     source, memory = block(count + 64), np.full(count + 2 * FIRST, CANARY, np.uint8)
-    flat.copy(memory.ctypes.data + FIRST + to, source.ctypes.data + at, count)
+    flat.copy(memory.ctypes.data + FIRST + to, source.ctypes.data + at, count, fresh)
     assert len(parted) == 1
     expected = np.full_like(memory, CANARY)
     expected[FIRST + to : FIRST + to + count] = source[at : at + count]

@@ -152,6 +152,20 @@ def test_a_part_that_its_kernel_cannot_do_is_refused(wrong, says: str) -> None:
         cuts.slices(made._replace(**wrong(made)), 0, 0)
 
 
+def test_fresh_memory_is_not_streamed_to() -> None:
+    form = layout.canonical((4096, 4096), (16384, 4), (4, 16384), 4)
+    made = plans.plan(form)
+    assert made.stream
+    assert made.staged
+    assert plans.plan(form, True) == made._replace(stream=False)
+
+
+def test_wide_tiles_in_the_cache_have_rows_of_whole_lines() -> None:
+    names = [planned(big((side, side), "f8").T).name for side in (256, 257, 1024, 1025)]
+    assert names[:2] == ["tile 8 bytes x 8", "items 8 bytes"]
+    assert names[2:] == ["tile 8 bytes x 8, streamed"] * 2
+
+
 def test_a_buffer_that_is_too_small_is_refused() -> None:
     made = planned(big((4096, 4096)).T)
     assert cuts.check(made) == ""

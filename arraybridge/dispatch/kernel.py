@@ -256,15 +256,20 @@ def _in_bytes(
 def compact_copy(tensor: Tensor) -> ManagedTensor:
     """Copy host memory to one C-contiguous block, aligned to 64 bytes."""
     block = ManagedTensor.allocate(tensor.shape, tensor.dtype, padded=tensor.padded)
-    copy_into(block, tensor)
+    copy_into(block, tensor, fresh=block.owner.fresh)
     return block
 
 
 NO_ADDRESSES = "packed sub-byte elements have no addresses: only C order is copied"
 
 
-def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) -> None:
-    """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device."""
+def copy_into(
+    destination: Tensor, source: Tensor, stream: int | None = None, *, fresh: bool = False
+) -> None:
+    """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device.
+
+    ``fresh`` says that the destination is memory without pages yet.
+    """
     dtype, shape, device = source.dtype, source.shape, source.device
     itemsize = dtype.itemsize
     if 0 in shape:
@@ -273,7 +278,7 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
     packed = dtype.subbyte and not source.padded
     # The host's own kernel finds one run by itself, and is not handed what has no addresses.
     if device.host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
-        cpu.flat.copy(destination.pointer, source.pointer, source.nbytes)
+        cpu.flat.copy(destination.pointer, source.pointer, source.nbytes, fresh)
         return
     if kernel is None:
         raise BufferError(f"no kernel copies on {device}: arraybridge.register_kernel one")
@@ -282,6 +287,9 @@ def copy_into(destination: Tensor, source: Tensor, stream: int | None = None) ->
         if not _in_c_order(source, destination):
             raise ValueError(NO_ADDRESSES)
         shape, to, of, itemsize = (source.nbytes,), (1,), (1,), 1
+    if fresh and kernel is _CPU:
+        cpu.copy(destination.pointer, source.pointer, shape, to, of, itemsize, fresh=True)
+        return
     kernel.run(destination.pointer, source.pointer, shape, to, of, itemsize, stream, device)
 
 

@@ -81,8 +81,11 @@ class _Cache:
         self.idle: list[tuple[int, int, int]] = []  # bytes, minus the number, address: sorted
         self.number = 0  # of the last one that came back
 
-    def take(self, nbytes: int, head: int) -> tuple[int, int] | None:
-        """Return the addresses for a struct and for the data; None where there is no memory."""
+    def take(self, nbytes: int, head: int) -> tuple[int, int, bool] | None:
+        """Return the addresses for a struct and for the data, and whether that has no pages yet.
+
+        None where there is no memory.
+        """
         need = -(-nbytes // self.page) * self.page
         record: int | None = pyapi.malloc(_HEAD + head)
         if not record:
@@ -98,7 +101,8 @@ class _Cache:
             else:  # make room for this one, or blocks of sizes that are not wanted would stay
                 old = self._oldest(self.words[_LIMIT] - need)
         self._unmap(old)
-        if not base:
+        fresh = not base
+        if fresh:
             base = self._map(need) or (self.empty() and self._map(need)) or 0
             if not base:
                 pyapi.free(record)
@@ -106,7 +110,7 @@ class _Cache:
         _Image.from_address(record).raw = _RECORD.pack(
             0, base, size, need, self._lazy(base, size), 0
         )
-        return record + _HEAD, base
+        return record + _HEAD, base, fresh
 
     def _gather(self) -> None:
         """Sort in what was given back; under the lock."""
@@ -198,7 +202,7 @@ def _cache() -> _Cache | None:
     return _caches.setdefault(None, made)
 
 
-def take(nbytes: int, head: int) -> tuple[int, int, int, _Function] | None:
+def take(nbytes: int, head: int) -> tuple[int, int, bool, int, _Function] | None:
     """Return a block of at least ``nbytes`` bytes, whose contents are anything.
 
     Parameters
@@ -211,8 +215,9 @@ def take(nbytes: int, head: int) -> tuple[int, int, int, _Function] | None:
     Returns
     -------
     tuple or None
-        The addresses of the struct, of the data, and of the struct's deleter, and the deleter as a
-        function; None where there are no such blocks (another system), or no memory.
+        The addresses of the struct and of the data; whether the data has no pages yet; the address
+        of the struct's deleter, and the deleter as a function. None where there are no such blocks
+        (another system), or no memory.
     """
     cache = _cache()
     taken = cache and cache.take(nbytes, head)

@@ -178,8 +178,8 @@ class ManagedTensor(Tensor):
         head, strides, nbytes = _dense(shape, dtype, padded)
         taken = blocks.take(nbytes, head) if nbytes >= blocks.LEAST else None
         if taken is not None:
-            address, data, deleter, give = taken
-            owner = Block(address, deleter, give)
+            address, data, fresh, deleter, give = taken
+            owner = Block(address, deleter, give, fresh)
         else:
             size = head + ALIGNMENT + nbytes
             found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))

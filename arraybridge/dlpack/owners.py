@@ -48,16 +48,23 @@ class Block:
         Address of the native function that takes the block back.
     release : callable
         The same, for Python.
+    fresh : bool
+        Whether the system has yet to give it pages, as far as is known.
     """
 
-    __slots__ = ("address", "deleter", "release")
+    __slots__ = ("address", "deleter", "fresh", "release")
 
     def __init__(
-        self, address: int, deleter: int | None = pyapi.FREE, release: _Function = pyapi.free
+        self,
+        address: int,
+        deleter: int | None = pyapi.FREE,
+        release: _Function = pyapi.free,
+        fresh: bool = False,
     ) -> None:
         self.address = address
         self.deleter = deleter
         self.release = release
+        self.fresh = fresh
 
     def __del__(self) -> None:
         if self.address:

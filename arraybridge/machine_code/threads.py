@@ -13,6 +13,8 @@ The threads are native, since a thread that needs the GIL starts late where anot
     pool, this one does its job alone.
 ``move(run)``
     Copy whole lines of 64 bytes past the cache; a kernel whose record is a ``%run``.
+``carry(run)``
+    Copy the same as C does.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from ctypes import Structure, c_char, c_int64, c_void_p
 
 __all__ = ["FUNCTIONS", "Job", "Pool", "source"]
 
-FUNCTIONS = ("drain", "serve", "run", "move")
+FUNCTIONS = ("drain", "serve", "run", "move", "carry")
 
 
 class Job(Structure):
@@ -82,6 +84,7 @@ class Pool(Structure):
 
 
 _IR = """
+declare ptr @memcpy(ptr, ptr, i64)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
@@ -193,6 +196,16 @@ line:
   br label %look
 done:
   fence seq_cst
+  ret void
+}
+
+define void @carry(ptr %run) {
+  %src_at = getelementptr %run, ptr %run, i32 0, i32 1
+  %nbytes_at = getelementptr %run, ptr %run, i32 0, i32 2
+  %dst = load ptr, ptr %run
+  %src = load ptr, ptr %src_at
+  %nbytes = load i64, ptr %nbytes_at
+  %copied = call ptr @memcpy(ptr %dst, ptr %src, i64 %nbytes)
   ret void
 }
 !0 = !{i32 1}

@@ -38,6 +38,8 @@ def copy(
     src_strides: tuple[int, ...],
     itemsize: int,
     stream: int | None = None,
+    *,
+    fresh: bool = False,
 ) -> None:
     """Copy one strided block of host memory to another.
 
@@ -53,6 +55,8 @@ def copy(
         Bytes an item, any positive number.
     stream : None
         Part of the signature that all kernels share; host memory has no streams.
+    fresh : bool
+        Whether the destination has no pages yet, for a choice that is quicker then.
 
     Raises
     ------
@@ -73,8 +77,8 @@ def copy(
     form = canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
     if not form.shape:
-        flat.copy(dst, src, form.itemsize)
-    elif _is_small(form) or not strided.copy(dst, src, plan.plan(form)):
+        flat.copy(dst, src, form.itemsize, fresh)
+    elif _is_small(form) or not strided.copy(dst, src, plan.plan(form, fresh)):
         plain.copy(dst, src, *form[:4])
 
 

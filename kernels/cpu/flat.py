@@ -25,11 +25,12 @@ _memmove_few = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(
 )
 
 
-def copy(dst: int, src: int, nbytes: int) -> None:
+def copy(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
     """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap.
 
     Slices go past the cache, so that memory is not read before it is overwritten; ``memmove`` does
-    so only for runs that are much longer than one slice.
+    so only for runs that are much longer than one slice. What is ``fresh``, without pages yet, is
+    in the cache when the system has cleared it, and is written there.
     """
     threads = pool.get_num_threads() if nbytes >= PARTED else 1
     functions = None
@@ -48,4 +49,4 @@ def copy(dst: int, src: int, nbytes: int) -> None:
     records = array("q")
     for start, stop in pairwise(cuts):
         records.extend((dst + start, src + start, stop - start))
-    pool.run(functions.move, records.buffer_info()[0], 24, count)
+    pool.run(functions.carry if fresh else functions.move, records.buffer_info()[0], 24, count)

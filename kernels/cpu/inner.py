@@ -252,15 +252,22 @@ def emit_stream(
 
 
 def emit_lines(
-    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
+    builder: ir.IRBuilder,
+    dst: ir.Value,
+    src: ir.Value,
+    nbytes: ir.Value,
+    vector: int,
+    *,
+    past: bool = True,
 ) -> None:
-    """Emit a move of whole lines past the cache: `dst` and `nbytes` are multiples of a line."""
+    """Emit a move of whole lines, `past` the cache: `dst` and `nbytes` are multiples of a line."""
     vectors = Vectors(builder, 1, vector)
+    store = vectors.stream if past else vectors.store
     with _loop(builder, nbytes, _LINE) as at:
         source, to = builder.add(src, at), builder.add(dst, at)
         values = [vectors.load(source, part) for part in range(0, _LINE, vector)]
         for part, value in zip(range(0, _LINE, vector), values, strict=True):
-            vectors.stream(value, to, part)
+            store(value, to, part)
 
 
 def emit_part(

@@ -37,7 +37,7 @@ class Functions(NamedTuple):
     ----------
     drain, run : ctypes functions
         The calls are made without the GIL.
-    serve, move : int
+    serve, move, carry : int
         Addresses.
     """
 
@@ -45,6 +45,7 @@ class Functions(NamedTuple):
     serve: int
     run: Callable[[int, object, int], None]
     move: int
+    carry: int
 
 
 _DRAIN = ctypes.CFUNCTYPE(None, ctypes.POINTER(native.Job))
@@ -98,10 +99,9 @@ def _compiled() -> Functions | None:
             found = None
             if unavailable() is None:
                 try:
-                    drain, serve, run, move = cache.functions(
-                        "threads", native.source(), *native.FUNCTIONS
-                    )
-                    found = Functions(_DRAIN(drain), serve, _RUN(run), move)
+                    made = cache.functions("threads", native.source(), *native.FUNCTIONS)
+                    drain, serve, run, *moves = made
+                    found = Functions(_DRAIN(drain), serve, _RUN(run), *moves)
                 except Exception:  # no llvmlite, or no memory for it: copies do without
                     found = None
             _functions.append(found)

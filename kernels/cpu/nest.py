@@ -104,7 +104,7 @@ def _fence(builder: ir.IRBuilder) -> None:
 
 
 def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
-    """Make the intrinsics of one kernel: its inner kernel, the stream out of the scratch buffer."""
+    """Make the intrinsics of one kernel: its inner kernel, the way out of the scratch buffer."""
 
     @_emits(types.void)
     def inner(
@@ -116,8 +116,15 @@ def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
         EMIT[key.kind](builder, Block(*words, key.width, key.parts, key.rows, key.vector))
 
     @_emits(types.void)
-    def whole_lines(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
-        emit_lines(builder, dst, src, nbytes, key.vector)
+    def whole_lines(
+        builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, stream: ir.Value
+    ) -> None:
+        streamed = builder.icmp_signed("!=", stream, ir.Constant(INT, 0))
+        with builder.if_else(streamed, likely=True) as (then, otherwise):
+            with then:
+                emit_lines(builder, dst, src, nbytes, key.vector)
+            with otherwise:
+                emit_lines(builder, dst, src, nbytes, key.vector, past=False)
 
     @_emits(types.void)
     def part_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
@@ -234,7 +241,7 @@ def function(key: Key) -> Callable[[int], None]:
                                 at += head
                                 while True:
                                     piece = min(stop - start, 1024) & -LINE
-                                    whole_lines(start, at, piece)
+                                    whole_lines(start, at, piece, stream)
                                     start += piece
                                     at += piece
                                     asked = 0

@@ -47,7 +47,7 @@ class Case(NamedTuple):
     dst_start: int | None  # of `Pages`
     src_start: int | None
     vector: int
-    stream: str  # "always", "never", "default"
+    stream: str  # "always", "fresh" (as that, with ordinary stores), "never", "default"
     force: str  # of `FORCED`
     threads: int
     slice: int  # bytes; 0 is the default
@@ -87,7 +87,7 @@ def draw(seed: object, number: int, *, huge: bool = False) -> Case:
         dst_start=rng.choice(starts),
         src_start=rng.choice(starts),
         vector=rng.vector,
-        stream=rng.choice(["always", "always", "never", "default"]),
+        stream=rng.choice(["always", "always", "fresh", "never", "default"]),
         force=rng.choice(["", "", "", "", "", "", "items", "runs"]),
         threads=rng.randint(1, 3),
         slice=max(nbytes // rng.choice([2, 3, 4, 5, 7, 12]), 1) if sliced else 0,
@@ -259,13 +259,13 @@ def planned(case: Case):
     form = layout.canonical(*case.given)
     if 0 in form.shape:
         return None
-    stream = {"always": 0, "never": NEVER, "default": plans.STREAM}[case.stream]
+    stream = {"never": NEVER, "default": plans.STREAM}.get(case.stream, 0)
     tiled = plans.TILED if case.stream == "default" else stream
     forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream, "TILED": tiled}
     before = {name: getattr(plans, name) for name in forced}
     vars(plans).update(forced)
     try:
-        return plans.plan.__wrapped__(form), form
+        return plans.plan.__wrapped__(form, case.stream == "fresh"), form
     finally:
         vars(plans).update(before)
 
