@@ -19,8 +19,6 @@ import arraybridge as ab
 from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor, blocks
 from arraybridge.machine_code import stored
 
-from .support.processes import python
-
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in stored.CODE, reason="malloc's blocks"
 )
@@ -235,17 +233,6 @@ def test_nothing_is_kept_beyond_the_limit():
     assert blocks.kept() == 0
 
 
-def test_the_default_is_a_part_of_memory_or_what_the_environment_says():
-    script = "import arraybridge as ab; print(ab.get_block_cache_limit())"
-    told = {"ARRAYBRIDGE_BLOCK_CACHE": ""}
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 0 < int(python(script, env=told)) <= min(memory // 16, 512 << 20)
-    told = {"ARRAYBRIDGE_BLOCK_CACHE": "12345678"}
-    assert int(python(script, env=told)) == 12345678
-    with pytest.raises(AssertionError, match="ARRAYBRIDGE_BLOCK_CACHE='much': expected"):
-        python(script, env={"ARRAYBRIDGE_BLOCK_CACHE": "much"})
-
-
 def test_memory_is_given_back_on_request():
     x = matrix(16 * LEAST)
     ab.set_block_cache_limit(64 * LEAST)
@@ -271,33 +258,6 @@ def test_the_kernel_may_take_what_is_kept():
         pytest.skip("no huge pages to be had")
     del y
     assert bytes_of("LazyFree") > lazy + nbytes * 0.9
-
-
-PEAK = """
-import sys
-import numpy as np
-import arraybridge as ab
-def peak():
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) << 10 for line in file if "VmHWM" in line)
-bound, ours = int(sys.argv[1]), sys.argv[2] == "ours"
-ab.set_block_cache_limit(bound)
-copy = ab.contiguous if ours else (lambda x: ab.contiguous(x, out=np.empty(x.shape, x.dtype)))
-xs = [np.ones((side, side), np.float32).T for side in (2100, 2110, 2900, 1500, 4000, 2880, 3990)]
-copy(xs[3])
-for _ in range(6):
-    for x in xs:
-        y = copy(x)
-held = [copy(x) for x in xs]
-print(peak())
-"""
-
-
-@pytest.mark.parametrize("bound", [0, 32 << 20, 128 << 20])
-def test_resident_memory_is_never_more_than_the_bound_above_numpys(bound):
-    python(PEAK, "0", "ours")  # the kernels are compiled
-    ours, numpys = (int(python(PEAK, str(bound), who)) for who in ("ours", "numpy"))
-    assert ours <= numpys + bound + (2 << 20)
 
 
 def test_the_bound_holds_under_threads_that_take_and_drop():
@@ -334,94 +294,6 @@ def test_the_bound_holds_under_threads_that_take_and_drop():
     assert 0 <= blocks.kept() <= 6 * LEAST
     ab.empty_block_cache()
     assert blocks.kept() == 0
-
-
-# The ends of processes, and memory that runs out
-
-PRELUDE = """
-import ctypes, os, resource, sys, threading
-import numpy as np
-import arraybridge as ab
-from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor, blocks
-LEAST, BYTE = blocks.LEAST, DataType.named("uint8")
-x = np.ones((1200, 1200), np.float32).T
-"""
-
-
-def test_a_deleter_after_the_interpreter_has_ended():
-    out = python(PRELUDE + """
-libc = ctypes.CDLL(None)
-libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
-address = lambda function: ctypes.cast(function, ctypes.c_void_p).value
-text = ctypes.create_string_buffer(b"last")
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(text))
-libc.__cxa_atexit(address(libc.puts), ctypes.addressof(text), None)
-for limit in (0, 1 << 30):
-    ab.set_block_cache_limit(limit)
-    struct = ManagedTensor.allocate((LEAST,), BYTE).hand_over()
-    libc.__cxa_atexit(DLManagedTensorVersioned.from_address(struct).deleter, struct, None)
-sys.held = ab.contiguous(x)
-import torch
-torch.held = ab.convert(x[::-1], "torch")
-    """)  # fmt: skip
-    assert out == "last\n"
-
-
-def test_a_forked_child_leaves_the_parents_blocks_to_it():
-    python(PRELUDE + """
-kept, seen = ab.contiguous(x), ab.contiguous(x)
-del kept
-assert blocks.kept()
-stop = []
-def work():  # takes and drops while the process is forked
-    while not stop:
-        ManagedTensor.allocate((LEAST,), BYTE)
-thread = threading.Thread(target=work)
-thread.start()
-for turn in range(10):
-    child = os.fork()
-    if child:
-        made = ab.contiguous(x)
-        made[:] = 7
-        assert os.waitpid(child, 0)[1] == 0 and (made == 7).all() and (seen == 1).all()
-        continue
-    first, second = ab.contiguous(x), ab.contiguous(x)
-    first[:] = 3
-    assert (second == 1).all() and (seen == 1).all()
-    address = seen.ctypes.data
-    del seen  # of the parent's, released here
-    assert ab.contiguous(x).ctypes.data == address
-    assert blocks.kept() > 0 and ab.empty_block_cache() > 0
-    os._exit(0)
-stop.append(1)
-thread.join()
-    """, flags=("-X", "faulthandler"))  # fmt: skip
-
-
-def test_what_is_kept_is_given_up_before_memory_runs_out():
-    python(PRELUDE + """
-def room(nbytes):
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (now + nbytes, -1))
-def allocate(n):
-    return ManagedTensor.allocate((n * LEAST,), BYTE)
-ab.set_block_cache_limit(64 * LEAST)
-held = [allocate(3) for _ in range(8)]
-held.clear()
-assert blocks.kept() == 24 * LEAST
-room(2 * LEAST)
-assert allocate(20).data  # only without the others
-assert blocks.kept() == 20 * LEAST
-room(2 * LEAST)
-try:
-    allocate(40)
-except MemoryError as error:
-    assert "bytes" in str(error)
-else:
-    raise AssertionError("so much?")
-assert blocks.kept() == 0
-    """)  # fmt: skip
 
 
 def test_a_system_without_such_blocks_has_mallocs(monkeypatch):

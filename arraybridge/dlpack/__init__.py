@@ -29,7 +29,8 @@ from .header import (
     DLPackVersion,
     DLTensor,
 )
-from .managed import ALIGNMENT, ManagedTensor
+from .managed import ManagedTensor
+from .owners import ALIGNMENT
 from .protocol import acquire, call_dlpack, device_of, offer
 from .tensor import Tensor
 from .validate import MAX_NDIM, check_stream

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ..layout import relaxed
-from . import blocks, deleters, pyapi
+from . import deleters, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
 from .header import (
@@ -24,7 +24,7 @@ from .header import (
     VERSIONED_HEAD,
     block,
 )
-from .owners import Block, Imported
+from .owners import Block, Imported, new_block
 from .tensor import Tensor
 from .validate import (
     check_address,
@@ -38,8 +38,6 @@ from .validate import (
     pointer,
     struct_address,
 )
-
-ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
 
 _MOVED = (
     "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
@@ -176,17 +174,7 @@ class ManagedTensor(Tensor):
             For a shape that cannot be.
         """
         head, strides, nbytes = _dense(shape, dtype, padded)
-        taken = blocks.take(nbytes, head) if nbytes >= blocks.LEAST else None
-        if taken is not None:
-            address, data, fresh, deleter, give = taken
-            owner = Block(address, deleter, give, fresh)
-        else:
-            size = head + ALIGNMENT + nbytes
-            found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))
-            if not found:
-                raise MemoryError(f"no {nbytes} bytes for a tensor of shape {shape} and {dtype}")
-            data = -(-(found + head) // ALIGNMENT) * ALIGNMENT
-            owner = Block(found)
+        owner, data = new_block(nbytes, head)
         self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, owner)
         self.copied = True
         return self

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import pyapi
+from . import blocks, pyapi
 from .header import DELETER
+
+ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
 
 _Function = Callable[[int], Any]
 _deleters: dict[int, _Function] = {}  # address -> foreign function; a producer has one or two
@@ -69,3 +71,24 @@ class Block:
     def __del__(self) -> None:
         if self.address:
             self.release(self.address)
+
+
+def new_block(nbytes: int, head: int = 0) -> tuple[Block, int]:
+    """Return a block, and the address in it of ``nbytes`` bytes, a multiple of 64.
+
+    ``head`` is how many bytes its DLPack struct needs.
+
+    Raises
+    ------
+    MemoryError
+    """
+    if nbytes >= blocks.LEAST:
+        taken = blocks.take(nbytes, head)
+        if taken is not None:
+            address, data, fresh, deleter, give = taken
+            return Block(address, deleter, give, fresh), data
+    size = head + ALIGNMENT + nbytes
+    found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))
+    if not found:
+        raise MemoryError(f"no {nbytes} bytes for a tensor")
+    return Block(found), -(-(found + head) // ALIGNMENT) * ALIGNMENT

@@ -14,8 +14,9 @@ from ...dispatch.kernel import SMALL
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
+from ...dlpack.owners import new_block
 from ...kernels import cpu
-from ...layout import in_bytes, in_elements, may_overlap_itself
+from ...layout import c_strides, in_bytes, in_elements, may_overlap_itself
 from ...machine_code.front import Front
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
@@ -45,8 +46,8 @@ _WHOLE = frozenset(x for x in PLAIN if x.alignment == x.itemsize)  # aligned: st
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
 _made: Any = tuple.__new__
-_RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
-_RUN = 512
+RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
+RUN = 512
 
 
 _BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
@@ -221,9 +222,14 @@ class NumPy(Library):
             return x.copy()
         # Long runs NumPy moves by memcpy: one thread of its own is as good as ours for a while.
         itemsize = x.itemsize
-        if x.strides[-1] == itemsize and x.nbytes <= _RUNS and x.shape[-1] * itemsize >= _RUN:
+        shape, strides = x.shape, x.strides
+        if strides[-1] == itemsize and x.nbytes <= RUNS and shape[-1] * itemsize >= RUN:
             return x.copy()
-        return None
+        # As HostCopy would, without a description and a tensor: 5 of 10 µs beside the kernel.
+        block, data = new_block(x.nbytes)
+        dense = c_strides(shape, itemsize)
+        cpu.copy(data, address_of(x), shape, dense, strides, itemsize, fresh=block.fresh)
+        return np.asarray(Memory(data, shape, dense, x.dtype.str, False, block))
 
     def fresh(
         self,

@@ -32,7 +32,7 @@ from ...dlpack import (
 from ...layout import in_bytes, relaxed
 from ...protocols.numpy_dtypes import numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
-from ..numpy.exchange import WRITABLE, Memory
+from ..numpy.exchange import RUN, RUNS, WRITABLE, Memory
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -304,7 +304,13 @@ class Torch(Library):
             return x
         if x.is_cuda:
             return self._compact_on_cuda(x)
-        return x.contiguous() if x.numel() <= SMALL else None
+        if x.numel() <= SMALL:
+            return x.contiguous()
+        # Long runs PyTorch moves by memcpy, see NumPy's.
+        itemsize = x.itemsize
+        if x.stride(-1) == 1 and x.nbytes <= RUNS and x.shape[-1] * itemsize >= RUN:
+            return x.contiguous()
+        return None
 
     def fresh(self, x: torch.Tensor) -> torch.Tensor | None:
         if (
