@@ -5,7 +5,7 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -18,6 +18,7 @@ from ..dispatch.transfer import fetched
 from ..dlpack import (
     Device,
     DeviceType,
+    ManagedTensor,
     check_stream,
     to_capsule,
 )
@@ -42,6 +43,8 @@ class Array(ArrayObject):
 
     _library: Library
     _native: Any
+    #: How native code exports plain native arrays: one of `machine_code.offered.WAYS`.
+    _export_way: ClassVar[str] = ""
 
     __array_function__ = array_function
     __array_ufunc__ = array_ufunc
@@ -209,6 +212,21 @@ class Array(ArrayObject):
             raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
         own = copier.copy(x, library, library, info, info.device)
         return _capsule(own, library, stream, versioned)
+
+    @classmethod
+    def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return what native code needs for `_export_way`, and functions of the library's own.
+
+        By the words of `machine_code.offered.Table`, and by the fields of a DLPackExchangeAPI.
+        """
+        return {}, {}
+
+    def _exported(self) -> ManagedTensor | None:
+        """Export a plain array without ordering streams, and keep what makes the next one quick.
+
+        None where ``__dlpack__`` must decide.
+        """
+        return None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""

@@ -20,6 +20,7 @@ from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no
 from . import indexing, operators, pickling
 from .bounds import check_kind, check_number, scalar_of
 from .carrier import Array
+from .offered import offer_exchange
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -110,6 +111,8 @@ class NativeArray(Array):
         cls._devices = {}
         for name, method in (operators.methods(cls) | indexing.methods(cls)).items():
             setattr(cls, name, method)
+        if "_home" in vars(cls):  # a library's, not a subclass of a user's
+            offer_exchange(cls)
 
     @staticmethod
     def _normal(result: Any) -> Any:

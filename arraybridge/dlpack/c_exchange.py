@@ -47,11 +47,14 @@ class ExchangeAPI:
     ----------
     version : tuple of int
         The DLPack version of the table.
+    table : DLPackExchangeAPI
+        The functions' addresses.
     """
 
-    __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "version")
+    __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "table", "version")
 
     def __init__(self, table: DLPackExchangeAPI) -> None:
+        self.table = table
         version = table.header.version
         self.version = (version.major, version.minor)
         self._export = MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
@@ -145,7 +148,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
     """
     api = _tables.get(array_type)
     if api is None and "__dlpack_c_exchange_api__" in array_type.__dict__:
-        api = _look_up(array_type.__dict__["__dlpack_c_exchange_api__"])
+        api = _look_up(getattr(array_type, "__dlpack_c_exchange_api__", None))
         if api is not None:
             _tables[array_type] = api
     return api

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from ctypes import c_void_p
+from ctypes import c_void_p, string_at
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -268,6 +268,17 @@ class ManagedTensor(Tensor):
             raise
         pyapi.incref(owner)
         return address
+
+    def image(self) -> bytes:
+        """Return what :meth:`to_struct` makes as bytes, without a reference to the owner."""
+        address = pyapi.malloc(block(len(self.shape), True)[0].size)
+        if not address:
+            raise MemoryError("no memory for a DLManagedTensor")
+        try:
+            self._write(address, True, 0, deleters.functions().release_versioned)
+            return string_at(address, block(len(self.shape), True)[0].size)
+        finally:
+            pyapi.free(address)
 
     def hand_over(self, versioned: bool = True) -> int:
         """Make a struct as :meth:`to_struct` does, but move out a block that is :attr:`linear`.

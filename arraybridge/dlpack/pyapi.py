@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes import c_char_p, c_int, c_size_t, c_void_p, py_object
 from typing import Any
 
@@ -50,6 +50,7 @@ FREE = ctypes.cast(_libc.free, c_void_p).value
 _capsule_new = _function(_api, "PyCapsule_New", py_object, c_void_p, c_void_p, c_void_p)
 capsule_name = _function(_api, "PyCapsule_GetName", c_char_p, py_object)
 _capsule_pointer = _function(_api, "PyCapsule_GetPointer", c_void_p, py_object, c_void_p)
+_new_method = _function(_api, "PyDescr_NewMethod", py_object, py_object, c_void_p)
 incref = _function(_api, "Py_IncRef", None, py_object)
 decref = _function(_api, "Py_DecRef", None, py_object)
 
@@ -91,11 +92,32 @@ def capsule_pointer(capsule: object, name: bytes) -> int:
     return address
 
 
+def immortal_name(name: bytes) -> int:
+    """Return the address of the name of capsules."""
+    return _NAMES[name]
+
+
+def new_method(cls: type, definition: int) -> object:
+    """Make a descriptor of a class from the address of a ``PyMethodDef``, which must stay."""
+    return _new_method(cls, definition)
+
+
 def take_object(slot: py_object) -> object:
     """Take over the object, with its reference, that C code has put into ``slot``."""
     result = slot.value
     decref(result)
     return result
+
+
+def found(names: Iterable[str]) -> dict[str, int]:
+    """Return the addresses of functions of Python's, and of C's heap."""
+    return {
+        name: ctypes.cast(
+            getattr(_libc if name in ("malloc", "free") else _api, name), c_void_p
+        ).value
+        or 0
+        for name in names
+    }
 
 
 def addresses() -> dict[str, int | None]:

@@ -5,6 +5,8 @@
 `linker`      LLVM IR, object code and stored bytes become functions of this process
 `release`     the deleters and capsule destructors of the DLPack core, in LLVM IR
 `memory`      memory for machine code
+`exports`     the structs that native code makes of Arrays, in LLVM IR
+`offered`     the C exchange API of Arrays and their ``__dlpack__``, in LLVM IR, with `exports`
 `launcher`    the builtin function that launches a kernel on a CUDA device, in LLVM IR
 `front`       the builtin that serves small arrays of NumPy before any Python, in LLVM IR
 `tabled`      what these share: functions that find all they call in a table

@@ -92,10 +92,11 @@ class Tabled(NamedTuple):
 _BEFORE = {
     "x86_64": {  # movabs register, table
         1: bytes.fromhex("48be"),  # rsi
+        2: bytes.fromhex("48ba"),  # rdx
         3: bytes.fromhex("48b9"),  # rcx
         4: bytes.fromhex("49b8"),  # r8
     },
     "aarch64": {  # ldr x, table; b code; table: ...; code:
-        place: bytes([0x40 + place]) + bytes.fromhex("00005803000014") for place in (1, 3, 4)
+        place: bytes([0x40 + place]) + bytes.fromhex("00005803000014") for place in (1, 2, 3, 4)
     },
 }

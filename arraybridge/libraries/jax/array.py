@@ -17,17 +17,22 @@ and requesting one of them, or integers beyond 32 bits, is an error.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
+import numpy as np
 
 from ...array.native_array import NativeArray
+from ...array.offered import slot
+from ...dlpack import ManagedTensor
+from ...protocols.numpy_dtypes import CHARS
 from ...xp.entrance import native_device
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .exchange import LIBRARY
+from .exchange import LIBRARY, only_one_cpu
 from .namespace import TABLE, WIDE, native
 
 try:
@@ -43,11 +48,12 @@ class JaxArray(NativeArray):
     a result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and their like.
     """
 
-    __slots__ = ()
+    __slots__ = ("_kept",)  # what native code exports again
 
     _home = LIBRARY
     _native_namespace = native
     _native_type = _Concrete
+    _export_way = "view"
     _errors = (OverflowError,)
     _corrected = corrected_operators(TABLE, native)
     _mutable = False
@@ -65,6 +71,33 @@ class JaxArray(NativeArray):
         if getattr(result, "weak_type", False):
             return jax.lax.convert_element_type(result, result.dtype)
         return result
+
+    @classmethod
+    def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
+        array = cls._of(None)
+        array._kept = value = (None, None, b"")
+        return {"kept": slot(array, value)}, {}
+
+    def _view(self) -> np.ndarray | None:
+        """JAX's own view for NumPy, which waits; None where that is a copy, or may be one."""
+        native = self._native
+        if native.__class__ is not _Concrete or not only_one_cpu() or native.is_deleted():
+            return None
+        view = np.asarray(native)
+        return None if view.flags.owndata else view
+
+    def _exported(self) -> ManagedTensor | None:
+        if self._view() is None:
+            return None
+        tensor = LIBRARY.export_described(self._native, LIBRARY.describe(self._native))
+        self._kept = self._native, tensor.owner, tensor.image()
+        return tensor
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        native = self._native
+        if native.__class__ is _Concrete and only_one_cpu() and not native.is_deleted():
+            return 1, 0
+        return super().__dlpack_device__()
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
@@ -118,6 +151,11 @@ class JaxArray(NativeArray):
                 stream=stream, dl_device=dl_device, copy=False
             )
             return capsule
+        if not legacy and stream is None and dl_device is None and not copy:
+            view = self._view()
+            if view is not None and view.dtype.char in CHARS:
+                exported: object = _numpy_arrays()._of(view).__dlpack__(max_version=max_version)
+                return exported
         return super().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
@@ -129,6 +167,13 @@ class JaxArray(NativeArray):
         if not isinstance(native, jax.Array):  # in a pytree there may be anything
             return f"Array({native!r}, jax)"
         return super().__repr__()
+
+
+@functools.cache
+def _numpy_arrays() -> Any:
+    from ..numpy.array import NumPyArray
+
+    return NumPyArray
 
 
 def _unflatten(_: None, leaves: Any) -> Any:

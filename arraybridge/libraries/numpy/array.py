@@ -30,6 +30,7 @@ class NumPyArray(NativeArray):
     _home = LIBRARY
     _native_namespace = native
     _native_type = numpy.ndarray
+    _export_way = "array"
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS
     _corrected = corrected_operators(TABLE, native)
@@ -38,6 +39,9 @@ class NumPyArray(NativeArray):
     @staticmethod
     def _normal(result: Any) -> Any:
         return result if result.__class__ is numpy.ndarray else numpy.asarray(result)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
     def _as_numpy(self, copy: bool | None) -> Any:
         """Return the native array itself, as the plan does: it is one already."""

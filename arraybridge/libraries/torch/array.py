@@ -20,13 +20,16 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from ...array.native_array import NativeArray
+from ...array.offered import slot
+from ...dlpack import ManagedTensor, exchange_api
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
-from . import indexing
+from . import indexing, memory
 from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native
 
@@ -34,11 +37,12 @@ from .namespace import TABLE, WIDE, native
 class TorchArray(NativeArray):
     """The standard's array object over arrays of PyTorch; see :class:`arraybridge.Array`."""
 
-    __slots__ = ()
+    __slots__ = ("_kept",)  # what native code exports again: see `memory`
 
     _home = LIBRARY
     _native_namespace = native
     _native_type = torch.Tensor
+    _export_way = "tensor"
     _errors = (RuntimeError, OverflowError)
     _corrected = corrected_operators(TABLE, native)
     _promotes = False
@@ -46,11 +50,61 @@ class TorchArray(NativeArray):
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
     _in_place = staticmethod(indexing.of_shared_memory)
 
+    @classmethod
+    def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
+        api = exchange_api(torch.Tensor)
+        if api is None:
+            return {"way": 0}, {}
+        own = ("managed_tensor_allocator", "current_work_stream")
+        functions = {name: getattr(api.table, name) for name in own}
+        places = memory.places()
+        if places is None:
+            return {"way": 0}, functions
+        array = cls._of(None)
+        array._kept = value = (None, None, b"", b"")
+        words = {
+            "kept": slot(array, value),
+            "tensor": torch.Tensor,
+            "forward": vars(forward_ad),
+            "level": "_current_level",
+            "off": -1,
+            **places._asdict(),
+        }
+        return words, functions
+
+    def _exported(self) -> ManagedTensor | None:
+        native = self._native
+        if native.__class__ is not torch.Tensor or native.requires_grad:
+            return None
+        held = LIBRARY.held(native)
+        info = LIBRARY.describe(held)
+        if info.pending or info.refused:
+            return None
+        tensor = LIBRARY.export_described(held, info, -1)
+        if not hasattr(self, "_kept"):
+            self._kept = _ONCE
+            return tensor
+        # The second time it pays to keep it. It is pinned now, and the words are of this export,
+        # unless another thread has changed the tensor meanwhile.
+        words = memory.words(native)
+        if words is not None and memory.is_pinned(native) and memory.tell_of(words, tensor):
+            self._kept = native, tensor.owner, tensor.image(), words
+        return tensor
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        native = self._native
+        if native.__class__ is torch.Tensor and native.is_cpu:
+            return 1, 0
+        return super().__dlpack_device__()
+
     def __int__(self) -> int:
         return int(self._zero_dimensional("int").item())  # which does uint64, as int() does not
 
     def __bool__(self) -> bool:
         return bool(self._zero_dimensional("bool").item())
+
+
+_ONCE = (None, None, b"", b"")  # of an Array that was exported once
 
 
 def _flatten(array: Any) -> tuple[list[Any], None]:
