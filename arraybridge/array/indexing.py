@@ -17,19 +17,55 @@ from .operators import SCALARS
 _PLAIN = (int, slice, type(None), type(...), bool)
 
 
+# As in operators, what is on the path of a slice is spelled out, with few variables of a closure:
+# each takes time at every call.
+
+
 def methods(cls: Any) -> dict[str, Callable[..., Any]]:
     """Make ``__getitem__`` and ``__setitem__`` for the Arrays of one library."""
-    native_type, normal, get, set = cls._native_type, cls._normal, cls._get, cls._set
+    return {"__getitem__": _getitem(cls), "__setitem__": _setitem(cls)}
 
-    def __getitem__(self: Any, key: Any) -> Any:
+
+def _getitem(cls: Any) -> Callable[..., Any]:
+    native_type, get = cls._native_type, cls._get
+    slices = cls._slices
+
+    def by_the_library(self: Any, key: Any) -> Any:
+        if key.__class__ is slice:
+            array = cls()
+            array._native = self._native[key]
+            return array
+        if key.__class__ not in _PLAIN:
+            key = unwrapped(self, key)
+        result = self._native[key]
+        if result.__class__ is not native_type:
+            result = self._normal(result)
+        array = cls()
+        array._native = result
+        return array
+
+    def corrected(self: Any, key: Any) -> Any:
+        if slices and key.__class__ is slice and key.step is None:
+            array = self.__class__()
+            array._native = self._native[key]
+            return array
         if key.__class__ not in _PLAIN:
             key = unwrapped(self, key)
         result = get(self._native, key)
         if result.__class__ is not native_type:
-            result = normal(result)
+            result = self._normal(result)
         array = self.__class__()
         array._native = result
         return array
+
+    made = by_the_library if get is operator.getitem else corrected
+    made.__name__ = "__getitem__"
+    made.__qualname__ = f"{cls.__qualname__}.__getitem__"
+    return made
+
+
+def _setitem(cls: Any) -> Callable[..., Any]:
+    set = cls._set
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         native = self._native
@@ -45,7 +81,8 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
             key = unwrapped(self, key)
         self._native = set(native, key, value)
 
-    return {"__getitem__": __getitem__, "__setitem__": __setitem__}
+    __setitem__.__qualname__ = f"{cls.__qualname__}.__setitem__"
+    return __setitem__
 
 
 def unwrapped(array: Any, key: Any) -> Any:

@@ -71,6 +71,8 @@ class NativeArray(Array):
     _set : callable
         ``_set(native, key, value)``: write elements; return the native array to which the Array
         refers afterwards.
+    _slices : bool
+        Whether the library's own reading does for slices without a step, and gives a native array.
     _in_place : callable or None
         ``_in_place(operation)``: a corrected in-place operator of the library.
     _promotes : bool
@@ -93,6 +95,7 @@ class NativeArray(Array):
     _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     _get: ClassVar[Any] = staticmethod(operator.getitem)
     _set: ClassVar[Any] = staticmethod(indexing.set_in_place)
+    _slices: ClassVar[bool] = True
     _in_place: ClassVar[Any] = None
     _promotes: ClassVar[bool] = True
     _mutable: ClassVar[bool] = True

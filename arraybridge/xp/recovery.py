@@ -166,11 +166,11 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
         def plain(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
             try:
-                if args or kwargs or x is _NONE:
-                    return own(*_all(x, args), **kwargs)
-                return alone(x)
+                if args or kwargs:
+                    return own(**kwargs) if x is _NONE else own(x, *args, **kwargs)
+                return own() if x is _NONE else alone(x)
             except errors as error:
-                return recover(error, _all(x, args), kwargs)
+                return recover(error, args if x is _NONE else (x, *args), kwargs)
 
         return plain
 
@@ -199,7 +199,3 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
 
 _NONE: Any = object()  # in the place of a first argument that is not given by position
-
-
-def _all(x: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
-    return rest if x is _NONE else (x, *rest)

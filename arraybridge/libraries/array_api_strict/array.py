@@ -26,6 +26,7 @@ class StrictArray(NativeArray):
     _errors = (OverflowError, ValueError)
     _corrected = corrected_operators(TABLE, native)
     _get = staticmethod(indexing.get)
+    _slices = False
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
 
     @staticmethod
