@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge.xp import recovery
 
 from .support.namespaces import table_of
 from .support.optional import optional
@@ -115,3 +116,65 @@ def test_the_librarys_own_names_of_arguments() -> None:
     xp = ab.namespace(x)
     assert torch.equal(xp.exp(input=x), torch.exp(x))
     assert torch.equal(xp.exp(x, out=torch.empty(3)), torch.exp(x))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_isdtype_gives_the_same_answer_each_time(library: str) -> None:
+    home = importlib.import_module(f"arraybridge.libraries.{library}.namespace")
+    x = np.ones(3) if library == "numpy" else torch.ones(3)
+    xp = ab.namespace(x)
+    dtypes = [getattr(xp, name) for name in DTYPES if hasattr(xp, name)]
+    things = [*dtypes, "float64", float, np.float64, np.dtype(">f4"), 1, True, None, x, [x.dtype]]
+    kinds = [
+        *("bool", "integral", "real floating", "numeric", "complex floating", "none"),
+        *(("bool", "integral"), ("bool", 1), ("bool", True), (), ["bool"], 1, None),
+        *(dtypes[1], (dtypes[2], "bool"), x, (x,)),
+    ]
+    for dtype in things:
+        for kind in kinds:
+            fresh = recovery.remembering(home.native._functions["isdtype"], lambda x: x)
+            expected = outcome(fresh, dtype, kind)
+            for namespace in (xp, ab.namespace(ab.from_dlpack(x))):
+                for _ in range(2):
+                    assert outcome(namespace.isdtype, dtype, kind) == expected, (dtype, kind)
+                assert outcome(namespace.isdtype, dtype, kind=kind) == expected, (dtype, kind)
+
+
+def test_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "_MOST", 3)
+    asked: list[Any] = []
+
+    def own(x: Any) -> Any:
+        asked.append(x)
+        return -x
+
+    function = recovery.remembering(recovery.Function("isdtype", own, ("x",)), lambda x: x)
+    assert [function(x) for x in (1, 2, 3, 4, 4, 1)] == [-1, -2, -3, -4, -4, -1]
+    assert asked == [1, 2, 3, 4, 1]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_where_of_arrays_and_scalars(library: str) -> None:
+    x = np.arange(6, dtype="int8").reshape(2, 3)
+    x = x if library == "numpy" else torch.from_numpy(x)
+    xp, array = ab.namespace(x), ab.from_dlpack(x)
+    wrapped = ab.namespace(array)
+    choices = [x, xp.asarray(2.5), xp.asarray([1, 2, 3]), xp.ones((4, 4)), 1, 2.5, 300, True]
+    for first in choices:
+        for second in choices:
+            own = outcome(xp.where, x > 2, first, second)
+            enclosed = [ab.from_dlpack(c) if hasattr(c, "shape") else c for c in (first, second)]
+            found = outcome(wrapped.where, array > 2, *enclosed)
+            if isinstance(own[0], type) and issubclass(own[0], Exception):
+                assert found == own
+            else:
+                assert found[1:] == (own[1:] if library == "torch" else found[1:])
+                got = wrapped.where(array > 2, *enclosed)
+                assert np.array_equal(np.asarray(got), np.asarray(xp.where(x > 2, first, second)))
+                assert got.dtype == xp.where(x > 2, first, second).dtype
+    for args in ((), (array,), (array > 2, array), (array > 2, array, array, array)):
+        native = [c.native for c in args]
+        own, found = outcome(xp.where, *native), outcome(wrapped.where, *args)
+        if isinstance(own[0], type) and issubclass(own[0], Exception):
+            assert found == own
+    assert outcome(wrapped.where, array > 2, array, array, out=1)[0] is TypeError

@@ -21,7 +21,7 @@ from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole, no_array
 from . import standard
 from .entrance import native_device, over_arrays
-from .recovery import Function
+from .recovery import Function, remembering
 from .standard.data_types import DATA_TYPES
 
 Made = Callable[..., Any]
@@ -85,7 +85,10 @@ def _over(template: Any, cls: type[NativeArray], native: Function, module: str) 
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
     result = _Results(cls, _returned(template))
-    made = _shape(signature, kinds, result)(native, cls, result.wrap, kinds)
+    if native.path == "isdtype":
+        made = remembering(native, lambda x: x._native if x.__class__ is cls else x)
+    else:
+        made = _shape(signature, kinds, result)(native, cls, result.wrap, kinds)
     _describe(made, template, module)
     return made
 
@@ -173,6 +176,8 @@ def _shape(
         first, *others = signature.parameters.values()
         if found == ["array", "array"] and others[0].kind is first.kind:
             return _of_two
+        if found == ["array"] * 3 and all(other.kind is first.kind for other in others):
+            return _of_three
     return _general
 
 
@@ -235,6 +240,30 @@ def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
         array = cls()
         array._native = result
         return array
+
+    return function
+
+
+def _of_three(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+    """Make ``where``, whose check is about choices that are not two arrays of the library."""
+    native_type, own = cls._native_type, native.own
+    errors, recover = native.errors, native.recovery()
+    general = _general(native, cls, wrap, kinds)
+
+    def function(*given: Any, **kwargs: Any) -> Any:
+        if len(given) != 3 or kwargs:
+            return general(*given, **kwargs)
+        condition, x1, x2 = given
+        if not (x1.__class__ is x2.__class__ is condition.__class__ is cls):
+            return general(*given)
+        condition, x1, x2 = condition._native, x1._native, x2._native
+        if not (x1.__class__ is x2.__class__ is native_type):
+            return general(*given)
+        try:
+            result = own(condition, x1, x2)
+        except errors as error:
+            result = recover(error, (condition, x1, x2), {})
+        return wrap(result)
 
     return function
 
