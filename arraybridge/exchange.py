@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import c_void_p
 from typing import Any
 
@@ -105,12 +106,33 @@ def _ways(
         place = None if device is None else place_named(device)
         made: tuple[Way, ...] = ()
         source = record.library
-        if source is not None and (source is target or source.has_doors(kind)):
+        if hasattr(kind, "__arraybridge__"):
+            made = (_carried(to, device, copy, key[3]),)
+        elif source is not None and (source is target or source.has_doors(kind)):
             made = ways_between(source, target, _first(kind, to), place, copy, key[3])
         known[key] = made
         if device is None and not key[3]:
             record.ways.setdefault(to, {})[copy] = made
     return known[key]
+
+
+def _carried(to: object, device: object, copy: bool | None, alias_readonly: bool) -> Way:
+    """Return the way of Arrays: those of what they carry."""
+    key = to, device, copy, alias_readonly
+
+    def way(x: Any) -> Any:
+        native, library = x.__arraybridge__()
+        record = RECORDS[type(native)]
+        if record.library is library:
+            ways = record.ways_with.get(key)
+            for way in _ways(type(native), *key) if ways is None else ways:
+                with suppress(Exception):  # the planned route says what is wrong
+                    result = way(native)
+                    if result is not None:
+                        return result
+        return None
+
+    return way
 
 
 def _planned(

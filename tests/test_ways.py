@@ -96,6 +96,24 @@ def test_odd_arrays(arrays, target):
                 raise
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # numpy.matrix
+@pytest.mark.filterwarnings("ignore:.*complex32", "ignore:ComplexHalf", "ignore:.*not writ")
+@pytest.mark.parametrize("arrays", [numpys, tensors])
+def test_arrays_of_ours_over_odd_ones(arrays, target):
+    forget()
+    for name, x in arrays():
+        try:
+            carried = ab.from_dlpack(x)
+        except ab.ConversionError:
+            continue
+        for terms in TERMS[::7]:
+            try:
+                check(carried, target, terms)
+            except AssertionError as error:
+                error.add_note(name)
+                raise
+
+
 @pytest.mark.parametrize("terms", [*ODD_TERMS, *WRONG_TERMS], ids=str)
 def test_what_equals_a_keyword_is_not_taken_for_it(terms):
     x = np.arange(4.0)
@@ -148,7 +166,7 @@ def alike():
 def test_arrays_that_share_a_pattern(to):
     for arrays in alike():
         for order in (arrays, arrays[::-1]):
-            forget()
+            forget()  # so that the first decides
             for terms in ({}, {"copy": True}, {"alias_readonly": True}, {"device": "cpu"}):
                 for x in order:
                     check(x, to, terms)

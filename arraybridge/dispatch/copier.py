@@ -45,6 +45,7 @@ __all__ = [
     "stream_of",
 ]
 
+_FEW = 1 << 14  # bytes
 MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
 
 
@@ -148,6 +149,10 @@ class HostCopy(NamedTuple):
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
         """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        if info.nbytes <= _FEW and not info.c_contiguous and own_copies_serve():
+            dense = source.fresh(x)  # with the move that is left, sooner than a kernel
+            if dense is not None:
+                x, info = dense, source.describe(dense)
         block = compact_copy(source.lend(x, info))
         if device.type == CPU.type:  # the target may tell several apart
             block.device = device

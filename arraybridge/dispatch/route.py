@@ -57,8 +57,7 @@ def route_between(
     if accepts.alignment > 1 or (accepts.aligned and info.dtype.name in accepts.aligned):
         alignment = info.alignment
     key = (
-        source, target, id(accepts), device, copy, not alias_readonly, share, alignment,
-        info.byte_offset, *info[3:],
+        source, target, id(accepts), device, copy, not alias_readonly, share, alignment, info[3:],
     )  # fmt: skip
     known = ROUTES.get(key)
     if known is not None and known[0] is accepts:
