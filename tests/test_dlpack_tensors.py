@@ -10,7 +10,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
-from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
+from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, managed
 from arraybridge.dlpack.dtypes import BY_NAME
 
 from .support.optional import optional
@@ -160,6 +160,25 @@ def test_allocated_blocks_are_aligned_and_counted_as_copies():
         assert block.data % dlpack.ALIGNMENT == 0
         assert (block.copied, block.readonly) == (True, False)
         ctypes.memset(block.data, 0xFF, block.nbytes)
+
+
+def test_no_block_moves_out_where_threads_run_without_the_gil(monkeypatch):
+    monkeypatch.setattr(managed, "_LOCKED", False)
+    block = ManagedTensor.allocate((4,), DataType.named("int32"))
+    assert not block.linear
+    moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
+    assert block.owner is not None
+    ctypes.memset(moved.data, 0xFF, moved.nbytes)
+    assert np.from_dlpack(moved).tolist() == [-1] * 4
+
+
+def test_a_reference_more_is_seen():
+    block = ManagedTensor.allocate((4,), DataType.named("int32"))
+    assert block.linear
+    owner = block.owner
+    assert not block.linear
+    del owner
+    assert block.linear
 
 
 def test_a_block_moves_out_whole_once_nobody_else_has_it():

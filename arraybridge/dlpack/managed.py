@@ -54,6 +54,33 @@ def _dense(
     return block(len(shape), True)[0].size, strides, dtype.nbytes(prod(shape), padded)
 
 
+def _references(holder: Any) -> int:
+    """Count the references to the owner of a tensor, in one way wherever it is done.
+
+    How many of them are this function's own depends on the version of Python: 3.14 borrows some.
+    """
+    owner = holder.owner
+    return sys.getrefcount(owner)
+
+
+class _Holder:
+    __slots__ = ("owner",)
+
+    def __init__(self) -> None:
+        self.owner = object()
+
+    def taken(self) -> int:
+        """Count as :meth:`ManagedTensor.hand_over` does."""
+        memory, self.owner = self.owner, None
+        return sys.getrefcount(memory)
+
+
+# What is counted where nobody else has a reference. Without the GIL another thread may take one
+# between the count and what is done about it: no block is moved out then.
+_ALONE, _MINE = _references(_Holder()), _Holder().taken()
+_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
 class ManagedTensor(Tensor):
     """An owning tensor: the memory lives as long as the ManagedTensor or anything exported from it.
 
@@ -235,9 +262,7 @@ class ManagedTensor(Tensor):
     @property
     def linear(self) -> bool:
         """Whether this is a block of :meth:`allocate` to which nothing else refers yet."""
-        # The slot holds one reference, the name here and the call the others.
-        owner = self.owner
-        return type(owner) is Block and sys.getrefcount(owner) <= 3
+        return type(self.owner) is Block and _references(self) <= _ALONE and _LOCKED
 
     def to_struct(self, versioned: bool = True) -> int:
         """Return the address of a new struct that keeps this tensor's owner alive.
@@ -293,7 +318,7 @@ class ManagedTensor(Tensor):
         memory, self.owner = self.owner, None
         if memory is None:
             raise BufferError(_MOVED)
-        if sys.getrefcount(memory) > 2:  # another thread is just exporting it
+        if sys.getrefcount(memory) > _MINE:  # another thread is just exporting it
             self.owner, self.moved = memory, False
             return self.to_struct(versioned)
         address: int = memory.address

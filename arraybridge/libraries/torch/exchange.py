@@ -291,7 +291,15 @@ class Torch(Library):
         elif stream == 2:
             super().read_on(x, device, stream)
 
-    def compact(self, x: torch.Tensor) -> torch.Tensor | None:
+    def compact(
+        self, x: torch.Tensor, _strided: torch.layout = torch.strided, _small: int = SMALL
+    ) -> torch.Tensor | None:
+        if x.is_cpu and type(x) is torch.Tensor and x.layout is _strided and x.numel() <= _small:
+            # PyTorch's own, before any test that it makes as well. A copy has conjugate and
+            # negative bits applied, and gradients tracked.
+            result = x.contiguous()
+            if result is not x:
+                return result
         if (
             type(x) is not torch.Tensor
             or x.layout is not torch.strided
