@@ -207,6 +207,20 @@ def test_small_results_are_mallocs():
     assert blocks.kept() == 0
 
 
+def test_a_finalizer_that_copies_while_a_block_is_taken():
+    # Any allocation may run the garbage collector, and that a finalizer that copies.
+    data = block().data
+    cache = blocks._cache()
+    with cache._alone():
+        made = [block(), block()]
+        assert data not in [each.data for each in made]
+        assert ab.empty_block_cache() == 0
+        made.clear()
+    assert blocks.kept() == 3 * LEAST
+    assert len({each.data for each in [block(), block(), block()]} | {data}) == 3
+    assert ab.empty_block_cache() == 3 * LEAST
+
+
 # The bound
 
 

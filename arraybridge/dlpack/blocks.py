@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ctypes import c_char, c_int, c_long, c_size_t, c_void_p, sizeof
 from struct import Struct
 from typing import Any
@@ -46,6 +46,7 @@ FIT = 1 / 8
 
 _VARIABLE = "ARRAYBRIDGE_BLOCK_CACHE"
 _Function = Callable[[int], Any]
+_Idle = tuple[int, int, int]  # bytes, minus the number in order of return, address
 _RECORD = Struct("6Q")
 _HEAD = sizeof(native.Record)
 _Image = c_char * _HEAD
@@ -77,8 +78,8 @@ class _Cache:
         self.munmap = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t)(("munmap", libc))
         self.madvise = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_int)(("madvise", libc))
         self.page, self.huge = os.sysconf("SC_PAGE_SIZE"), _huge_page()
-        self.lock = threading.Lock()
-        self.idle: list[tuple[int, int, int]] = []  # bytes, minus the number, address: sorted
+        self.lock, self.inside = threading.RLock(), False
+        self.idle: list[_Idle] = []  # sorted
         self.number = 0  # of the last one that came back
 
     def take(self, nbytes: int, head: int) -> tuple[int, int, bool] | None:
@@ -90,16 +91,7 @@ class _Cache:
         record: int | None = pyapi.malloc(_HEAD + head)
         if not record:
             return None
-        base, size = 0, need
-        with self.lock:
-            self._gather()
-            at = bisect_left(self.idle, (need,))
-            if at < len(self.idle) and need >= self.idle[at][0] * (1 - FIT):
-                size, _, base = self.idle.pop(at)
-                self.words[_TAKEN] += need
-                old = []
-            else:  # make room for this one, or blocks of sizes that are not wanted would stay
-                old = self._oldest(self.words[_LIMIT] - need)
+        base, size, old = self._reuse(need)
         self._unmap(old)
         fresh = not base
         if fresh:
@@ -111,6 +103,33 @@ class _Cache:
             0, base, size, need, self._lazy(base, size), 0
         )
         return record + _HEAD, base, fresh
+
+    def _reuse(self, need: int) -> tuple[int, int, list[_Idle]]:
+        """Return the address and the bytes of a block that waits, 0 if none, and what must go."""
+        with self._alone() as alone:
+            if not alone:
+                return 0, need, []
+            self._gather()
+            at = bisect_left(self.idle, (need,))
+            if at < len(self.idle) and need >= self.idle[at][0] * (1 - FIT):
+                size, _, base = self.idle.pop(at)
+                self.words[_TAKEN] += need
+                return base, size, []
+            # Make room for this one, or blocks of sizes that are not wanted would stay.
+            return 0, need, self._oldest(self.words[_LIMIT] - need)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Hold the lock; False where this thread is inside already.
+
+        So it is in a finalizer or a signal handler that came in between.
+        """
+        with self.lock:
+            alone, self.inside = not self.inside, True
+            try:
+                yield alone
+            finally:
+                self.inside = not alone
 
     def _gather(self) -> None:
         """Sort in what was given back; under the lock."""
@@ -127,7 +146,7 @@ class _Cache:
             self.number += 1
             insort(self.idle, (size, -self.number, base))
 
-    def _oldest(self, rest: int) -> list[tuple[int, int, int]]:
+    def _oldest(self, rest: int) -> list[_Idle]:
         """Take out the oldest blocks until no more than ``rest`` bytes are kept; under the lock."""
         words, old = self.words, []
         while self.idle and words[_GIVEN] - words[_TAKEN] > rest:
@@ -160,7 +179,7 @@ class _Cache:
         huge = self.huge
         return 0 if not huge or base % huge else size // huge * huge
 
-    def _unmap(self, blocks: list[tuple[int, int, int]]) -> int:
+    def _unmap(self, blocks: list[_Idle]) -> int:
         for size, _, base in blocks:
             self.munmap(base, size)
         return sum(size for size, *_ in blocks)
@@ -171,9 +190,10 @@ class _Cache:
 
     def shrink(self, rest: int) -> int:
         """Unmap the oldest until no more than ``rest`` bytes are kept; return how many went."""
-        with self.lock:
-            self._gather()
-            old = self._oldest(rest)
+        with self._alone() as alone:
+            if alone:
+                self._gather()
+            old = self._oldest(rest) if alone else []
         return self._unmap(old)
 
     def kept(self) -> int:
@@ -182,7 +202,7 @@ class _Cache:
 
     def begin_in_child(self) -> None:
         """Leave the parent's blocks to it: to write to them would copy their pages first."""
-        self.lock = threading.Lock()
+        self.lock, self.inside = threading.RLock(), False
         self.empty()
 
 
