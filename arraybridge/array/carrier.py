@@ -18,7 +18,6 @@ from ..dispatch.transfer import fetched
 from ..dlpack import (
     Device,
     DeviceType,
-    ManagedTensor,
     check_stream,
     to_capsule,
 )
@@ -221,12 +220,12 @@ class Array(ArrayObject):
         """
         return {}, {}
 
-    def _exported(self) -> ManagedTensor | None:
+    def _exported(self) -> int:
         """Export a plain array without ordering streams, and keep what makes the next one quick.
 
-        None where ``__dlpack__`` must decide.
+        Return the address of a new struct; 0 where ``__dlpack__`` must decide.
         """
-        return None
+        return 0
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""

@@ -19,10 +19,11 @@ from typing import Any
 import numpy
 
 from ..dispatch.records import TensorInfo
-from ..dlpack import CPU, VERSION, DataType, Device, ManagedTensor, acquire, to_capsule
+from ..dispatch.registry import library_named
+from ..dlpack import CPU, VERSION, DataType, Device, ManagedTensor, acquire
 from ..dlpack.deleters import UNDER_LOCK, functions
 from ..dlpack.header import SET_ERROR, TENSOR_BYTES, TENSOR_FIELDS, int64s
-from ..dlpack.offered import Offer, address_of, offer
+from ..dlpack.offered import Offer, address_of, capsule_of, offer
 from ..dlpack.validate import check_ndim, checked_device, checked_dtype
 from ..exchange import imported
 from ..layout import c_strides
@@ -92,19 +93,17 @@ def _offered(cls: Any, slow: Callable[..., object]) -> Offer:
         _watch(made)
         # Elsewhere streams are to be ordered.
         if type(self) is cls and _plain(*args, **keywords) and self.__dlpack_device__() == CPU:
-            tensor = self._exported()
-            if tensor is not None:
-                return to_capsule(tensor)
+            address = self._exported()
+            if address:
+                return capsule_of(address)
         return slow(self, *args, **keywords)
 
     def managed(x: Any) -> int:
         _watch(made)
         if type(x) is not cls:
             return acquire(x, stream=-1).to_struct()
-        tensor: ManagedTensor | None = x._exported()
-        if tensor is not None:
-            return tensor.to_struct()
-        return address_of(slow(x, stream=-1, max_version=VERSION))
+        address: int = x._exported()
+        return address or address_of(slow(x, stream=-1, max_version=VERSION))
 
     def adopt(address: int) -> object:
         return cls._of(imported(ManagedTensor.from_struct(address, True), cls._home.name))
@@ -179,6 +178,12 @@ def _allocated(cls: Any, prototype: int) -> int:
         raise BufferError(f"{name} allocates no memory on {device} for others") from None
     address: int = cls._home.export(x).to_struct()
     return address
+
+
+def exported_view(view: numpy.ndarray) -> int:
+    """Return the address of a new struct on a view of NumPy's that holds memory of another's."""
+    numpy_class: Any = library_named("numpy").array_class()
+    return address_of(numpy_class._of(view).__dlpack__(max_version=VERSION))
 
 
 def slot(array: Any, value: object) -> int:

@@ -18,7 +18,7 @@ from . import deleters, pyapi
 from .errors import DLPackError
 from .header import VERSION, DLPackExchangeAPI
 
-__all__ = ["CALLS", "Offer", "address_of", "offer"]
+__all__ = ["CALLS", "Offer", "address_of", "capsule_of", "offer"]
 
 #: The Python functions behind the table; each takes one argument.
 CALLS = {
@@ -134,6 +134,11 @@ def address_of(result: object) -> int:
     if not address:
         raise DLPackError(f"expected a versioned capsule, got {result!r}")
     return address
+
+
+def capsule_of(address: int) -> object:
+    """Make a versioned capsule, which owns a struct."""
+    return pyapi.new_capsule(address, b"dltensor_versioned", deleters.functions().destroy_versioned)
 
 
 def _interned(value: Any) -> Any:

@@ -24,8 +24,7 @@ import jax
 import numpy as np
 
 from ...array.native_array import NativeArray
-from ...array.offered import slot
-from ...dlpack import ManagedTensor
+from ...array.offered import exported_view, slot
 from ...protocols.numpy_dtypes import CHARS
 from ...xp.entrance import native_device
 from ...xp.integers import writing_wide_integers
@@ -86,12 +85,16 @@ class JaxArray(NativeArray):
         view = np.asarray(native)
         return None if view.flags.owndata else view
 
-    def _exported(self) -> ManagedTensor | None:
-        if self._view() is None:
-            return None
+    def _exported(self) -> int:
+        view = self._view()
+        if view is None:
+            return 0
+        if not hasattr(self, "_kept") and view.dtype.char in CHARS:
+            self._kept = _ONCE  # it pays to keep the view from the second time on
+            return exported_view(view)
         tensor = LIBRARY.export_described(self._native, LIBRARY.describe(self._native))
         self._kept = self._native, tensor.owner, tensor.image()
-        return tensor
+        return tensor.to_struct()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
@@ -167,6 +170,9 @@ class JaxArray(NativeArray):
         if not isinstance(native, jax.Array):  # in a pytree there may be anything
             return f"Array({native!r}, jax)"
         return super().__repr__()
+
+
+_ONCE = (None, None, b"")  # of an Array that was exported once
 
 
 @functools.cache

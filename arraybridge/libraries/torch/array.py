@@ -24,13 +24,13 @@ from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from ...array.native_array import NativeArray
-from ...array.offered import slot
-from ...dlpack import ManagedTensor, exchange_api
+from ...array.offered import exported_view, slot
+from ...dlpack import exchange_api
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing, memory
-from .exchange import LIBRARY
+from .exchange import LIBRARY, to_numpy
 from .namespace import TABLE, WIDE, native
 
 
@@ -72,24 +72,29 @@ class TorchArray(NativeArray):
         }
         return words, functions
 
-    def _exported(self) -> ManagedTensor | None:
+    def _exported(self) -> int:
         native = self._native
         if native.__class__ is not torch.Tensor or native.requires_grad:
-            return None
+            return 0
+        if not hasattr(self, "_kept"):
+            self._kept = _ONCE
+            try:
+                view = to_numpy(native)
+            except Exception:  # conj, bfloat16, a tracer, another device
+                view = None
+            if view is not None:
+                return exported_view(view)
         held = LIBRARY.held(native)
         info = LIBRARY.describe(held)
         if info.pending or info.refused:
-            return None
+            return 0
         tensor = LIBRARY.export_described(held, info, -1)
-        if not hasattr(self, "_kept"):
-            self._kept = _ONCE
-            return tensor
         # The second time it pays to keep it. It is pinned now, and the words are of this export,
         # unless another thread has changed the tensor meanwhile.
         words = memory.words(native)
         if words is not None and memory.is_pinned(native) and memory.tell_of(words, tensor):
             self._kept = native, tensor.owner, tensor.image(), words
-        return tensor
+        return tensor.to_struct()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
