@@ -18,8 +18,13 @@ from ....xp.corrections import Correction
 UPSTREAM = "https://github.com/jax-ml/jax/issues/39887"
 
 
+@functools.cache
+def _inexact(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.inexact))
+
+
 def _of_numbers(x: Any) -> bool:
-    return jnp.issubdtype(x.dtype, jnp.inexact)
+    return _inexact(x.dtype)
 
 
 def _extremum(plain: Any) -> Callable[..., Any]:
