@@ -229,7 +229,7 @@ def cache_table(rounds: int = 5) -> list[str]:
             f"| {told.get(name, name)} | {statistics.median(cold):.2f} | {statistics.median(warm):.2f} "
             f"| {hits} of {rounds} |"
         )
-    numba = statistics.median(seconds(IMPORT, "") for _ in range(rounds))
+    numba = statistics.median(seconds(IMPORT.format("numba"), "") for _ in range(rounds))
     return [*lines, "", f"`import numba` alone takes {numba:.2f} s."]
 
 

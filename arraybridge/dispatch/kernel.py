@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
@@ -210,7 +210,11 @@ def _found(device: Device) -> Kernel | None:
     return found
 
 
-_CPU = Kernel("cpu strided copy", cpu.copy, lambda *layout: cpu.describe(*layout[:4]))
+def _copy_on_host(*layout: Any) -> None:
+    cpu.copy(*layout)
+
+
+_CPU = Kernel("cpu strided copy", _copy_on_host, lambda *layout: cpu.describe(*layout[:4]))
 ON_CUDA = frozenset({DeviceType.CUDA})  # managed memory is the host's, too, whose kernel serves
 
 

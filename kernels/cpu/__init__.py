@@ -16,12 +16,13 @@ None leaves behind what a forked child could trip over.
 
 from __future__ import annotations
 
-from math import prod
+from typing import TYPE_CHECKING, Any
 
-from arraybridge.kernels.cpu import flat, loader, plain, plan, strided
-from arraybridge.layout import Canonical, canonical
+if TYPE_CHECKING:
+    from arraybridge.kernels.cpu import flat
+    from arraybridge.kernels.cpu.copying import copy, describe
 
-__all__ = ["SMALL", "copy", "describe"]
+__all__ = ["SMALL", "copy", "describe", "flat"]
 
 #: Items up to which NumPy, or the library that wants the copy, serves: no process waits for a
 #: compiler, and a call costs what NumPy's does. Items and not bytes, since NumPy moves items one by
@@ -30,83 +31,13 @@ __all__ = ["SMALL", "copy", "describe"]
 SMALL = 32 * 1024
 
 
-def copy(
-    dst: int,
-    src: int,
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-    stream: int | None = None,
-    *,
-    fresh: bool = False,
-) -> None:
-    """Copy one strided block of host memory to another.
+def __getattr__(name: str) -> Any:
+    """Import what copies when it is first asked for: views need none of it, which saves 3 ms."""
+    from importlib import import_module
 
-    Parameters
-    ----------
-    dst, src : int
-        Addresses of the item whose indices are all 0, of any alignment.
-    shape : tuple of int
-        Extents, the same on both sides: any number of axes, 0 and 1 included.
-    dst_strides, src_strides : tuple of int
-        In **bytes**, of any sign, zero included.
-    itemsize : int
-        Bytes an item, any positive number.
-    stream : None
-        Part of the signature that all kernels share; host memory has no streams.
-    fresh : bool
-        Whether the destination has no pages yet, for a choice that is quicker then.
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length, or `stream` is not None.
-    OverflowError
-        Where an extent or a stride does not fit 64 bits.
-
-    Notes
-    -----
-    The caller answers for the addresses, which cannot be checked here. Source and destination must
-    not overlap each other, except where both are one run. The source may overlap itself
-    (broadcasts, windows); in a destination that does, each cell ends with one of its sources,
-    unspecified which.
-    """
-    if stream is not None:
-        raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
-    form = canonical(shape, dst_strides, src_strides, itemsize)
-    dst, src = dst + form.dst_offset, src + form.src_offset
-    if not form.shape:
-        flat.copy(dst, src, form.itemsize, fresh)
-    elif _is_small(form) or not strided.copy(dst, src, plan.plan(form, fresh)):
-        plain.copy(dst, src, *form[:4])
-
-
-def describe(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-) -> str:
-    """Name what `copy` would do now with a layout, such as ``tile 4 bytes x 16``, ``numpy copy``.
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length.
-    """
-    form = canonical(shape, dst_strides, src_strides, itemsize)
-    if not form.shape:
-        return "memmove"
-    if 0 in form.shape:
-        return "nothing"
-    if not _is_small(form):
-        made = plan.plan(form)
-        if strided.is_loaded(made) or not loader.unavailable():
-            return made.name
-    return "numpy copy"
-
-
-def _is_small(form: Canonical) -> bool:
-    items = prod(form.shape) * form.itemsize // min(form.itemsize, 16)
-    return items <= SMALL and len(form.shape) <= plain.MAX_NDIM
+    if name == "flat":
+        return import_module(f"{__name__}.flat")
+    if name not in ("copy", "describe"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.copying"), name)
+    return value

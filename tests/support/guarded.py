@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arraybridge import layout
-from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import loader, pool, strided
+from arraybridge.kernels.cpu import loader, plain, pool, strided
 
 from .pages import Pages
 from .strategies import CANARY, Layout
@@ -312,7 +311,7 @@ def _compare(target: Pages, dst: int, src: int, given: Layout) -> None:
     expected = np.full(len(target.bytes), CANARY, np.uint8)
     wanted = expected.ctypes.data + dst - first
     if not layout.may_overlap_itself(given.shape, given.dst_strides, given.itemsize):
-        cpu.plain.copy(wanted, src, *given)
+        plain.copy(wanted, src, *given)
         wrong = np.flatnonzero(expected != target.bytes)
         assert not len(wrong), (
             f"{len(wrong)} bytes are wrong, the first of them {wrong[0] + first - target.address} "
@@ -321,7 +320,7 @@ def _compare(target: Pages, dst: int, src: int, given: Layout) -> None:
         return
     # What is outside stays as it was; a cell has one of the items that belong there.
     one = np.ones(given.itemsize, np.uint8)
-    cpu.plain.copy(wanted, one.ctypes.data, given.shape, given.dst_strides,
+    plain.copy(wanted, one.ctypes.data, given.shape, given.dst_strides,
                    (0,) * len(given.shape), given.itemsize)  # fmt: skip
     outside = target.bytes[expected == CANARY]
     assert (outside == CANARY).all(), "bytes outside of the destination were written"

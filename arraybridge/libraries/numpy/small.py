@@ -13,7 +13,6 @@ from ctypes import c_void_p
 
 import numpy as np
 
-from ...kernels.cpu.small import prepared
 from ...machine_code.front import Front, content
 from ...protocols.numpy_dtypes import CHARS
 
@@ -57,5 +56,7 @@ def serve(front: Front, most: int) -> None:
 def learn(x: np.ndarray) -> None:
     """Choose what copies the layout of a small array from now on."""
     if _front is not None and x.nbytes >= LEAST:
+        from ...kernels.cpu.small import prepared  # here, as only copies need kernels
+
         layout = x.shape, x.strides, x.itemsize
         _front.learn(*layout, *prepared(*layout))
