@@ -246,19 +246,17 @@ class NumPy(Library):
         return type(x) is np.ndarray and info.size <= SMALL and x.dtype.char in CHARS
 
     def pattern(self, x: np.ndarray) -> Hashable | None:
-        if type(x) is not np.ndarray:
-            return None
-        flags = x.flags.num
-        if flags & _DENSE and x.size:
-            return x.dtype, flags, x.ndim
-        strides, shape = x.strides, x.shape
-        if (
-            flags & _ALIGNED
-            and x.dtype in _WHOLE
-            and not (0 in strides or 0 in shape or 1 in shape)
-        ):
-            return x.dtype, flags, len(shape), min(strides) < 0
-        return x.dtype, flags, shape, strides
+        flags, dtype = x.flags.num, x.dtype
+        if flags & _DENSE:
+            if x.size:
+                return dtype, flags, x.ndim
+        elif flags & _ALIGNED and dtype in _WHOLE:
+            strides = x.strides
+            if len(strides) == 1:  # of two elements or more
+                return dtype, flags, strides[0] < 0, strides[0] == 0
+            if 0 not in strides and 1 not in x.shape:
+                return dtype, flags, len(strides), min(strides) < 0
+        return dtype, flags, x.shape, x.strides
 
     def serve(self, front: Front, array_type: type) -> None:
         if array_type is np.ndarray:
