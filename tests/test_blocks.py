@@ -201,6 +201,17 @@ def test_sizes_that_nobody_wants_make_room():
     assert block(3 * LEAST).data == data
 
 
+def test_the_oldest_goes_first():
+    ab.set_block_cache_limit(8 * LEAST)
+    held = [block(2 * LEAST), block(3 * LEAST)]
+    held.pop(0)
+    held.pop(0)
+    made = block(5 * LEAST)
+    assert blocks.kept() == 3 * LEAST
+    del made
+    assert blocks.kept() == 8 * LEAST
+
+
 def test_small_results_are_mallocs():
     y = ab.contiguous(matrix(LEAST // 2))
     del y
