@@ -123,8 +123,9 @@ def _carried(to: object, device: object, copy: bool | None, alias_readonly: bool
     def way(x: Any) -> Any:
         native, library = x.__arraybridge__()
         record = RECORDS[type(native)]
-        if record.library is library:
+        if record.library is library and library is not None:
             ways = record.ways_with.get(key)
+            native = library.held(native)  # another thread may give the array other memory
             for way in _ways(type(native), *key) if ways is None else ways:
                 with suppress(Exception):  # the planned route says what is wrong
                     result = way(native)
