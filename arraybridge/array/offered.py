@@ -28,6 +28,7 @@ from ..dlpack.validate import check_ndim, checked_device, checked_dtype
 from ..exchange import imported
 from ..layout import c_strides
 from ..machine_code.offered import WAYS
+from ..machine_code.tabled import keep
 from ..protocols.numpy_dtypes import CHARS, dlpack_dtype
 
 __all__ = ["offer_exchange"]
@@ -198,6 +199,7 @@ def slot(array: Any, value: object) -> int:
 def _codes() -> Any:
     """Return the words of DLPack's types, by NumPy's type numbers; 0 where there is none."""
     words = (c_int64 * 24)()
+    keep(words)
     for char in CHARS:
         dtype = numpy.dtype(char)
         kind = dlpack_dtype(dtype)

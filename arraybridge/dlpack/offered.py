@@ -13,6 +13,7 @@ from ctypes import c_char_p, c_int, c_void_p, sizeof
 from typing import Any, NamedTuple
 
 from arraybridge.machine_code.offered import CODE, OBJECTS, PYTHON, Table
+from arraybridge.machine_code.tabled import keep
 
 from . import deleters, pyapi
 from .errors import DLPackError
@@ -56,9 +57,6 @@ class Offer(NamedTuple):
     capsule: object
     method: object
     table: Table
-
-
-_kept: list[Any] = []  # what native code refers to
 
 
 def offer(
@@ -107,7 +105,7 @@ def offer(
     for name, value in given.items():
         if name in OBJECTS:
             value = _interned(value)
-            _kept.append(value)
+            keep(value)
             value = id(value)
         setattr(table, name, value)
     for name, value in pyapi.found(PYTHON).items():
@@ -123,7 +121,7 @@ def offer(
         setattr(api, field, functions.get(field) or code[name])
     doc = _DOCUMENTED + (dlpack.__doc__ or "").encode()
     method = _Method(b"__dlpack__", code["dlpack"], _FASTCALL | _KEYWORDS, doc)
-    _kept.append(method)
+    keep(method)
     capsule = pyapi.new_capsule(address + sizeof(Table), b"dlpack_exchange_api", 0)
     return Offer(capsule, pyapi.new_method(cls, ctypes.addressof(method)), table)
 

@@ -163,11 +163,13 @@ kept.of:
   %same = icmp eq ptr %of, %native
   br i1 %same, label %kept.owner, label %none
 kept.owner:
+  ; what is called below may run Python, which may give the Array another pair
+  call void @Py_IncRef(ptr %pair)
   %owner = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
   %is.tensor.way = icmp eq i64 %way, 3
   br i1 %is.tensor.way, label %tensor, label %view
 view:
-METHOD(deleted, is_deleted, %arguments, copy, none)
+METHOD(deleted, is_deleted, %arguments, copy, drop)
 
 array:
   %x.type.at = getelementptr i8, ptr %native, i64 8
@@ -225,7 +227,7 @@ tensor:
   %t.type.at = getelementptr i8, ptr %native, i64 8
   %t.type = load ptr, ptr %t.type.at
   %is.tensor = icmp eq ptr %t.type, @tensor
-  br i1 %is.tensor, label %tensor.words, label %none
+  br i1 %is.tensor, label %tensor.words, label %drop
 tensor.words:
   %impl.offset = ptrtoint ptr @tensor_impl to i64
   %impl.at = getelementptr i8, ptr %native, i64 %impl.offset
@@ -244,7 +246,7 @@ word.compare:
   %now = load i64, ptr %now.at
   %then = load i64, ptr %then.at
   %unchanged = icmp eq i64 %now, %then
-  br i1 %unchanged, label %word.same, label %none
+  br i1 %unchanged, label %word.same, label %drop
 word.same:
   %w.next = add i64 %w, 1
   br label %word
@@ -257,14 +259,14 @@ storage.look:
   %data.now = load i64, ptr %data.now.at
   %data.then = load i64, ptr %words
   %unmoved = icmp eq i64 %data.now, %data.then
-  br i1 %unmoved, label %forward, label %none
+  br i1 %unmoved, label %forward, label %drop
 forward:
   %deep = call ptr @PyDict_GetItem(ptr @forward, ptr @level)
   %is.off = icmp eq ptr %deep, @off
-  br i1 %is.off, label %gradient, label %none
+  br i1 %is.off, label %gradient, label %drop
 gradient:
   %tracked = call ptr @requires_grad(ptr %native, ptr null)
-TOLD(tracked, copy, none)
+TOLD(tracked, copy, drop)
 
 copy:
   %image.object = call ptr @PyTuple_GetItem(ptr %pair, i64 2)
@@ -272,7 +274,7 @@ copy:
   %size = call i64 @PyBytes_Size(ptr %image.object)
   %struct = call ptr @malloc(i64 %size)
   %poor = icmp eq ptr %struct, null
-  br i1 %poor, label %none, label %move
+  br i1 %poor, label %drop, label %move
 move:
   %m = phi i64 [ 0, %copy ], [ %m.next, %move ]
   %from.at = getelementptr i8, ptr %image, i64 %m
@@ -295,7 +297,11 @@ own:
   store ptr %shape, ptr %shape.to
   store ptr %strides, ptr %strides.to
   call void @Py_IncRef(ptr %owner)
+  call void @Py_DecRef(ptr %pair)
   ret ptr %struct
+drop:
+  call void @Py_DecRef(ptr %pair)
+  br label %none
 none:
   ret ptr null
 }

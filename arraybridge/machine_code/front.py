@@ -22,7 +22,7 @@ from collections.abc import Callable
 from ctypes import c_char_p, c_int, c_uint64, c_void_p, py_object
 from typing import Any
 
-from arraybridge.machine_code.tabled import Tabled
+from arraybridge.machine_code.tabled import Tabled, keep
 
 __all__ = ["CODE", "LINES", "WORDS", "Front", "Table", "content"]
 
@@ -328,6 +328,7 @@ class Front:
             return
         name, doc = planned.__name__, planned.__doc__ or ""
         text = f"{name}{signature}\n--\n\n{doc}".encode()
+        keep(self)
         self._method = _Method(name.encode(), found[name], _FASTCALL_KEYWORDS, text)
         make = ctypes.PYFUNCTYPE(py_object, c_void_p, c_void_p, py_object)
         self.function = make(("PyCFunction_NewEx", ctypes.pythonapi))(

@@ -21,9 +21,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from ctypes import c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p, py_object
-from typing import Any
 
-from arraybridge.machine_code.tabled import Tabled
+from arraybridge.machine_code.tabled import Tabled, keep
 
 __all__ = ["CALLS", "CODE", "MOST", "Record", "Table", "launcher"]
 
@@ -279,7 +278,6 @@ class _Method(ctypes.Structure):
 
 
 _FASTCALL = 0x0080
-_kept: list[Any] = []  # what the code refers to
 
 
 def launcher(functions: Mapping[str, int]) -> Launch:
@@ -310,7 +308,7 @@ def launcher(functions: Mapping[str, int]) -> Launch:
     made = CODE.loaded(ctypes.addressof(table))
     table.enqueue = made["enqueue"]
     method = _Method(b"launch", made["launch"], _FASTCALL, None)
-    _kept.extend((table, method))
+    keep(table, method)
     prototype = ctypes.PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)
     builtin: Launch = prototype(("PyCFunction_NewEx", python))(ctypes.addressof(method), None, None)
     return builtin

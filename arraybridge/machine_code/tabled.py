@@ -8,6 +8,7 @@ Elsewhere llvmlite compiles the IR on the first call, in 0.1 s.
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import re
 import sys
@@ -16,7 +17,16 @@ from typing import NamedTuple
 from arraybridge.machine_code import linker
 from arraybridge.machine_code.stored import CODE
 
-__all__ = ["Tabled"]
+__all__ = ["Tabled", "keep"]
+
+
+def keep(*objects: object) -> None:
+    """Keep what native code refers to until the process ends.
+
+    Builtins outlive the module that made them: an object that dies late at shutdown may call one.
+    """
+    for x in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
 
 
 class Tabled(NamedTuple):
