@@ -313,3 +313,40 @@ def test_routes_differ_where_an_array_does():
         for y in (x, plain, derived):
             own = ab.explain(y, "torch", copy=True).kernel == "numpy's own copy"
             assert own == (y is plain)
+
+
+def test_dtypes_that_a_door_refused_once():
+    """Of these the doors ask more from then on, and every array goes as the plan has it."""
+    plain, halves = torch.arange(6.0), torch.arange(6.0).to(torch.bfloat16)
+    pairs = torch.view_as_complex(plain.reshape(-1, 2))
+    x = np.arange(6.0)
+    for _ in range(2):
+        for tensor in (plain, halves, pairs, pairs.conj(), pairs.conj().imag, plain[::2]):
+            for terms in TERMS[::4]:
+                check(tensor, "numpy", terms)
+                check(tensor.clone().requires_grad_(), "numpy", terms)
+        for array in (x, x.astype(">f8"), x.astype(">f8")[::-1], x.astype(">c16"), x[::-1]):
+            for terms in TERMS[::4]:
+                check(array, "torch", terms)
+
+
+@pytest.mark.parametrize("source", ["numpy", "jax", "pyarrow"])
+def test_views_of_read_only_memory(source):
+    """``alias_readonly=True``: writable, on the same memory, which is held."""
+    pytest.importorskip(source)
+    x = np.arange(24.0, dtype=np.float32).reshape(4, 6)
+    x.flags.writeable = False
+    made = ab.convert(x[0] if source == "pyarrow" else x, source)
+    view = ab.convert(made, "torch", alias_readonly=True)
+    assert type(view) is torch.Tensor
+    assert view.data_ptr() == ab.inspect(made).pointer
+    del made
+    assert view.ravel().tolist()[:6] == [0, 1, 2, 3, 4, 5]
+    odd = (
+        x[::-1], x[:, ::-1], x[:, ::2], x[:0], x.T, x.astype(">f4"), x.astype(np.complex128),
+        np.frombuffer(bytes(33), np.complex128, 2, 1), np.broadcast_to(x[0], (3, 6)), np.float32(1),
+        np.broadcast_arrays(x[0], x)[0],
+    )  # fmt: skip
+    for array in odd:
+        for terms in TERMS:
+            check(array, "torch", terms)

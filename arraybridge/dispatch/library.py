@@ -30,7 +30,8 @@ class Library:
         door raises. A door does what :func:`arraybridge.explain` says, and as quickly as can be:
         the same memory, strides and flags, and no array where that would refuse. One that copies
         has an attribute ``copies`` that is true. An attribute ``of_fresh`` is the same for arrays
-        that :meth:`fresh` has just made, with fewer checks.
+        that :meth:`fresh` has just made, with fewer checks; ``aliasing`` is the view that
+        ``alias_readonly=True`` asks for, and ``on_host`` tells that all its results are on the CPU.
     on_cpu_alone : bool
         Whether all its arrays are on the device ``cpu``.
     """

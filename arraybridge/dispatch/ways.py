@@ -32,11 +32,18 @@ def ways_between(
     alias_readonly: bool = False,
 ) -> tuple[Way, ...]:
     """Return what to try before the plan, in this order; `door` is that of the array's type."""
-    if device is not None and (device != CPU or not _on_cpu_alone(source, target)):
+    if device is not None and (
+        device != CPU or not (getattr(door, "on_host", False) or _on_cpu_alone(source, target))
+    ):
         return ()
+    alias = getattr(door, "aliasing", None) if alias_readonly else None
     if getattr(door, "copies", False):
         usual = device is None and copy is not False and not alias_readonly
+        if alias is not None and not copy:
+            return (alias,)
         return (door,) if door is not None and usual else ()
+    if alias is not None and door is not None and not copy:
+        return (door, alias)
     if copy is False:
         return () if door is None else (door,)
     if door is None and source is not target:

@@ -24,25 +24,16 @@ from . import small
 from .address import address_of
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
-_WRITEABLE = 0x400
-_DENSE = 0x3  # in the order of C, or of Fortran
-_ALIGNED = 0x100
-_WRITING = _WRITEABLE | -1 << 31
-# The flags of aligned arrays that may be written, the commonest first; the last two are of strides
-# that may be negative. To look an array's up here
-# takes half the time of asking for their number.
-WRITABLE = tuple(
-    x.flags
-    for block in (
-        np.empty((2, 2)),
-        np.empty(2),
-        np.empty((2, 2), order="F"),
-        np.empty_like(np.empty((2, 2, 2)).transpose(1, 0, 2)),  # dense, in neither order
-    )
-    for x in (block, block[:])
-)
+WRITEABLE = 0x400
+DENSE = 0x3  # in the order of C, or of Fortran
+ALIGNED = 0x100
+WRITING = WRITEABLE | -1 << 31
+# The flags of aligned arrays in C order that may be written, the commonest first. To look an
+# array's up here takes half the time of asking for their number.
+WRITABLE = tuple(x.flags for block in (np.empty((2, 2)), np.empty(2)) for x in (block, block[:]))
 PLAIN = frozenset(map(np.dtype, CHARS))
 _WHOLE = frozenset(x for x in PLAIN if x.alignment == x.itemsize)  # aligned: strides are so too
+SWAPPED = frozenset(x.newbyteorder() for x in PLAIN) - PLAIN
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
 _made: Any = tuple.__new__
@@ -75,7 +66,7 @@ def _refusal(dtype: np.dtype) -> str:
 
 def is_writable(x: np.ndarray) -> bool:
     """Whether an array is writable, and not about to become read-only."""
-    return x.flags.num & _WRITING == _WRITEABLE
+    return x.flags.num & WRITING == WRITEABLE
 
 
 class Memory:
@@ -135,7 +126,7 @@ class NumPy(Library):
             shape = x.shape
             steps, whole = in_elements(shape, x.strides, plain.itemsize)
             if whole:
-                readonly = x.flags.num & _WRITING != _WRITEABLE
+                readonly = x.flags.num & WRITING != WRITEABLE
                 # As the constructor does, at a third of the time.
                 return _made(
                     TensorInfo,
@@ -195,7 +186,7 @@ class NumPy(Library):
             and owner.dtype is dtype
             and owner.shape == shape
             and owner.strides == strides
-            and owner.flags.num & _WRITING == (0 if tensor.readonly else _WRITEABLE)
+            and owner.flags.num & WRITING == (0 if tensor.readonly else WRITEABLE)
             and address_of(owner) == tensor.pointer
         ):
             return owner.view()
@@ -238,8 +229,12 @@ class NumPy(Library):
         _plain: frozenset[np.dtype] = PLAIN,
         _small: int = SMALL,
     ) -> np.ndarray | None:
-        if type(x) is _kind and x.size <= _small and x.dtype in _plain:
-            return x.copy()
+        if type(x) is _kind and x.size <= _small:
+            dtype = x.dtype
+            if dtype in _plain:
+                return x.copy()
+            if dtype in SWAPPED:
+                return self.resolve(x)
         return None
 
     def copies_small(self, x: np.ndarray, info: TensorInfo) -> bool:
@@ -247,10 +242,10 @@ class NumPy(Library):
 
     def pattern(self, x: np.ndarray) -> Hashable | None:
         flags, dtype = x.flags.num, x.dtype
-        if flags & _DENSE:
+        if flags & DENSE:
             if x.size:
                 return dtype, flags, x.ndim
-        elif flags & _ALIGNED and dtype in _WHOLE:
+        elif flags & ALIGNED and dtype in _WHOLE:
             strides = x.strides
             if len(strides) == 1:  # of two elements or more
                 return dtype, flags, strides[0] < 0, strides[0] == 0

@@ -6,12 +6,13 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
@@ -31,8 +32,18 @@ from ...dlpack import (
 )
 from ...layout import in_bytes, relaxed
 from ...protocols.numpy_dtypes import numpy_dtype
+from ..numpy.exchange import (
+    ALIGNED,
+    DENSE,
+    RUN,
+    RUNS,
+    SWAPPED,
+    WRITABLE,
+    WRITEABLE,
+    WRITING,
+    Memory,
+)
 from ..numpy.exchange import LIBRARY as NUMPY
-from ..numpy.exchange import RUN, RUNS, WRITABLE, Memory
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -52,6 +63,8 @@ _DEVICES = {
 _DEVICE_NAMES = {int(code): name for name, code in _DEVICES.items()}
 _CUDA = DeviceType.CUDA
 _torch_dtypes = {kind: dtype for dtype, kind in _dlpack_dtypes.items()}
+# Bytes of an element, and whether it has a conjugate.
+_items = {dtype: (dtype.itemsize, dtype.is_complex) for dtype in _dlpack_dtypes}
 # A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _API = exchange_api(torch.Tensor)
@@ -327,22 +340,23 @@ class Torch(Library):
             or x.requires_grad
             or x.is_nested
             or x.ndim > _MOST_AXES
-            or x.dtype not in _dlpack_dtypes
             or not x.data_ptr()  # empty, or without memory; inside vmap it raises
             or _modes()
             or forward_ad._current_level >= 0
         ):
             return None
-        x = x.data  # its memory of now, as `held` has it
-        if x.is_conj() or x.is_neg():
-            return self.resolve(x)
-        size = x.numel()
-        if size > SMALL:
+        itemsize, conjugates = _items.get(x.dtype, (0, False))
+        if not itemsize:
             return None
-        if x.is_contiguous():
-            end = (x.storage_offset() + size) * x.itemsize
+        x = x.data  # its memory of now, as `held` has it
+        size = x.numel()
+        # A clone has conjugate and negative bits applied; other layouts with them it keeps.
+        if x.is_contiguous() and size <= SMALL:
+            end = (x.storage_offset() + size) * itemsize
             return x.clone() if end <= x.untyped_storage().nbytes() else None
-        return x.contiguous() if _has_storage(x) else None
+        if (conjugates and x.is_conj()) or x.is_neg():
+            return x.clone()
+        return x.contiguous() if size <= SMALL and _has_storage(x) else None
 
     def copies_small(self, x: torch.Tensor, info: TensorInfo) -> bool:
         return (
@@ -354,7 +368,7 @@ class Torch(Library):
         )
 
     def pattern(self, x: torch.Tensor) -> Hashable | None:
-        if type(x) is torch.Tensor and x.is_conj() and not x.requires_grad:
+        if type(x) is torch.Tensor and (x.is_conj() or x.is_neg()) and not x.requires_grad:
             return x.dtype  # whatever its layout, it is copied
         return None
 
@@ -519,19 +533,33 @@ def _from_numpy(
     x: np.ndarray,
     _from: Any = torch.from_numpy,
     _kind: Any = torch.Tensor,
-    _dense: Any = WRITABLE[:6],
-    _writable: Any = WRITABLE[6:],
+    _usual: Any = WRITABLE,
 ) -> torch.Tensor | None:
     """``torch.from_numpy``: it refuses negative strides and foreign dtypes by itself.
 
     Inside FakeTensorMode it gives another kind of tensor; complex128 must be aligned.
     """
     flags = x.flags
-    if flags in _dense or (flags in _writable and min(x.strides) >= 0):  # its error is slow
-        result = _from(x)
+    if flags in _usual or (  # its errors are slow
+        (number := flags.num) & _WRITABLE == _ALIGNED_WRITABLE
+        and (number & DENSE or min(x.strides) >= 0)
+    ):
+        if _foreign and x.dtype in _foreign:
+            return None
+        try:
+            result = _from(x)
+        except ValueError:
+            if x.dtype in SWAPPED:
+                _foreign.add(x.dtype)
+            raise
         if result.__class__ is _kind and (x.itemsize != 16 or not result.data_ptr() % 16):
             return result
     return None
+
+
+_WRITABLE = WRITING | ALIGNED
+_ALIGNED_WRITABLE = WRITEABLE | ALIGNED
+_foreign: set[np.dtype] = set()  # dtypes in a byte order that was refused once
 
 
 def _from_fresh_numpy(
@@ -544,7 +572,21 @@ def _from_fresh_numpy(
     return None
 
 
+def _aliased(x: np.ndarray, _from: Any = torch.utils.dlpack.from_dlpack) -> torch.Tensor | None:
+    """A view of memory that may be read-only, by NumPy's capsule, whose flag PyTorch ignores.
+
+    NumPy refuses foreign dtypes by itself.
+    """
+    number = x.flags.num
+    if number & ALIGNED and (number & DENSE or min(x.strides) >= 0) and not _modes():
+        result: torch.Tensor = _from(x.__dlpack__(max_version=(1, 0)))
+        if x.itemsize != 16 or not result.data_ptr() % 16:
+            return result
+    return None
+
+
 _from_numpy.of_fresh = _from_fresh_numpy  # type: ignore[attr-defined]
+_from_numpy.aliasing = _aliased  # type: ignore[attr-defined]
 
 
 def _from_jax(x: Any) -> torch.Tensor | None:
@@ -563,7 +605,19 @@ def _from_arrow(x: Any) -> torch.Tensor | None:
     return _from_fresh_numpy(view.copy())
 
 
+def _by_numpys(name: str) -> Any:
+    """Return the door that takes the view which NumPy has of an array of a library."""
+
+    def aliased(x: Any) -> torch.Tensor | None:
+        view = NUMPY.doors[name](x)
+        return None if view is None else _aliased(view)
+
+    return aliased
+
+
 _from_jax.copies = _from_arrow.copies = True  # type: ignore[attr-defined]
+_from_jax.aliasing = _by_numpys("jax")  # type: ignore[attr-defined]
+_from_arrow.aliasing = _by_numpys("pyarrow")  # type: ignore[attr-defined]
 
 
 def to_numpy(
@@ -574,24 +628,45 @@ def to_numpy(
     It takes no notice of forward-mode gradients, and gives other memory where there is none: inside
     FakeTensorMode, and for address 0.
     """
-    data, bits = x.data_ptr(), _unlike_numpy.get(x.dtype)
-    if not data or _modes() or _forward._current_level >= 0 or not _has_storage(x):
+    if not x.data_ptr() or _modes() or _forward._current_level >= 0:
         return None
-    if bits is None:
+    # Memory that NumPy owned, or has, cannot be resized.
+    if x.untyped_storage().resizable() and not _has_storage(x):
+        return None
+    if _refused:
+        other = _refused.get(x.dtype)
+        if other is not None:
+            return other(x)
+    try:
         return x.numpy()
-    if bits is _COMPLEX:
-        return None if x.is_conj() else x.numpy()  # whose error is slow
+    except (RuntimeError, TypeError):
+        if x.dtype in _in_ml_dtypes:
+            other = _bits_to_numpy
+        elif x.is_conj() or x.is_neg():
+            other = _checked_to_numpy
+        else:
+            raise
+        _refused[x.dtype] = other
+        return other(x)
+
+
+def _checked_to_numpy(x: torch.Tensor) -> np.ndarray | None:
+    return None if x.is_conj() or x.is_neg() else x.numpy()
+
+
+def _bits_to_numpy(x: torch.Tensor) -> np.ndarray | None:
     if x.requires_grad:
         return None
-    return x.view(bits).numpy().view(numpy_dtype(_dlpack_dtypes[x.dtype]))
+    bits = x.view(_BITS[x.dtype.itemsize]).numpy()
+    return bits.view(numpy_dtype(_dlpack_dtypes[x.dtype]))
 
 
-_COMPLEX: Any = ...
-_unlike_numpy = {  # complex, or of ml_dtypes
-    dtype: _COMPLEX if dtype.is_complex else _BITS[dtype.itemsize]
-    for dtype, kind in _dlpack_dtypes.items()
-    if dtype.is_complex or kind.name.startswith(("bfloat16", "float8"))
-}
+# What to call for the dtypes of which ``Tensor.numpy`` refused a tensor once, as its error takes
+# 20 µs. To ask each tensor of any dtype would be a fifth of the door.
+_refused: dict[torch.dtype, Callable[[torch.Tensor], np.ndarray | None]] = {}
+_in_ml_dtypes = frozenset(
+    dtype for dtype, kind in _dlpack_dtypes.items() if kind.name.startswith(("bfloat16", "float8"))
+)
 
 
 to_numpy.of_fresh = torch.Tensor.numpy  # type: ignore[attr-defined]

@@ -114,5 +114,7 @@ def _from_paddle(x: Any) -> tvm_ffi.Tensor | None:
     return _from_dlpack(x) if x.stop_gradient and x.is_dense() and not x.is_complex() else None
 
 
+_from_torch.on_host = True  # type: ignore[attr-defined]
+
 LIBRARY = TvmFfi()
 LIBRARY.doors = {"numpy": _from_numpy, "torch": _from_torch, "paddle": _from_paddle}
