@@ -138,6 +138,22 @@ def test_inside_transformations_a_real_tensor_is_a_view(target):
     torch.vmap(function)(torch.ones(2, 2))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_inside_transformations_a_small_tensor_is_copied_to_plain_memory():
+    x = torch.arange(6.0).reshape(2, 3).T
+
+    def function(y):
+        for target in ("numpy", "jax", "tvm_ffi"):
+            assert ab.explain(x, target, copy=True).kind == "kernel"
+            result = ab.convert(x, target, copy=True)
+            assert ab.convert(result, "numpy").tolist() == [[0, 3], [1, 4], [2, 5]]
+        return y.sum()
+
+    torch.func.grad(function)(torch.ones(2))
+    torch.func.functionalize(function)(torch.ones(2))
+    torch.vmap(function)(torch.ones(2, 2))
+
+
 def test_meta_tensors_are_refused():
     with pytest.raises(BufferError, match="no memory to share"):
         ab.convert(torch.empty(3, device="meta"), "numpy")

@@ -74,6 +74,7 @@ _USUAL = tuple(TensorInfo._field_defaults.values())  # of what follows `device`
 _made: Any = tuple.__new__
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
+_transformed = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 # Elements of dtypes that NumPy lacks are viewed as integers of the same size.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
@@ -342,6 +343,7 @@ class Torch(Library):
             or x.ndim > _MOST_AXES
             or not x.data_ptr()  # empty, or without memory; inside vmap it raises
             or _modes()
+            or _transformed() is not None  # a copy would be a tensor without memory
             or forward_ad._current_level >= 0
         ):
             return None
@@ -364,6 +366,7 @@ class Torch(Library):
             and info.data != 0
             and info.size <= SMALL
             and not _modes()
+            and _transformed() is None
             and forward_ad._current_level < 0
         )
 
