@@ -100,11 +100,12 @@ def _ways(
         return ()
     known = record.ways_with
     key = to, device, copy, bool(alias_readonly)
-    if key not in known:
+    made = known.get(key)  # another thread may clear it meanwhile
+    if made is None:
         if len(known) >= _MOST_WAYS:
             known.clear()
         place = None if device is None else place_named(device)
-        made: tuple[Way, ...] = ()
+        made = ()
         source = record.library
         if hasattr(kind, "__arraybridge__"):
             made = (_carried(to, device, copy, key[3]),)
@@ -113,7 +114,7 @@ def _ways(
         known[key] = made
         if device is None and not key[3]:
             record.ways.setdefault(to, {})[copy] = made
-    return known[key]
+    return made
 
 
 def _carried(to: object, device: object, copy: bool | None, alias_readonly: bool) -> Way:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -16,7 +15,8 @@ from .dispatch.library import Library, place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
 from .dispatch.registry import KNOWN, RECORDS, UNKNOWN, library_named, library_of_type
-from .dlpack import Device, DeviceType
+from .dlpack import Device
+from .dlpack.device import HOST_ACCESSIBLE
 from .exchange import convert
 from .protocols.foreign import handed_on, lost, no_array
 
@@ -239,12 +239,7 @@ def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 def _has_one_place(library: Library) -> bool:
     accepts = library.accepts
-    return accepts.cpus == 1 and _all_host(accepts.devices)
-
-
-@lru_cache(64)
-def _all_host(devices: frozenset[DeviceType]) -> bool:
-    return all(Device(kind).host for kind in devices)
+    return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
 
 
 def _check_one_device(arrays: list[Any]) -> None:

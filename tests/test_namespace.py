@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import product
@@ -187,6 +188,15 @@ def test_inside_torch_compile():
         lambda x: ab.namespace(x, 2.0).add(x, x), fullgraph=True, backend="eager"
     )
     torch.testing.assert_close(doubled(x), 2 * x)
+
+
+def test_unify_inside_torch_compile_without_warnings():
+    x = torch.arange(3.0)
+    ab.unify(x, x)  # when what it needs is loaded
+    compiled = torch.compile(lambda x: ab.unify(x, x)[1] * 2, fullgraph=True, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of caches of functools, which Dynamo does not see into
+        assert compiled(x).tolist() == [0, 2, 4]
 
 
 def test_inside_jit_and_grad():
