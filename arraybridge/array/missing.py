@@ -34,11 +34,6 @@ def refer(cls: type, names: Iterable[str]) -> None:
             setattr(cls, name, Missing(name))
 
 
-def refer_to_functions(cls: Any) -> None:
-    """Make missing methods of a class refer to the functions of its namespace."""
-    refer(cls, (name for name in cls._namespace.__all__ if _is_function(cls._namespace, name)))
-
-
 def _is_function(xp: Any, name: str) -> bool:
     return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
 
@@ -91,3 +86,20 @@ _INSTEAD = {
     ),
     "unsqueeze": "the standard has expand_dims, in ab.namespace(x)",
 }
+
+# The functions of the standard, by name: to read them from its templates takes milliseconds.
+FUNCTIONS = """
+    __array_namespace_info__ abs acos acosh add all any arange argmax argmin argsort asarray
+    asin asinh astype atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or
+    bitwise_right_shift bitwise_xor broadcast_arrays broadcast_shapes broadcast_to can_cast ceil
+    clip concat conj copysign cos cosh count_nonzero cumulative_prod cumulative_sum diff divide
+    empty empty_like equal exp expand_dims expm1 eye finfo flip floor floor_divide from_dlpack
+    full full_like greater greater_equal hypot iinfo imag isdtype isfinite isin isinf isnan less
+    less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
+    logical_xor matmul matrix_transpose max maximum mean meshgrid min minimum moveaxis multiply
+    negative nextafter nonzero not_equal ones ones_like permute_dims positive pow prod real
+    reciprocal remainder repeat reshape result_type roll round searchsorted sign signbit sin
+    sinh sort sqrt square squeeze stack std subtract sum take take_along_axis tan tanh tensordot
+    tile tril triu trunc unique_all unique_counts unique_inverse unique_values unstack var
+    vecdot where zeros zeros_like
+""".split()

@@ -20,6 +20,7 @@ from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no
 from . import indexing, operators, pickling
 from .bounds import check_kind, check_number, scalar_of
 from .carrier import Array
+from .missing import FUNCTIONS, refer
 from .offered import offer_exchange
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -50,7 +51,8 @@ class NativeArray(Array):
     Made by :func:`arraybridge.from_dlpack` or by a function of a namespace. Each library has a
     class of its own, which says how its operators and its indexing depart from the standard's; the
     operators are made from the table of `operators` when the class is defined, and
-    `arraybridge.xp.namespace.open_namespace` fills the module of its functions.
+    `arraybridge.xp.namespace.open_namespace` fills the module of its functions, then or, by
+    ``defer_namespace``, when one of them is first needed.
 
     Attributes
     ----------
@@ -406,3 +408,6 @@ class NativeArray(Array):
             values = repr(native)
         dtype = str(self.dtype).removeprefix(f"{self.library}.")
         return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"
+
+
+refer(NativeArray, FUNCTIONS)

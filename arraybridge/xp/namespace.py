@@ -1,17 +1,14 @@
-"""``open_namespace``: make the module ``arraybridge.xp.<library>`` for a class of Arrays."""
+"""Make the module ``arraybridge.xp.<library>`` for a class of Arrays: now, or on its first use."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..array.missing import refer_to_functions
 from ..array.native_array import VERSIONS, NativeArray
 from ..dispatch.registry import library_named
-from .array_namespace import build
-from .entrance import ENTRANCES
-from .inspection import Info
 
 
 def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
@@ -28,25 +25,61 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     module
         ``arraybridge.xp.<library>``, which can be imported under that name from then on.
     """
+    from .array_namespace import build
+    from .entrance import ENTRANCES
+    from .inspection import Info
+
     name = f"{__package__}.{cls._home.name}"
     module: Any = sys.modules.get(name)
     if module is None or "native" in vars(module):  # not one that is being imported: see published
         module = ModuleType(name)
     module.__doc__ = doc
     native = cls._native_namespace
-    cls._namespace = module
     for entrance, make in ENTRANCES.items():
         setattr(module, entrance, make(cls, native))
     module.__array_namespace_info__ = lambda: Info(cls, native)
     module.native = native
     build(module, cls, native)
     module.__array_api_version__ = VERSIONS[-1]
-    refer_to_functions(cls)
+    cls._namespace = module
     sys.modules[name] = module
     setattr(sys.modules[__package__], cls._home.name, module)
     return module
 
 
+class _Native:
+    """In the place of a class's ``_native_namespace`` until it is asked for."""
+
+    def __init__(self, owner: type[NativeArray]) -> None:
+        self.owner = owner
+
+    def __get__(self, array: Any, cls: Any) -> Any:
+        self.owner._native_namespace = native = self.owner._home.native_namespace()
+        return native
+
+
+class _Opened:
+    """In the place of a class's ``_namespace`` until it is asked for."""
+
+    def __init__(self, owner: type[NativeArray]) -> None:
+        self.name = f"{__package__}.{owner._home.name}"
+
+    def __get__(self, array: Any, cls: Any) -> Any:
+        return import_module(self.name)  # one thread makes it, the others wait: see `published`
+
+
+def defer_namespace(cls: type[NativeArray]) -> None:
+    """Have the namespaces of a class of Arrays made when they are first used.
+
+    Most of what it takes to make an Array of NumPy would else be the import of numpy.f2py,
+    numpy.testing and the like by array-api-compat.
+    """
+    cls._native_namespace = _Native(cls)
+    cls._namespace = _Opened(cls)
+
+
 def published(module: str) -> None:
     """Fill the module ``arraybridge.xp.<library>`` while it is imported."""
-    library_named(module.rpartition(".")[2]).array_class()
+    cls = library_named(module.rpartition(".")[2]).array_class()
+    if isinstance(vars(cls)["_namespace"], _Opened):
+        open_namespace(cls, sys.modules[cls.__module__].__doc__)

@@ -8,11 +8,9 @@ import numpy
 
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import corrected_operators
+from ...xp.namespace import defer_namespace
 from . import indexing
 from .exchange import LIBRARY
-from .namespace import TABLE, native
 
 # A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.
 _UFUNCS = {
@@ -22,18 +20,25 @@ _UFUNCS = {
 }
 
 
+def _floor_divide(x1: Any, x2: Any) -> Any:
+    """Divide as the namespace does: the one operator that `corrections` has an entry for."""
+    return NumPyArray._native_namespace.floor_divide(x1, x2)
+
+
+_CORRECTED = {"floor_divide": _floor_divide}
+
+
 class NumPyArray(NativeArray):
     """The standard's array object over arrays of NumPy; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 
     _home = LIBRARY
-    _native_namespace = native
     _native_type = numpy.ndarray
     _export_way = "array"
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS
-    _corrected = corrected_operators(TABLE, native)
+    _corrected = _CORRECTED
     _set = staticmethod(indexing.set)
 
     @staticmethod
@@ -54,4 +59,4 @@ class NumPyArray(NativeArray):
         return other  # whose dtype takes part, as it does in NumPy
 
 
-open_namespace(NumPyArray, __doc__)
+defer_namespace(NumPyArray)
