@@ -10,9 +10,11 @@ Functions and a dictionary of the module, which torch.compile can follow.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
+
+from ..named import NamedTuple
 
 _BOOL, _INTEGRAL, _REAL, _COMPLEX = range(4)
 _SCALARS: tuple[Any, ...] = (bool, int, float, complex)  # by kind

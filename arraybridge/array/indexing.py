@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..named import NamedTuple
 from ..protocols.foreign import check_whole
 from .bounds import fitting, is_fractional
 from .operators import SCALARS

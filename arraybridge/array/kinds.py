@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -11,6 +11,7 @@ from ..dispatch.records import ConversionError, of_native
 from ..dispatch.registry import RECORDS, UNKNOWN, TypeRecord
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect
+from ..named import NamedTuple
 from ..protocols.foreign import has_no_memory, speaks
 from .carrier import Array
 from .fallback import fallback_library

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..named import NamedTuple
 from . import bounds
 
 Function = Callable[..., Any]

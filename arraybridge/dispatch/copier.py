@@ -13,10 +13,10 @@ A copier is what ``explain`` prints and what ``execute`` calls.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
+from ..named import NamedTuple
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
 from ..kernels.cpu import SMALL
 from ..layout import c_strides, in_bytes, is_c_contiguous
+from ..named import NamedTuple
 from .registry import forget
 
 __all__ = [

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
 from ..layout import classify, is_c_contiguous, is_f_contiguous
+from ..named import NamedTuple
 
 #: The dtype in the description of an array whose own has no DLPack type; `refused` says so.
 NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)

@@ -6,9 +6,10 @@ A library is loaded when an array of it arrives or a conversion names it, never 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..by_type import LASTING, ByType
+from ..named import NamedTuple
 
 if TYPE_CHECKING:
     from .library import Library

@@ -7,11 +7,10 @@ reached by `arraybridge.kernels.cuda.transfer`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
 from ..layout import in_bytes, span
+from ..named import NamedTuple
 from .copier import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
 from .kernel import ON_CUDA, copy_into, no_driver
 from .library import Library

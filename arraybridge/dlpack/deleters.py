@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from ctypes import sizeof
-from typing import NamedTuple
 
 from arraybridge.machine_code.release import SYMBOLS, Table, loaded
 
+from ..named import NamedTuple
 from . import pyapi
 
 __all__ = ["UNDER_LOCK", "Functions", "functions"]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..named import NamedTuple
 
 
 class DeviceType(IntEnum):

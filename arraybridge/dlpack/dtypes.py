@@ -7,7 +7,8 @@ and ml_dtypes.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+
+from ..named import NamedTuple
 
 
 class DataTypeCode(IntEnum):

@@ -10,11 +10,12 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from ctypes import c_char_p, c_int, c_void_p, sizeof
-from typing import Any, NamedTuple
+from typing import Any
 
 from arraybridge.machine_code.offered import CODE, OBJECTS, PYTHON, Table
 from arraybridge.machine_code.tabled import keep
 
+from ..named import NamedTuple
 from . import deleters, pyapi
 from .errors import DLPackError
 from .header import VERSION, DLPackExchangeAPI

@@ -8,7 +8,8 @@ widen the item.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+
+from ..named import NamedTuple
 
 
 class Canonical(NamedTuple):

@@ -12,10 +12,11 @@ import ctypes
 import platform
 import re
 import sys
-from typing import NamedTuple
 
 from arraybridge.machine_code import linker
 from arraybridge.machine_code.stored import CODE
+
+from ..named import NamedTuple
 
 __all__ = ["Tabled", "keep"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..named import NamedTuple
 from .recovery import Refused
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..array.fallback import fallback_library
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
 from ..exchange import convert
+from ..named import NamedTuple
 from .recovery import Refused
 from .standard.data_types import DATA_TYPES
 

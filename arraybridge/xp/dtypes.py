@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from ..array.bounds import is_numeric, scalar_of
 from ..array.operators import SCALARS
 from ..dispatch.registry import library_named
+from ..named import NamedTuple
 from .recovery import Arguments, Check, Refused
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..array.carrier import Array
 from ..array.native_array import NativeArray
@@ -12,6 +12,7 @@ from ..dispatch.records import ConversionError
 from ..dispatch.registry import package_of
 from ..dlpack import Device
 from ..exchange import imported
+from ..named import NamedTuple
 from .recovery import Function, Refused
 from .standard.data_types import DATA_TYPES
 

@@ -8,13 +8,14 @@ and raise OverflowError; and some wrap what an integer dtype does not hold: 300 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from ..array import bounds
 from ..array.bounds import out_of_bounds, scalar_of
 from ..array.operators import BEYOND, SCALARS
+from ..named import NamedTuple
 from .recovery import Operands, Refused
 
 _NUMBERS = (int, float, complex, numpy.generic)

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ..dispatch.registry import library_named
+from ..named import NamedTuple
 from .corrections import Correction, direct
 from .dtypes import DtypeErrors, checking, needing, questions
 from .inspection import listing_devices

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+from ..named import NamedTuple
 
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 Check: TypeAlias = Callable[..., Arguments | None]

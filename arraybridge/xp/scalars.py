@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from ..array import bounds
 from ..array.bounds import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
 from ..array.operators import SCALARS
+from ..named import NamedTuple
 from ..protocols.foreign import check_whole
 from .recovery import Arguments, Check
 

@@ -13,12 +13,13 @@ from ctypes import PYFUNCTYPE, c_uint64, c_void_p, py_object, string_at
 from functools import cache
 from itertools import pairwise
 from types import GetSetDescriptorType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from ...dlpack import ManagedTensor
+from ...named import NamedTuple
 
 __all__ = ["Places", "is_pinned", "places", "tell_of", "words"]
 

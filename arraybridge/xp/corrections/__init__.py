@@ -10,7 +10,9 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from ...named import NamedTuple
 
 
 class Correction(NamedTuple):

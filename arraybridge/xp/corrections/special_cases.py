@@ -12,7 +12,9 @@ import math
 import operator
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
+
+from ...named import NamedTuple
 
 Function = Callable[..., Any]
 
