@@ -235,7 +235,7 @@ assert not {"numba", "llvmlite"} & set(sys.modules), "a run or a small copy load
 a, b = np.arange(1 << 20, dtype="f4").reshape(1024, 1024), np.empty((1024, 1024), "f4")
 cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
 assert (b == a.T).all()
-assert "llvmlite" in sys.modules
+assert cpu.loader._kernels, "a large copy by another way than the kernel"
 """
         )
 
