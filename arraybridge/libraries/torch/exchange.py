@@ -6,7 +6,7 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import cache
 from typing import Any
 
@@ -305,13 +305,14 @@ class Torch(Library):
         elif stream == 2:
             super().read_on(x, device, stream)
 
-    def compact(
-        self, x: torch.Tensor, _strided: torch.layout = torch.strided, _small: int = SMALL
-    ) -> torch.Tensor | None:
-        if x.is_cpu and type(x) is torch.Tensor and x.layout is _strided and x.numel() <= _small:
+    def compact(self, x: torch.Tensor, _small: int = SMALL) -> torch.Tensor | None:
+        if type(x) is torch.Tensor and x.is_cpu and x.numel() <= _small:
             # PyTorch's own, before any test that it makes as well. A copy has conjugate and
             # negative bits applied, and gradients tracked.
-            result = x.contiguous()
+            try:
+                result = x.contiguous()
+            except RuntimeError:  # other layouts have none
+                return None
             if result is not x:
                 return result
         if (
@@ -631,30 +632,26 @@ def to_numpy(
     It takes no notice of forward-mode gradients, and gives other memory where there is none: inside
     FakeTensorMode, and for address 0.
     """
+    if _flagged and x.dtype in _flagged and (x.is_conj() or x.is_neg()):
+        return None
     if not x.data_ptr() or _modes() or _forward._current_level >= 0:
         return None
     # Memory that NumPy owned, or has, cannot be resized.
     if x.untyped_storage().resizable() and not _has_storage(x):
         return None
-    if _refused:
-        other = _refused.get(x.dtype)
-        if other is not None:
-            return other(x)
+    if _viewed and x.dtype in _viewed:
+        return _bits_to_numpy(x)
     try:
         return x.numpy()
-    except (RuntimeError, TypeError):
-        if x.dtype in _in_ml_dtypes:
-            other = _bits_to_numpy
-        elif x.is_conj() or x.is_neg():
-            other = _checked_to_numpy
-        else:
+    except RuntimeError:
+        if x.is_conj() or x.is_neg():
+            _flagged.add(x.dtype)
+        raise
+    except TypeError:
+        if x.dtype not in _in_ml_dtypes:
             raise
-        _refused[x.dtype] = other
-        return other(x)
-
-
-def _checked_to_numpy(x: torch.Tensor) -> np.ndarray | None:
-    return None if x.is_conj() or x.is_neg() else x.numpy()
+        _viewed.add(x.dtype)
+        return _bits_to_numpy(x)
 
 
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray | None:
@@ -664,9 +661,10 @@ def _bits_to_numpy(x: torch.Tensor) -> np.ndarray | None:
     return bits.view(numpy_dtype(_dlpack_dtypes[x.dtype]))
 
 
-# What to call for the dtypes of which ``Tensor.numpy`` refused a tensor once, as its error takes
-# 20 µs. To ask each tensor of any dtype would be a fifth of the door.
-_refused: dict[torch.dtype, Callable[[torch.Tensor], np.ndarray | None]] = {}
+# The dtypes of which ``Tensor.numpy`` refused a tensor once, for its bits or for what NumPy lacks.
+# Its error takes 20 µs, and to ask each tensor of any dtype would be a fifth of the door.
+_flagged: set[torch.dtype] = set()
+_viewed: set[torch.dtype] = set()
 _in_ml_dtypes = frozenset(
     dtype for dtype, kind in _dlpack_dtypes.items() if kind.name.startswith(("bfloat16", "float8"))
 )
