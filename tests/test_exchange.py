@@ -413,3 +413,11 @@ def test_what_jax_still_computes_is_waited_for(arrive):
     result = slow(x)
     assert not result.is_ready()  # else this test cannot fail
     np.testing.assert_array_equal(np.asarray(arrive(result)), expected)
+
+
+def test_too_little_memory_for_a_copy_says_for_what():
+    x = np.broadcast_to(np.float32(1), (2**20, 2**28))
+    match = r"^cannot allocate 1,125,899,906,842,624 bytes for a tensor of shape .* dtype float32$"
+    for to in ("numpy", "torch"):
+        with pytest.raises(MemoryError, match=match):
+            ab.convert(x, to, copy=True)

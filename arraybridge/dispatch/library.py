@@ -70,8 +70,8 @@ class Library:
     def memory(self, x: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None] | None:
         """Return the address, the shape and the strides of an array in host memory.
 
-        The strides are in bytes, or None if it is C-contiguous. Quick, to see whether two arrays
-        are the same memory. None, or any error: :meth:`describe` is to be asked.
+        The strides are in bytes, or None if it is C-contiguous. Quick, since it is asked whether
+        two arrays are the same memory. None, or any error: :meth:`describe` is to be asked.
         """
         return None
 
@@ -185,15 +185,15 @@ class Library:
         return None
 
     def copies_small(self, x: Any, info: TensorInfo) -> bool:
-        """Whether :meth:`fresh` copies an array, without anything pending, that has this info."""
+        """Whether :meth:`fresh` copies an array that has this info and nothing pending."""
         return False
 
     def pattern(self, x: Any) -> Hashable | None:
-        """Return what decides how an array of a type is converted, but for its address.
+        """Return a key of everything that decides how ``x`` is converted, except its address.
 
-        That is the data type and its byte order, flags, whether there are elements, the number of
-        axes, whether the layout is in C order, has negative strides, or shares elements. None: the
-        plan is to be asked each time.
+        That is the data type and its byte order, the flags, whether there are elements, the number
+        of axes, and whether the layout is in C order, has negative strides, or shares elements.
+        None: the plan is to be asked each time.
         """
         return None
 

@@ -251,36 +251,36 @@ def kept() -> int:
 
 
 def get_block_cache_limit() -> int:
-    """Return how many bytes of dropped results may stay mapped, to be used again.
+    """Return the limit on the memory of dropped results that is kept for later ones.
 
     Returns
     -------
     int
-        What `set_block_cache_limit` has said, else the environment variable
+        What `set_block_cache_limit` has set, else the environment variable
         ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory that the process may use, 512 MB
         at most. 0 where there is no such cache.
 
     Raises
     ------
     ValueError
-        If the environment variable is no number.
+        If the environment variable is not a number.
     """
     cache = _cache()
     return 0 if cache is None else cache.words[_LIMIT]
 
 
 def set_block_cache_limit(nbytes: int | None) -> None:
-    """Let dropped results of copies keep at most ``nbytes`` bytes of memory for those to come.
+    """Limit the memory of dropped results that is kept for later ones.
 
     Parameters
     ----------
     nbytes : int or None
-        0 or more; 0 means that all memory is given back to the system at once. None: the default.
+        The limit in bytes; 0 keeps nothing, None restores the default.
 
     Raises
     ------
     ValueError
-        If it is negative, or no int.
+        If it is negative, or not an int.
     """
     if nbytes is None:
         nbytes = _default()
@@ -293,12 +293,12 @@ def set_block_cache_limit(nbytes: int | None) -> None:
 
 
 def empty_block_cache() -> int:
-    """Give the memory of dropped results back to the system.
+    """Return the memory of dropped results to the system.
 
     Returns
     -------
     int
-        Bytes that were given back.
+        The number of bytes returned.
     """
     cache = _caches.get(None)
     return 0 if cache is None else cache.empty()

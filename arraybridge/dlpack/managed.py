@@ -201,7 +201,10 @@ class ManagedTensor(Tensor):
             For a shape that cannot be.
         """
         head, strides, nbytes = _dense(shape, dtype, padded)
-        owner, data = new_block(nbytes, head)
+        try:
+            owner, data = new_block(nbytes, head)
+        except MemoryError as error:
+            raise MemoryError(f"{error} for a tensor of shape {shape} and dtype {dtype}") from None
         self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, owner)
         self.copied = True
         return self

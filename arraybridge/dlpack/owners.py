@@ -90,5 +90,5 @@ def new_block(nbytes: int, head: int = 0) -> tuple[Block, int]:
     size = head + ALIGNMENT + nbytes
     found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))
     if not found:
-        raise MemoryError(f"no {nbytes} bytes for a tensor")
+        raise MemoryError(f"cannot allocate {nbytes:,} bytes")
     return Block(found), -(-(found + head) // ALIGNMENT) * ALIGNMENT
