@@ -19,6 +19,16 @@ def ran(code: str) -> str:
     return done.stdout.strip()
 
 
+def test_a_view_loads_no_machine_code_and_no_transfers():
+    code = """
+ab.convert(x, "numpy", copy=False)
+assert np.shares_memory(ab.convert(memoryview(x), "numpy"), x)
+assert ab.explain(x, "numpy", device="cpu").kind == "view"
+print([name for name in sys.modules if "arraybridge.machine_code." in name or "transfer" in name])
+"""
+    assert ran(code) == "[]"
+
+
 def test_an_array_of_numpy_loads_no_namespace():
     code = """
 a = ab.from_dlpack(x)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
-from ..machine_code.front import Front
 from .records import Accepts, ConversionError, TensorInfo
 from .registry import library_of_package
+
+if TYPE_CHECKING:
+    from ..machine_code.front import Front
 
 
 class Library:

@@ -19,7 +19,6 @@ from .library import Library
 from .plan import checked_copy, plan
 from .records import Accepts, ConversionError, Route, TensorInfo
 from .registry import ROUTES
-from .transfer import moves, no_way, transfer_for
 
 _MOST = 1024  # routes that are remembered
 
@@ -89,6 +88,13 @@ def _recopied(
     return made
 
 
+def _transfers() -> Any:
+    """Return what moves arrays between devices; a view needs none of it."""
+    from . import transfer
+
+    return transfer
+
+
 _made: Any = tuple.__new__  # without the constructor's keywords
 
 
@@ -122,13 +128,13 @@ def _planned(
         alias_readonly=alias_readonly,
         share=share,
         copier=lambda: _copier(x, info, source, target, device),
-        transfer=lambda place: transfer_for(info, source, target, place),
+        transfer=lambda place: _transfers().transfer_for(info, source, target, place),
     )
     obstacle = None
     if type(target).wrap is Library.wrap and _wraps(info, source, target, route):
         obstacle = target.no_wrap
     elif route.kind == "transfer":
-        obstacle = no_way(info, source, target, route.device)
+        obstacle = _transfers().no_way(info, source, target, route.device)
     elif route.kind == "kernel" and route.copier is None:
         obstacle = no_copy(info, source)
     if obstacle is None and route.kind != "refuse" and route.device.type != CPU.type:
@@ -147,5 +153,5 @@ def _wraps(info: TensorInfo, source: Library, target: Library, route: Route) -> 
         return source is not target or (info.device.host and not info.pending)
     if route.kind == "transfer":
         to_host = route.device.type == CPU.type
-        return to_host or (source is not target and moves(source, route.device))
+        return to_host or (source is not target and _transfers().moves(source, route.device))
     return route.kind == "view" and (source is not target or route.device != info.device)

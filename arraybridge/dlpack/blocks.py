@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 #: Bytes from which a block comes from here. Smaller ones ``malloc`` keeps as well as we could.
-LEAST = 1 << 22
+LEAST = pyapi.LARGE
 
 #: The bound: this fraction of the memory that the process may use, and never more than so many.
 FRACTION, MOST = 1 / 16, 512 << 20

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable
 from ctypes import sizeof
 
-from arraybridge.machine_code.release import SYMBOLS, Table, loaded
-
 from ..named import NamedTuple
 from . import pyapi
 
@@ -36,6 +34,8 @@ class _State:
     __slots__ = ("functions", "table", "words")
 
     def __init__(self) -> None:
+        from arraybridge.machine_code.release import SYMBOLS, Table, loaded
+
         # Consumers release tensors from static destructors, after the last Python object is gone:
         # neither table nor code is ever freed.
         address = pyapi.malloc(sizeof(Table))

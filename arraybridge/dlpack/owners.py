@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import blocks, pyapi
+from . import pyapi
 from .header import DELETER
 
 ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
@@ -82,13 +82,19 @@ def new_block(nbytes: int, head: int = 0) -> tuple[Block, int]:
     ------
     MemoryError
     """
-    if nbytes >= blocks.LEAST:
+    if nbytes >= pyapi.LARGE:
+        from . import blocks
+
         taken = blocks.take(nbytes, head)
         if taken is not None:
             address, data, fresh, deleter, give = taken
             return Block(address, deleter, give, fresh), data
     size = head + ALIGNMENT + nbytes
-    found = pyapi.allocate(size) or (blocks.empty_block_cache() and pyapi.allocate(size))
+    found = pyapi.allocate(size)
+    if not found:
+        from .blocks import empty_block_cache
+
+        found = empty_block_cache() and pyapi.allocate(size)
     if not found:
         raise MemoryError(f"cannot allocate {nbytes:,} bytes")
     return Block(found), -(-(found + head) // ALIGNMENT) * ALIGNMENT

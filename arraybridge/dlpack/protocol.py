@@ -19,7 +19,7 @@ from .managed import ManagedTensor
 from .validate import check_stream
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
-_SIGNATURE_COMPLAINT = re.compile(
+_SIGNATURE_COMPLAINT = (
     r"unexpected keyword|keyword argument|takes no arguments|takes exactly|takes at most"
     r"|positional argument|incompatible function arguments|invalid keyword"
 )
@@ -67,7 +67,7 @@ def _unknown_to(
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # a C function without a signature: only its message tells
-        if _SIGNATURE_COMPLAINT.search(str(error)):
+        if re.search(_SIGNATURE_COMPLAINT, str(error)):
             for names in _NEWEST_FIRST:
                 if not keywords.keys().isdisjoint(names):
                     return frozenset(names)

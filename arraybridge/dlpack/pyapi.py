@@ -31,13 +31,13 @@ free = _function(_libc, "free", None, c_void_p, gil=False)
 _madvise = getattr(_libc, "madvise", None) if sys.platform == "linux" else None
 _PAGE, _HUGE_PAGES = 4096, 14  # MADV_HUGEPAGE
 # From this many bytes on NumPy asks for huge pages too: 2 MB a page fault instead of 4 KB.
-_LARGE = 1 << 22
+LARGE = 1 << 22
 
 
 def allocate(size: int) -> int | None:
     """Call ``malloc``, with huge pages where they pay and the system has them."""
     address: int | None = malloc(size)
-    if size >= _LARGE and address and _madvise is not None:
+    if size >= LARGE and address and _madvise is not None:
         start = -(-address // _PAGE) * _PAGE
         # Advice: where it is not taken (an old system, another page size), nothing is lost.
         _madvise(c_void_p(start), c_size_t(address + size - start), _HUGE_PAGES)

@@ -6,7 +6,7 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...dlpack.owners import new_block
 from ...kernels import cpu
 from ...layout import c_strides, in_bytes, in_elements, may_overlap_itself
-from ...machine_code.front import Front
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
 from . import small
 from .address import address_of
+
+if TYPE_CHECKING:
+    from ...machine_code.front import Front
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400

@@ -10,11 +10,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from ctypes import c_void_p
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...machine_code.front import Front, content
 from ...protocols.numpy_dtypes import CHARS
+
+if TYPE_CHECKING:
+    from ...machine_code.front import Front
 
 __all__ = ["learn", "serve"]
 
@@ -30,6 +33,8 @@ _front: Front | None = None
 def _table() -> ctypes.Array[c_void_p] | None:
     """Return the table of NumPy's C API; None where it is not what it is taken for."""
     from numpy._core._multiarray_umath import _ARRAY_API
+
+    from ...machine_code.front import content
 
     table = (c_void_p * (max(_FUNCTIONS.values()) + 1)).from_address(content(_ARRAY_API))
     return table if table[_ARRAY] == id(np.ndarray) else None
