@@ -81,3 +81,17 @@ def test_an_export_whose_array_is_exported_anew_in_between():
         np.from_dlpack(x)
         with Swaps():
             assert np.array_equal(np.from_dlpack(x), expected)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch, "_lazy_clone"), reason="memory that is copied when it is written"
+)
+def test_an_export_is_not_of_memory_that_a_lazy_clone_shows():
+    x = torch.arange(4.0)
+    array = from_dlpack(x)
+    for _ in range(3):
+        np.from_dlpack(array)
+    clone = torch._lazy_clone(x)
+    np.from_dlpack(array)[0] = 9
+    assert x.tolist() == [9, 1, 2, 3]
+    assert clone.tolist() == [0, 1, 2, 3]

@@ -259,7 +259,13 @@ storage.look:
   %data.now = load i64, ptr %data.now.at
   %data.then = load i64, ptr %words
   %unmoved = icmp eq i64 %data.now, %data.then
-  br i1 %unmoved, label %forward, label %drop
+  %holder.at = getelementptr i64, ptr %data.now.at, i64 1
+  %holder.now = load i64, ptr %holder.at
+  %holder.then.at = getelementptr i64, ptr %words, i64 %words.count
+  %holder.then = load i64, ptr %holder.then.at
+  %held = icmp eq i64 %holder.now, %holder.then
+  %still = and i1 %unmoved, %held
+  br i1 %still, label %forward, label %drop
 forward:
   %deep = call ptr @PyDict_GetItem(ptr @forward, ptr @level)
   %is.off = icmp eq ptr %deep, @off

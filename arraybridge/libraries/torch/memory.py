@@ -55,14 +55,19 @@ class Places(NamedTuple):
 def words(x: torch.Tensor) -> bytes | None:
     """Return the words to compare; None where not certain: only of plain tensors of five axes.
 
-    Before those of the ``TensorImpl`` come the address of the storage's memory and the tensor's.
+    Before those of the ``TensorImpl`` come the address of the storage's memory and the tensor's,
+    behind them the word that follows the address of the memory in the ``StorageImpl``.
     """
-    if type(x) is not torch.Tensor or places() is None or x.ndim > _INLINE:
+    found = places()
+    if type(x) is not torch.Tensor or found is None or x.ndim > _INLINE:
         return None
     if _keys(x) not in _plain(x.device.type):
         return None
-    head = x.untyped_storage().data_ptr().to_bytes(8, "little") + x.data_ptr().to_bytes(8, "little")
-    return head + bytes(_memory(x._cdata))[16:]
+    storage = x.untyped_storage()
+    head = storage.data_ptr().to_bytes(8, "little") + x.data_ptr().to_bytes(8, "little")
+    # How the memory is freed, or for whom: other memory, or one that is copied when it is written.
+    holder = string_at(storage._cdata + found.storage_data + 8, 8)
+    return head + bytes(_memory(x._cdata))[16:] + holder
 
 
 def tell_of(words: bytes, tensor: ManagedTensor) -> bool:
