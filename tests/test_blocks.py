@@ -13,7 +13,6 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor, blocks
@@ -23,6 +22,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in stored.CODE, reason="malloc's blocks"
 )
 
+torch = pytest.importorskip("torch")
 LEAST = blocks.LEAST
 BYTE = DataType.named("uint8")
 

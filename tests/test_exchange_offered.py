@@ -9,6 +9,7 @@ import ctypes
 import gc
 import sys
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -223,8 +224,8 @@ class TestChanges:
             lambda: setattr(array, "_native", np.ones(5)),
             lambda: setattr(array, "_native", np.matrix(np.ones(5))),
         ):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("warnings.warn", lambda *_, **__: None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy would rather have new arrays
                 change()
             seen.append(self.same(array))
             assert seen[-1] != seen[-2]
@@ -497,6 +498,7 @@ else:
 
 def test_compiled_elsewhere():
     """As on a machine that the package has no code for."""
+    pytest.importorskip("torch")
     python(
         """
 from arraybridge.machine_code import stored
