@@ -242,6 +242,11 @@ def test_limits_that_are_none(wrong):
     assert ab.get_block_cache_limit() == 16 * LEAST
 
 
+def test_a_limit_may_be_an_integer_of_numpy():
+    ab.set_block_cache_limit(np.int64(2 * LEAST))
+    assert ab.get_block_cache_limit() == 2 * LEAST
+
+
 def test_nothing_is_kept_beyond_the_limit():
     ab.set_block_cache_limit(2 * LEAST)
     held = [block() for _ in range(5)]

@@ -19,6 +19,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from ctypes import c_char, c_int, c_long, c_size_t, c_void_p, sizeof
+from operator import index
 from struct import Struct
 from typing import Any
 
@@ -282,14 +283,19 @@ def set_block_cache_limit(nbytes: int | None) -> None:
     ValueError
         If it is negative, or not an int.
     """
-    if nbytes is None:
-        nbytes = _default()
-    if isinstance(nbytes, bool) or not isinstance(nbytes, int) or not 0 <= nbytes < 2**62:
-        raise ValueError(f"a limit is a whole number of bytes, 0 or more, got {nbytes!r}")
+    limit = _default() if nbytes is None else _whole(nbytes)
     cache = _cache()
     if cache is not None:
-        cache.words[_LIMIT] = nbytes
-        cache.shrink(nbytes)
+        cache.words[_LIMIT] = limit
+        cache.shrink(limit)
+
+
+def _whole(nbytes: object) -> int:
+    with contextlib.suppress(TypeError):
+        limit = -1 if isinstance(nbytes, bool) else index(nbytes)  # type: ignore[arg-type]
+        if 0 <= limit < 2**62:
+            return limit
+    raise ValueError(f"a limit is a whole number of bytes, 0 or more, got {nbytes!r}")
 
 
 def empty_block_cache() -> int:
