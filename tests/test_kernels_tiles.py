@@ -81,6 +81,7 @@ ITEMSIZES = (1, 2, 4, 8, 16)
 #: name: the kernel, the shape, the view.
 VIEWS = {
     "square": ("tile", (131, 150), lambda x: x.T),
+    "whole lines": ("tile", (136, 152), lambda x: x.T),
     "tall": ("tile", (1000, 71), lambda x: x.T),
     "wide": ("tile", (70, 1000), lambda x: x.T),
     "blocks and a bit": ("tile", (129 + 128, 257), lambda x: x.T),
@@ -135,7 +136,9 @@ def test_kernels(name: str, itemsize: int, vector: int, streamed: bool) -> None:
     kind, shape, view = VIEWS[name]
     given = of_arrays(shape, view, itemsize)
     if itemsize < 16 or (vector > 16 and name not in LESS):  # 16 bytes are a vector anyway
-        assert kind_of(given) == kind
+        # In the cache, tiles of wide items are not stored across lines.
+        across = kind == "tile" and itemsize >= 8 and not streamed and name != "whole lines"
+        assert kind_of(given) in ({kind, "items"} if across else {kind})
     if not (itemsize * given.shape[-1] < 1024 and kind == "runs"):
         check(given)
     check(given, 1, 3, parts=3)
