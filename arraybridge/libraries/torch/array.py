@@ -30,7 +30,8 @@ from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing, memory
-from .exchange import LIBRARY, to_numpy
+from .doors import to_numpy
+from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native
 
 

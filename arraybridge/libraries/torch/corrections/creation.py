@@ -10,7 +10,7 @@ from array_api_compat import torch as xp
 
 from ....exchange import imported
 from ....xp.corrections import Correction, spaces
-from ..exchange import check_shape
+from ..state import check_shape
 from .promotion import result_type
 
 
