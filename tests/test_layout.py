@@ -252,4 +252,4 @@ def test_knows_no_array() -> None:
         for line in source.read_text(encoding="utf-8").splitlines()
         if line.startswith(("import ", "from ")) and not line.startswith("from .")
     }
-    assert imported == {"__future__", "functools", "math", "typing"}
+    assert imported == {"__future__", "functools", "math"}
