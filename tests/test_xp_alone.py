@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,8 @@ DTYPES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
     "complex128"
 ).split()
-LIBRARIES = ["numpy", pytest.param("torch", marks=pytest.mark.skipif(not torch, reason="missing"))]
+NO_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch")
+LIBRARIES = ["numpy", pytest.param("torch", marks=NO_TORCH)]
 
 
 def arrays(library: str) -> list[Any]:
