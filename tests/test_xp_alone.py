@@ -112,7 +112,7 @@ def test_calls_without_an_array(library: str) -> None:
                 getattr(xp, name)(nonsense=given)
 
 
-@pytest.mark.skipif(not torch, reason="missing")
+@NO_TORCH
 def test_the_librarys_own_names_of_arguments() -> None:
     x = torch.ones(3)
     xp = ab.namespace(x)
