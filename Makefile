@@ -3,7 +3,7 @@
 #
 #   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
 #   make test         the tests, with the libraries that install in a minute
-#   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (5 GB on disk more)
+#   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB on disk more)
 #   make test-newest  the first of these on the newest Python and libraries, without PyTorch
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
@@ -49,9 +49,14 @@ python = $(shell for p in python$(1) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$(
 NEWEST_PYTHON ?= $(call python,3.13)
 LOWEST_PYTHON ?= $(call python,3.11)
 
+# Its arguments: the extras, how long it takes, how many GB it wants on disk from nothing,
+# as pip says no more than "No space left on device".
 # Constraints from the environment, so that pip's isolated build environments get them as well
 # (the second is the newer pips' name for that).
-INSTALL = @echo "installing $(1) into $(VENV), $(2)"; \
+INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
+	echo "installing $(1) into $(VENV), $(2)"; \
+	if [ "$$free" -lt $(3) ]; then echo "a new $(VENV) takes about $(3) GB of disk for that," \
+		"and $$free GB are free here: if pip runs out of space, make room." >&2; fi; \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
@@ -79,21 +84,21 @@ $(VENV)/.made:
 
 # One stamp a set of extras: a second `make` installs nothing unless the pins or extras changed.
 $(VENV)/.demo: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,demo,about a minute)
+	$(call INSTALL,demo,about a minute,2)
 $(VENV)/.test: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test,about a minute)
+	$(call INSTALL,test,about a minute,3)
 $(VENV)/.heavy: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)heavy,a few minutes)
+	$(call INSTALL,test$(comma)heavy,a few minutes,9)
 $(VENV)/.bench: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)bench,a few minutes)
+	$(call INSTALL,test$(comma)bench,a few minutes,5)
 $(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,dev,half a minute)
+	$(call INSTALL,dev,half a minute,1)
 $(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)conformance,about a minute)
+	$(call INSTALL,test$(comma)conformance,about a minute,3)
 $(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)downstream,about a minute)
+	$(call INSTALL,test$(comma)downstream,about a minute,3)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
-	$(call INSTALL,test$(comma)cuda13,a few minutes)
+	$(call INSTALL,test$(comma)cuda13,a few minutes,9)
 comma := ,
 
 demo: $(VENV)/.demo
