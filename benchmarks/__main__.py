@@ -27,6 +27,7 @@ SECTIONS = {
     "breakdown": "",
     "exchange": "",
     "launch": "",
+    "engines": "",
 }
 
 
