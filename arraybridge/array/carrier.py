@@ -25,6 +25,7 @@ from ..exchange import convert, view_door
 from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source
 from .declared import ArrayObject
+from .dtypes import DType
 from .missing import Missing, refer
 from .overrides import array_function, array_ufunc
 
@@ -85,8 +86,8 @@ class Array(ArrayObject):
 
     @property
     def dtype(self) -> Any:
-        """The DLPack data type; the library's own dtype object where there is a namespace."""
-        return self.info.dtype
+        """The data type: the library's where there is a namespace, else DLPack's, as a `DType`."""
+        return DType(self.info.dtype)
 
     @property
     def device(self) -> Device:

@@ -20,6 +20,7 @@ from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no
 from . import indexing, operators, pickling
 from .bounds import check_kind, check_number, scalar_of
 from .carrier import Array
+from .dtypes import DTypes
 from .missing import FUNCTIONS, refer
 from .offered import offer_exchange
 
@@ -85,6 +86,8 @@ class NativeArray(Array):
         Whether functions may give arrays of ``_native_type`` that are not yet of a dtype.
     _takes_stream : bool
         Whether ``to_device`` takes a stream.
+    _dtypes : DTypes or None
+        The library's data types, if they are none of NumPy's; ``dtype`` then gives a `DType`.
     """
 
     __slots__ = ()
@@ -103,6 +106,7 @@ class NativeArray(Array):
     _mutable: ClassVar[bool] = True
     _weakly_typed: ClassVar[bool] = False
     _takes_stream: ClassVar[bool] = False
+    _dtypes: ClassVar[DTypes | None] = None
 
     # Set by open_namespace, and below.
     _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
@@ -246,7 +250,10 @@ class NativeArray(Array):
 
     @property
     def dtype(self) -> Any:
-        """The library's own dtype object; equal to the namespace's, such as ``xp.float32``."""
+        """The data type, equal to the namespace's, such as ``xp.float32``.
+
+        The library's own, or a `DType` of it where that is none of NumPy's.
+        """
         return self._native.dtype
 
     @property

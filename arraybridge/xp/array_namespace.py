@@ -20,8 +20,10 @@ from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole, no_array
 from . import standard
+from .corrections.limits import Limits
 from .entrance import native_device, over_arrays
 from .recovery import Function, remembering
+from .standard.data_type_functions import FInfo, IInfo
 from .standard.data_types import DATA_TYPES
 
 Made = Callable[..., Any]
@@ -47,8 +49,9 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
         inner.__all__ = _fill(inner, extension, cls, native._functions, main=module)
         setattr(module, extension, inner)
     dtypes = [name for name in DATA_TYPES if hasattr(native, name)]
+    given = _same if cls._dtypes is None else cls._dtypes.given.__getitem__
     for name in dtypes:
-        setattr(module, name, getattr(native, name))
+        setattr(module, name, given(getattr(native, name)))
     module.__all__ = [*names, *standard.EXTENSIONS, *dtypes]
 
 
@@ -121,6 +124,10 @@ class _Results:
             self.wrap = self._arrays
         elif isinstance(annotation, type) and issubclass(annotation, tuple):
             self.wrap = self._named
+        elif cls._dtypes is not None and annotation == "DType":
+            self.wrap = cls._dtypes.given.__getitem__
+        elif cls._dtypes is not None and annotation in (FInfo, IInfo):
+            self.wrap = self._limits
         else:
             self.wrap = _same
 
@@ -135,6 +142,9 @@ class _Results:
 
     def _named(self, results: Any) -> Any:
         return self.annotation(*self._arrays(results))
+
+    def _limits(self, result: Any) -> Any:
+        return Limits(result, dtype=self.cls._dtypes.given[result.dtype])  # type: ignore[union-attr]
 
 
 def _same(result: Any) -> Any:

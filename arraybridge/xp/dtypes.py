@@ -79,7 +79,7 @@ def _wrong(path: str, takes: str, x: Any) -> TypeError:
     return TypeError(f"{path} takes {takes}, got {x!r}")
 
 
-def questions(library: str, dtype: Any) -> dict[str, Check]:
+def questions(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[str, Check]:
     """Make checks of the arguments of dtype functions: a TypeError for anything but a dtype.
 
     Parameters
@@ -87,6 +87,8 @@ def questions(library: str, dtype: Any) -> dict[str, Check]:
     library : str
     dtype : object
         One of the library's data types.
+    taken : callable
+        Gives the library's data type for a `DType` of it; anything else as it is.
     """
     own, numpys = type(dtype), _is_numpys(dtype)
     owns = library_named(library).owns
@@ -107,6 +109,7 @@ def questions(library: str, dtype: Any) -> dict[str, Check]:
         for x in arrays_and_dtypes:
             if isinstance(x, numpy.generic) and library != "numpy":
                 x = scalar_of(x)  # as in operators
+            x = taken(x)
             if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
                 right = is_one(x) or (library == "numpy" and _is_numpys_scalar(x))
                 if not right:
@@ -120,23 +123,30 @@ def questions(library: str, dtype: Any) -> dict[str, Check]:
             )
         return tuple(given), {}
 
-    def can_cast(from_: Any, to: Any, /) -> None:
+    def can_cast(from_: Any, to: Any, /) -> Arguments:
+        from_, to = taken(from_), taken(to)
         if not is_one(from_):
             raise _wrong("can_cast", both, from_)
         if not is_dtype(to):
             raise _wrong("can_cast", dtypes, to)
+        return (from_, to), {}
 
-    def isdtype(dtype: Any, kind: Any) -> None:
+    def isdtype(dtype: Any, kind: Any) -> Arguments:
+        dtype = taken(dtype)
         if not is_dtype(dtype):
             raise _wrong("isdtype", dtypes, dtype)
+        kind = tuple(map(taken, kind)) if isinstance(kind, tuple) else taken(kind)
         for each in kind if isinstance(kind, tuple) else (kind,):
             if not (isinstance(each, str) or is_dtype(each)):
                 raise _wrong("isdtype", kinds, each)
+        return (dtype, kind), {}
 
     def limits(name: str) -> Check:
-        def before(type: Any, /) -> None:
+        def before(type: Any, /) -> Arguments:
+            type = taken(type)
             if not is_one(type):
                 raise _no_limits(name, library, type)
+            return (type,), {}
 
         return before
 

@@ -92,8 +92,12 @@ class Info:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """Return the default dtypes by kind ("real floating", "integral", "indexing", ...)."""
-        return dict(self._info.default_dtypes(device=native_device(self._cls, device)))
+        return self._given(self._info.default_dtypes(device=native_device(self._cls, device)))
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """Return the standard's dtypes on a device, by name."""
-        return dict(self._info.dtypes(device=native_device(self._cls, device), kind=kind))
+        return self._given(self._info.dtypes(device=native_device(self._cls, device), kind=kind))
+
+    def _given(self, dtypes: dict[str, Any]) -> dict[str, Any]:
+        table = self._cls._dtypes
+        return {k: x if table is None else table.given[x] for k, x in dtypes.items()}

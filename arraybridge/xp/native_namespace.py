@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, cast
 
+from ..array.dtypes import DTypes, numpys
 from ..dispatch.registry import library_named
 from ..named import NamedTuple
 from .corrections import Correction, direct
@@ -39,6 +40,8 @@ class NativeNamespace(NamedTuple):
     check_dtype : callable, optional
         Returns the dtype to use for a requested one; raises for one that the result would
         not have.
+    dtypes : DTypes, optional
+        The library's data types, if they are none of NumPy's.
     takes_numpy : bool
         Whether its ``asarray`` copies NumPy's arrays, to its default device.
     alone : mapping
@@ -51,6 +54,7 @@ class NativeNamespace(NamedTuple):
     corrections: tuple[Correction, ...]
     handlers: tuple[Handler, ...] = ()
     check_dtype: Callable[[Any], Any] | None = None
+    dtypes: DTypes | None = None
     takes_numpy: bool = False
     alone: Mapping[str, Callable[[Any], Any]] = {}
 
@@ -58,6 +62,17 @@ class NativeNamespace(NamedTuple):
     def module(self) -> Any:
         """The namespace underneath."""
         return import_module(self.base)
+
+    @property
+    def taken(self) -> Callable[[Any], Any]:
+        """What gives the library a data type for the `DType` of another."""
+        return numpys if self.dtypes is None else self.dtypes.taken
+
+    @property
+    def checked_dtype(self) -> Callable[[Any], Any]:
+        """What gives the data type to use for a requested one."""
+        taken, check = self.taken, self.check_dtype
+        return taken if check is None else lambda dtype: check(taken(dtype))
 
     @property
     def applied(self) -> list[Correction]:
@@ -93,10 +108,10 @@ def make_native_namespace(table: NativeNamespace) -> Any:
 
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """List the standard's functions in a library, with the checks and handlers of each."""
-    library, check_dtype = table.library, table.check_dtype
+    library, taken, check_dtype = table.library, table.taken, table.checked_dtype
     handlers = (*table.handlers, DtypeErrors(library))
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
-    befores = questions(library, xp.float32)
+    befores = questions(library, xp.float32, taken)
     befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)
     functions = []
     for module, path, name, template in functions_of(xp):
@@ -109,14 +124,13 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
                 xp,
                 library_named(library).owns,
                 wide.plain if wide else _itself,
-                check_dtype or _itself,
+                check_dtype,
             )
             before = CHECKS[path](surroundings)
         elif path == "astype":
-            before = needing(check_dtype or _itself)
-        elif check_dtype and not before and _gives_dtype(template):
-            names = list(inspect.signature(public).parameters)
-            dtype_at = names.index("dtype") if "dtype" in names else sys.maxsize  # by name only
+            before = needing(check_dtype)
+        elif not before and _gives_dtype(template):
+            dtype_at = _dtype_at(public)
             before = checking(dtype_at, check_dtype)
         if before is not None:  # whose name Python puts into errors about the arguments
             cast("Any", before).__qualname__ = name
@@ -141,6 +155,15 @@ def _gives_dtype(template: Any) -> bool:
     """Whether a function of the standard takes the data type of its result."""
     kinds = template.__annotations__
     return "dtype" in kinds and kinds["return"] == "Array"
+
+
+def _dtype_at(function: Callable[..., Any]) -> int:
+    """Return where a function takes the data type by position."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except ValueError:  # of PyTorch's builtins, which take it by name
+        names = []
+    return names.index("dtype") if "dtype" in names else sys.maxsize
 
 
 def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:

@@ -166,8 +166,8 @@ def _wrapper(function: Function) -> Callable[..., Any]:
         return of_two
 
     # An array alone is the commonest call, and is passed on without packing it.
+    alone = function.alone or own
     if before is None:
-        alone = function.alone or own
 
         def plain(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
             try:
@@ -181,13 +181,20 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
     if dtype_at is not None:
 
-        def typed(*args: Any, **kwargs: Any) -> Any:
-            if "dtype" in kwargs or len(args) > dtype_at:
-                args, kwargs = before(*args, **kwargs) or (args, kwargs)
+        def typed(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
+            if args or kwargs or x is _NONE:
+                if x is not _NONE:
+                    args = (x, *args)
+                if "dtype" in kwargs or len(args) > dtype_at:
+                    args, kwargs = before(*args, **kwargs) or (args, kwargs)
+                try:
+                    return own(*args, **kwargs)
+                except errors as error:
+                    return recover(error, args, kwargs)
             try:
-                return own(*args, **kwargs)
+                return alone(x)
             except errors as error:
-                return recover(error, args, kwargs)
+                return recover(error, (x,), kwargs)
 
         return typed
 

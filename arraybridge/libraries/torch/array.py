@@ -23,6 +23,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils import _pytree
 
+from ...array.dtypes import DType
 from ...array.native_array import NativeArray
 from ...array.offered import exported_view, slot
 from ...dlpack import exchange_api
@@ -32,7 +33,7 @@ from ...xp.native_namespace import corrected_operators
 from . import indexing, memory
 from .doors import to_numpy
 from .exchange import LIBRARY
-from .namespace import TABLE, WIDE, native
+from .namespace import DTYPES, TABLE, WIDE, native
 
 
 class TorchArray(NativeArray):
@@ -47,6 +48,7 @@ class TorchArray(NativeArray):
     _errors = (RuntimeError, OverflowError)
     _corrected = corrected_operators(TABLE, native)
     _promotes = False
+    _dtypes = DTYPES
     _get = staticmethod(indexing.get)
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
     _in_place = staticmethod(indexing.of_shared_memory)
@@ -103,6 +105,11 @@ class TorchArray(NativeArray):
             return 1, 0
         return super().__dlpack_device__()
 
+    @property
+    def dtype(self) -> DType:
+        """The data type: PyTorch's to PyTorch, NumPy's to NumPy; equal to ``xp.float32``."""
+        return _GIVEN[self._native.dtype]
+
     def __int__(self) -> int:
         return int(self._zero_dimensional("int").item())  # which does uint64, as int() does not
 
@@ -110,6 +117,7 @@ class TorchArray(NativeArray):
         return bool(self._zero_dimensional("bool").item())
 
 
+_GIVEN = DTYPES.given  # of the module, not of a closure: torch.compile follows it everywhere
 _ONCE = (None, None, b"", b"")  # of an Array that was exported once
 
 

@@ -6,6 +6,7 @@ import re
 
 import torch
 
+from ...array.dtypes import DTypes
 from ...xp.axes import Axes
 from ...xp.borrow import Borrowing
 from ...xp.integers import Wide
@@ -56,7 +57,14 @@ BORROWING = Borrowing(
     frozenset({"asarray", "from_dlpack"}),
 )
 
+DTYPES = DTypes(each for each in vars(torch).values() if isinstance(each, torch.dtype))
+
 TABLE = NativeNamespace(
-    "torch", "array_api_compat.torch", CORRECTIONS, handlers=(AXES, WIDE, BORROWING), alone=ALONE
+    "torch",
+    "array_api_compat.torch",
+    CORRECTIONS,
+    handlers=(AXES, WIDE, BORROWING),
+    dtypes=DTYPES,
+    alone=ALONE,
 )
 native = make_native_namespace(TABLE)

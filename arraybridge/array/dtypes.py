@@ -1,0 +1,159 @@
+"""``DType``: the data type of an Array whose library has data types of its own.
+
+NumPy's world (Dask, xarray, Ray, pandas) reads a data type by ``numpy.dtype(x.dtype)``, which
+``torch.float32`` is not. A DType is both: the library's to the library's namespaces, NumPy's to
+NumPy. Arrays of NumPy, JAX, CuPy and dpnp have NumPy's own data types and need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from ..dlpack import DataType
+from ..protocols.numpy_dtypes import numpy_dtype
+
+# By which others tell arrays from data types.
+_OF_ARRAYS = frozenset({"shape", "ndim", "size", "device"})
+
+
+class DType:
+    """A library's data type that NumPy can read.
+
+    It equals ``native`` and hashes like it, from either side, and equals the data type of NumPy
+    that ``numpy.dtype`` makes of it. Its attributes are those of ``native`` (``is_complex``) and of
+    NumPy's (``kind``, ``itemsize``). Every function of our namespaces takes it; what checks the
+    type itself, as PyTorch's own functions do, takes ``native``.
+
+    Attributes
+    ----------
+    native : object
+        The library's own data type, such as ``torch.float32``.
+    name : str
+        Its name in NumPy or ml_dtypes, such as ``"float32"``.
+    """
+
+    __slots__ = ("__weakref__", "_numpy", "name", "native")
+
+    native: Any
+    name: str
+    _numpy: numpy.dtype[Any] | None  # once it was asked for
+
+    def __new__(cls, native: Any) -> DType:
+        """Return the DType of a library's data type; of those that libraries have, the same."""
+        made = _MADE.get(native)
+        if made is None:
+            made = object.__new__(cls)
+            made.native, made._numpy = native, None
+            made.name = str(native).rpartition(".")[2]
+            if len(_MADE) < _MOST:  # DLPack has any number of lanes
+                made = _MADE.setdefault(native, made)
+        return made
+
+    @property
+    def __numpy_dtype__(self) -> numpy.dtype[Any]:
+        """NumPy's data type, where it has one; of bfloat16 and the like ml_dtypes'.
+
+        Raises
+        ------
+        TypeError
+            If NumPy has none, or ml_dtypes is not installed.
+        """
+        if self._numpy is None:
+            try:
+                self._numpy = numpy_dtype(DataType.named(self.name))
+            except ImportError as error:
+                raise TypeError(f"NumPy has no dtype for {self}: {error}") from None
+            except (TypeError, ValueError):
+                raise TypeError(f"NumPy has no dtype for {self}") from None
+        return self._numpy
+
+    dtype = __numpy_dtype__  # by which NumPy before 2.4 reads it
+
+    def __dlpack_data_type__(self) -> tuple[int, int, int]:
+        """``(code, bits, lanes)``; see `DataType`."""
+        return DataType.named(self.name).__dlpack_data_type__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in _OF_ARRAYS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        try:
+            return getattr(self.native, name)
+        except AttributeError:
+            pass
+        try:
+            return getattr(self.__numpy_dtype__, name)
+        except TypeError as error:
+            raise AttributeError(f"{self} has no {name}: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if other is self or other is self.native:
+            return True
+        if isinstance(other, DType):
+            return bool(self.native == other.native)
+        if is_numpys(other):
+            try:
+                return bool(self.__numpy_dtype__ == other)
+            except TypeError:
+                return False
+        return bool(self.native == other)
+
+    def __hash__(self) -> int:
+        return hash(self.native)
+
+    def __reduce__(self) -> Any:
+        return DType, (self.native,)
+
+    def __repr__(self) -> str:
+        return repr(self.native)
+
+    def __str__(self) -> str:
+        return str(self.native)
+
+
+_MADE: dict[Any, DType] = {}
+_MOST = 1024
+
+
+def is_numpys(x: object) -> bool:
+    """Whether an object is a data type or a scalar type of NumPy's."""
+    return isinstance(x, numpy.dtype) or (isinstance(x, type) and issubclass(x, numpy.generic))
+
+
+def numpys(x: Any) -> Any:
+    """Return NumPy's data type for a DType, where it has one; anything else as it is."""
+    if x.__class__ is DType:
+        try:
+            return x.__numpy_dtype__
+        except TypeError:  # the library refuses it
+            pass
+    return x
+
+
+class DTypes:
+    """The data types of one library, between Arrays and native arrays.
+
+    Attributes
+    ----------
+    given : dict
+        From each of the library's data types to its DType: what an Array has.
+    """
+
+    def __init__(self, natives: Iterable[Any]) -> None:
+        self.given: dict[Any, DType] = {native: DType(native) for native in natives}
+        self._kinds = tuple(set(map(type, self.given)))
+        self._named = {made.name: made.native for made in self.given.values()}
+
+    def taken(self, x: Any) -> Any:
+        """Return the library's data type for a DType or one of NumPy's; anything else as it is."""
+        if x.__class__ in self._kinds:  # the commonest
+            return x
+        if x.__class__ is DType:
+            own = x.native
+            return own if own in self.given else self._named.get(x.name, x)
+        if is_numpys(x):
+            dtype = numpy.dtype(x)
+            return self._named.get(dtype.name, x) if dtype.isnative else x
+        return x
