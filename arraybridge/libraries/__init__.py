@@ -31,6 +31,8 @@ LIBRARIES = (
     Entry("paddle", "paddlepaddle"),
     Entry("warp", "warp-lang"),
     Entry("mlx", "mlx[cpu]"),
+    Entry("onnxruntime", "onnxruntime", nicknames=("ort", "onnx")),
+    Entry("openvino", "openvino", nicknames=("ov",)),
     Entry("array_api_strict", "array-api-strict"),
 )
 

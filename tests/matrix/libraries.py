@@ -324,6 +324,8 @@ NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "paddle": (".heavy_libraries", "Paddle"),
     "warp": (".heavy_libraries", "Warp"),
     "mlx": (".heavy_libraries", "Mlx"),
+    "onnxruntime": (".runtimes", "OnnxRuntime"),
+    "openvino": (".runtimes", "OpenVINO"),
     "dpnp": (".device_libraries", "Dpnp"),
     "cupy": (".device_libraries", "CuPy"),
     "numba": (".device_libraries", "NumbaCuda"),

@@ -130,6 +130,16 @@ def _by_numpys(name: str) -> Any:
     return aliased
 
 
+def from_views(name: str) -> Any:
+    """Return the door from a library whose arrays NumPy views as writable."""
+
+    def shared(x: Any) -> torch.Tensor | None:
+        view = NUMPY.doors[name](x)
+        return None if view is None else from_numpy(view)
+
+    return shared
+
+
 from_jax.copies = from_arrow.copies = True  # type: ignore[attr-defined]
 from_jax.aliasing = _by_numpys("jax")  # type: ignore[attr-defined]
 from_arrow.aliasing = _by_numpys("pyarrow")  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ from ...dlpack import (
 )
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import RUN, RUNS
-from .doors import by_numpy, from_arrow, from_jax, from_numpy, to_numpy
+from .doors import by_numpy, from_arrow, from_jax, from_numpy, from_views, to_numpy
 from .state import (
     check_shape,
     has_storage,
@@ -419,4 +419,5 @@ def _device(place: torch.device) -> Device | None:
 
 LIBRARY = Torch()
 LIBRARY.doors = {"numpy": from_numpy, "jax": from_jax, "pyarrow": from_arrow}
+LIBRARY.doors |= {name: from_views(name) for name in ("onnxruntime", "openvino")}
 NUMPY.doors["torch"] = to_numpy
