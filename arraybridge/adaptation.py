@@ -8,10 +8,12 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from .array.crossing import Crossing, Terms, given_back, views
+from .array.crossing import Crossing, given_back, views
+from .array.followed import followed_call, follower
+from .array.terms import Terms
 from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
-from .dispatch.registry import known_name
+from .dispatch.registry import differentiates, known_name
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +41,11 @@ def adapt(
     copy: bool | None = None,
     result: str | ModuleType = "caller",
     alias_readonly: bool = False,
+    result_like: str | int | None = None,
+    differentiable: bool = False,
+    callback: bool = False,
+    result_shape_dtypes: object = None,
+    vmap_method: str | None = "sequential",
 ) -> Adapter: ...
 @overload
 def adapt(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
@@ -54,6 +61,11 @@ def adapt(
     copy: bool | None = None,
     result: str | ModuleType = "caller",
     alias_readonly: bool = False,
+    result_like: str | int | None = None,
+    differentiable: bool = False,
+    callback: bool = False,
+    result_shape_dtypes: object = None,
+    vmap_method: str | None = "sequential",
 ) -> Any:
     """Let a function written for one library take any array and return the caller's kind.
 
@@ -85,6 +97,22 @@ def adapt(
         arrays, on the device where they are.
     alias_readonly : bool, default False
         Give the function views even of read-only memory that its library cannot mark so.
+    result_like : str or int, optional
+        The argument, by name or position, of whose kind the results become; by default the first
+        that is an array.
+    differentiable : bool, default False
+        Gradients cross to the function and back, between PyTorch and JAX: a call with tensors
+        that require gradients becomes part of PyTorch's graph, one with JAX's tracers a
+        ``jax.custom_vjp``. The function is to have no side effects.
+    callback : bool, default False
+        Called with JAX's tracers (inside ``jax.jit`` and ``jax.vmap``), the function runs on the
+        host when the compiled program does, by ``jax.pure_callback``. Implied by
+        ``differentiable``.
+    result_shape_dtypes : tree of arrays or ``jax.ShapeDtypeStruct``, or callable, optional
+        For tracers, what the function returns, or a function of its arguments that tells so
+        (``lambda x, y: x``: as the first). PyTorch tells by itself what its functions return.
+    vmap_method : str, default "sequential"
+        How ``jax.vmap`` maps such a call, as in ``jax.pure_callback``.
 
     Returns
     -------
@@ -119,9 +147,21 @@ def adapt(
     """
     if not isinstance(library, str | ModuleType):
         return _adapted(library)
-    known_name(library)  # a misspelt one is told here, one that is not installed at the first call
+    name = known_name(library)  # a misspelt one is told here; is it installed? at the first call
     if result not in ("caller", "function"):
         known_name(result)
+    if result != "caller" and (result_like is not None or differentiable or callback):
+        raise ValueError(
+            f"result={result!r} goes without result_like=, differentiable= and callback=, which "
+            "give the caller's kind"
+        )
+    if differentiable and not differentiates(name):
+        raise ValueError(
+            f"{name} has no gradients that arraybridge knows: differentiable=True is for functions "
+            "of PyTorch and JAX"
+        )
+    if result_shape_dtypes is not None and not (differentiable or callback):
+        raise ValueError("result_shape_dtypes= is for callback=True and differentiable=True")
     place = None if device is None else place_named(device)
     return partial(
         _adapted,
@@ -130,6 +170,11 @@ def adapt(
         copy=checked_copy(copy),
         result=result,
         alias_readonly=alias_readonly,
+        result_like=result_like,
+        differentiable=differentiable,
+        callback=callback,
+        result_shape_dtypes=result_shape_dtypes,
+        vmap_method=vmap_method,
     )
 
 
@@ -144,7 +189,15 @@ def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
         )
     own = None if static else _class_of(function)
     wrap = next(wrap for is_kind, wrap in _WAYS if is_kind(function))
-    wrapper = wrap(function, Terms(function, own=own, **terms))
+    agreed = Terms(function, own=own, **terms)
+    wrapper = wrap(function, agreed)
+    if agreed.callback:
+        if wrap is not _function:
+            raise TypeError(
+                f"{agreed.function} is a coroutine or a generator: differentiable= and callback= "
+                "are for functions that return"
+            )
+        wrapper = _followed(function, agreed, wrapper)
     wrapper.__annotations__ = {}
     plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
     update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
@@ -179,6 +232,18 @@ def _function(function: Function, terms: Terms) -> Function:
             crossing.fail(error)
             raise
         return crossing.leave(result)
+
+    return adapted
+
+
+def _followed(function: Function, terms: Terms, plain: Function) -> Function:
+    """Adapt a function for arrays that another library follows, too."""
+
+    def adapted(*args: Any, **kwargs: Any) -> Any:
+        found = follower(terms, args, kwargs)
+        if found is None:
+            return plain(*args, **kwargs)
+        return followed_call(terms, function, *found, args, kwargs)
 
     return adapted
 

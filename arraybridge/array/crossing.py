@@ -14,59 +14,13 @@ from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
 from ..protocols.objects import as_source
-from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
+from .followed import advise
+from .kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of, unwrapped
+from .outputs import Output, outputs
+from .terms import Terms
 from .written import Lent
 
-
-class Terms:
-    """The options of an adapted function; see :func:`arraybridge.adapt`."""
-
-    __slots__ = (
-        "asks",
-        "copy",
-        "function",
-        "home",
-        "library",
-        "options",
-        "own",
-        "quick",
-        "result",
-        "sends",
-    )
-
-    def __init__(
-        self,
-        function: Any,
-        library: Any = "numpy",
-        device: Device | None = None,
-        copy: bool | None = None,
-        result: Any = "caller",
-        alias_readonly: bool = False,
-        own: tuple[str, str] | None = None,
-    ) -> None:
-        self.function = getattr(function, "__qualname__", None) or repr(function)
-        self.library = library
-        self.result = result
-        self.copy = copy
-        self.sends = device is not None  # whether results may be sent to another device
-        self.asks = self.sends or copy is True  # for more than its own library's arrays
-        self.options: dict[str, Any] = {} if device is None else {"device": device}
-        if copy is not None:
-            self.options["copy"] = copy
-        if alias_readonly:
-            self.options["alias_readonly"] = True
-        self.quick = not self.options and result == "caller"
-        self.own = own  # (module, name) of the class that the function belongs to
-        self.home: Kind | None = None
-
-    def find_home(self) -> Kind:
-        """Return the kind of the function's own arrays; called late, as it may load the library."""
-        self.home = Kind(library_named(self.library).name, False)
-        return self.home
-
-    def is_own(self, x: Any) -> bool:
-        """Whether ``x`` is the object on which the function, a method, is called."""
-        return any((cls.__module__, cls.__qualname__) == self.own for cls in type(x).__mro__)
+_NOTHING = object()
 
 
 def views(
@@ -152,7 +106,7 @@ def given_back(terms: Terms, result: Any, pairs: list[Any]) -> Any:
 class Crossing:
     """The arrays of one call, as passed by the caller and as seen by the function."""
 
-    __slots__ = ("arguments", "copies", "goal", "lent", "pairs", "place", "terms")
+    __slots__ = ("arguments", "copies", "goal", "lent", "model", "outs", "pairs", "place", "terms")
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -162,16 +116,29 @@ class Crossing:
         self.arguments = 0  # how many of the pairs are the call's own
         self.copies = 0
         self.lent: list[Lent] = []  # the copies among what is seen
+        self.model: Any = None  # the argument whose kind the results become; None: the first
+        self.outs: list[Output] = []
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Convert the arguments for the function."""
-        method = self.terms.own is not None and args and self.terms.is_own(args[0])
+        terms = self.terms
+        if terms.like is not None:
+            self.model = next(iter(arrays_in(terms.like.of(args, kwargs))), _NOTHING)
+        out = terms.out.of(args, kwargs)
+        method = terms.own is not None and args and terms.is_own(args[0])
         seen = items(self._in, args[1:] if method else args, is_array)
         if method:
             seen.insert(0, args[0])
         if kwargs:
             kwargs = mapped(self._in, kwargs, is_array)
         self.arguments, self.copies = len(self.pairs), len(self.lent)
+        if self.model is _NOTHING and self.pairs:
+            raise TypeError(
+                f"{terms.function} was adapted with result_like={terms.like.spelled!r}, and that "  # type: ignore[union-attr]
+                "argument is not an array in this call, as another is"
+            )
+        if out is not None:
+            self.outs = outputs(terms, arrays_in(out), self.pairs, self.lent)
         return seen, kwargs
 
     def send(self, value: Any) -> Any:
@@ -181,6 +148,8 @@ class Crossing:
 
     def leave(self, result: Any) -> Any:
         """Convert a value that is returned or yielded for the caller."""
+        for out in self.outs:
+            out.check(self.terms)
         for lost in self._give_back(lambda: leaves(result, is_array)):
             name = self.terms.function
             lost.add_note(f"That was an argument of {name}, adapted by arraybridge.")
@@ -215,7 +184,7 @@ class Crossing:
         terms = self.terms
         try:
             native = x if kind is not None and not kind.wrapped else as_source(x)[0]
-            if not self.pairs:
+            if x is self.model or (self.model is None and not self.pairs):
                 self._aim(x, native)
             home = terms.home or terms.find_home()
             if not terms.asks and home == (kind if native is x else record_of(type(native)).kind):
@@ -224,6 +193,7 @@ class Crossing:
                 seen = self._converted(x, native)
         except (BufferError, TypeError) as error:
             error.add_note(f"That was an argument of {terms.function}, adapted by arraybridge.")
+            advise(terms, x, error)
             raise
         self.pairs.append((x, seen))
         return seen

@@ -88,13 +88,19 @@ class Lent:
         for what in "shape", "dtype":
             if getattr(seen, what) != getattr(info, what):
                 return f"gave the copy of an argument another {what}"
-        obstacle = info.refused or ("read-only" if info.readonly else None)
-        if may_overlap_itself(info.shape, info.strides):
-            obstacle = obstacle or "several of its elements are one cell of memory"
+        obstacle = self.obstacle()
         if obstacle is None:
             return None
         wrote = "wrote to the copy of an argument that cannot be written"
         return f"{wrote} ({info.library}, {obstacle})"
+
+    def obstacle(self) -> str | None:
+        """Return why the caller's array cannot be written, or None."""
+        info = self.info
+        obstacle = info.refused or ("read-only" if info.readonly else None)
+        if may_overlap_itself(info.shape, info.strides):
+            obstacle = obstacle or "several of its elements are one cell of memory"
+        return obstacle
 
     def give_back(self, results: Callable[[], list[Any]]) -> None:
         """Write the function's changes to the copy to the caller's array, if there are any.

@@ -269,6 +269,13 @@ class Library:
         """
         return None
 
+    def differentiation(self) -> Any:
+        """Return its ``arraybridge.array.followed.Differentiation``; None if it has no gradients.
+
+        Without one, ``adapt(..., differentiable=True)`` is refused for its functions.
+        """
+        return None
+
     def array_class(self) -> Any:
         """Return the subclass of ``NativeArray`` for its arrays; None if there is none.
 

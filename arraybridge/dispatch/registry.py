@@ -33,6 +33,8 @@ class Entry(NamedTuple):
     computes : mapping
         The kinds of devices on which it computes for arrays that have no library of their own,
         and what to install for that.
+    differentiates : bool
+        Whether ``Library.differentiation`` has anything.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Entry(NamedTuple):
     synonyms: tuple[str, ...] = ()
     nicknames: tuple[str, ...] = ()
     computes: Mapping[str, str] = {}
+    differentiates: bool = False
 
 
 UNKNOWN: Any = ...  # not computed yet
@@ -153,6 +156,13 @@ def registered(name: str) -> Library | None:
 def registered_names() -> list[str]:
     """List the names of the libraries that users registered, in alphabetical order."""
     return sorted(_registered)
+
+
+def differentiates(name: str) -> bool:
+    """Whether a library has gradients; it is not loaded."""
+    if name in _registered:
+        return _registered[name].differentiation() is not None
+    return _entries[name].differentiates
 
 
 def forget() -> None:

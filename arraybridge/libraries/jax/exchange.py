@@ -195,6 +195,11 @@ class Jax(Library):
 
         return native
 
+    def differentiation(self) -> Any:
+        from .gradients import GRADIENTS
+
+        return GRADIENTS
+
     def array_class(self) -> Any:
         from .array import JaxArray
 

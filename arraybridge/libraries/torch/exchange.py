@@ -405,6 +405,11 @@ class Torch(Library):
 
         return native
 
+    def differentiation(self) -> Any:
+        from .gradients import GRADIENTS
+
+        return GRADIENTS
+
     def array_class(self) -> Any:
         from .array import TorchArray
 

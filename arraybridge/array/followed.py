@@ -1,0 +1,374 @@
+"""Calls that another library follows: its gradients cross to the function's library and back.
+
+PyTorch follows tensors that require gradients, JAX its tracers. Such a call is reduced to a `Flat`,
+a function of the followed arrays alone; the caller's library makes an operation of its own of it,
+and asks the function's library for the gradient. Either half knows nothing of the other: both are a
+`Differentiation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..containers import leaves, mapped
+from ..dispatch.records import ConversionError
+from ..dispatch.registry import library_named
+from ..dlpack import Device
+from ..exchange import convert
+from ..named import NamedTuple
+from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
+from .terms import Terms
+
+
+class Shape(NamedTuple):
+    """The shape of an array and the name of its data type, such as ``"float32"``."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Outcome(NamedTuple):
+    """What a `Flat` gives.
+
+    Attributes
+    ----------
+    floats : sequence of array
+        What can be differentiated.
+    others : sequence of array
+        Integers and booleans.
+    rebuilt : callable
+        Makes the function's result of arrays in place of these two.
+    """
+
+    floats: Sequence[Any]
+    others: Sequence[Any]
+    rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
+
+
+class Differentiation:
+    """How a library differentiates; `arraybridge.dispatch.library.Library.differentiation` has it.
+
+    Cotangents that cross are gradients in PyTorch's sense: of complex numbers, the conjugates of
+    what JAX pulls back. This class itself is that of a library without gradients.
+
+    Attributes
+    ----------
+    traces : bool
+        Whether what is followed has no values yet, so that ``callback=True`` is for it as well.
+    """
+
+    traces = False
+
+    # As the library of the caller:
+
+    def follows(self, x: Any) -> bool:
+        """Whether ``x`` is followed: its gradient, or its trace, would be lost in a conversion."""
+        return False
+
+    def recorded(self, flat: Flat, arrays: list[Any]) -> Any:
+        """Call ``flat`` as an operation of this library; return the function's result."""
+        raise NotImplementedError
+
+    # As the library of the function:
+
+    def is_float(self, x: Any) -> bool:
+        """Whether an array, or a `Shape`, can be differentiated."""
+        return False
+
+    def silent(self) -> AbstractContextManager[Any]:
+        """Return a context in which the library records nothing."""
+        return nullcontext()
+
+    def linearized(
+        self, flat: Flat, arrays: list[Any]
+    ) -> tuple[Outcome, Callable[[Sequence[Any]], Sequence[Any]]]:
+        """Call ``flat``, and return with its outcome the function of cotangents to gradients.
+
+        A cotangent may be None: zero. There is a gradient for each of the arrays.
+        """
+        raise NotImplementedError
+
+    def gradients(
+        self, flat: Flat, primals: list[Any], cotangents: Sequence[Any], wanted: Sequence[bool]
+    ) -> Sequence[Any]:
+        """Return the gradients at the wanted ones of ``primals``; they can be differentiated."""
+        raise NotImplementedError
+
+    def shapes(self, flat: Flat, arguments: Sequence[Shape]) -> Outcome | None:
+        """Tell the shapes of the outcome from those of the arguments, without any elements.
+
+        None: this library cannot.
+        """
+        return None
+
+    def vectorized(self, flat: Flat, axes: Sequence[int | None]) -> Callable[..., Outcome]:
+        """Map ``flat`` over an axis of each of the arrays, to the first axis of the outcome's."""
+        raise NotImplementedError
+
+
+NO_GRADIENTS = Differentiation()
+_PLAIN = (bool, int, float, complex)
+_NUMBERS = (*_PLAIN, np.generic)
+
+
+class Slot:
+    """The place of a followed array in the arguments of a call."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Flat:
+    """A function of the followed arrays of a call, as arrays of the function's library.
+
+    Parameters
+    ----------
+    terms : Terms
+    differentiation : Differentiation
+        Of the function's library.
+    place : Device or None
+        Where the caller's arrays lie, if they are sent to another device.
+    run : callable
+        The function of a list of arrays, which gives an Outcome.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        differentiation: Differentiation,
+        place: Device | None,
+        run: Callable[[Sequence[Any]], Outcome],
+    ) -> None:
+        self.terms, self.differentiation, self.place = terms, differentiation, place
+        self.run = run
+        self.shapes: Outcome | None = None  # of the result, where the caller gave them
+        self.call: tuple[Any, Any, Any] | None = None  # the function, its arguments with slots
+
+    def __call__(self, arrays: Sequence[Any]) -> Outcome:
+        return self.run(arrays)
+
+    def is_float(self, x: Any) -> bool:
+        """Whether a gradient may be asked with respect to an array, or a `Shape`."""
+        return self.terms.differentiable and self.differentiation.is_float(x)
+
+    def into(self, x: Any) -> Any:
+        """Convert an array that is not followed any more for the function."""
+        try:
+            return convert(x, self.terms.library, **self.terms.options)
+        except BufferError as error:
+            error.add_note(
+                f"That was an argument of {self.terms.function}, adapted by arraybridge."
+            )
+            raise
+
+    def back(self, x: Any, library: str) -> Any:
+        """Convert an array of the outcome, or a gradient, to the caller's library and device."""
+        copy = False if self.terms.copy is False else None
+        try:
+            return convert(x, library, device=self.place, copy=copy)
+        except BufferError as error:
+            error.add_note(f"That was a result of {self.terms.function}, adapted by arraybridge.")
+            raise
+
+    def derived(self, run: Callable[[Sequence[Any]], Outcome]) -> Flat:
+        """Return another function of the same call."""
+        return Flat(self.terms, self.differentiation, self.place, run)
+
+    def gradient(self, wanted: Sequence[bool], given: Sequence[bool]) -> Flat:
+        """Return the function of the arrays and cotangents that gives the gradients.
+
+        Parameters
+        ----------
+        wanted : sequence of bool
+            At which of the arrays.
+        given : sequence of bool
+            Which of the outcome's floats have a cotangent.
+        """
+        count = len(wanted)
+
+        def run(arrays: Sequence[Any]) -> Outcome:
+            rest = iter(arrays[count:])
+            cotangents = [next(rest) if there else None for there in given]
+            primals = list(arrays[:count])
+            found = self.differentiation.gradients(self, primals, cotangents, wanted)
+            return Outcome(found, [], lambda floats, others: list(floats))
+
+        return self.derived(run)
+
+    def vectorized(self, axes: Sequence[int | None]) -> Flat:
+        """Return the function mapped over an axis of the arrays that have one there."""
+        return self.derived(self.differentiation.vectorized(self, axes))
+
+
+def follower(terms: Terms, args: Any, kwargs: Any) -> tuple[Differentiation, list[Any]] | None:
+    """Find the library that follows arrays among the arguments, and those arrays.
+
+    Returns
+    -------
+    tuple or None
+        None where the function's own library follows them, or nobody.
+    """
+    home = (terms.home or terms.find_home()).library
+    found: list[Any] = []
+    first: Any = None
+    for x in leaves((args, kwargs), is_array):
+        record = record_of(type(x))
+        if record.is_array is False:
+            continue
+        native = unwrapped(x)
+        library = record.library if native is x else record_of(type(native)).library
+        if library is None or library.name == home:
+            continue
+        differentiation = library.differentiation()
+        if differentiation is None or not differentiation.follows(native):
+            continue
+        if not (terms.differentiable or differentiation.traces):
+            continue
+        if first is not None and differentiation is not first:
+            raise ConversionError(
+                f"{terms.function} was called with arrays that two libraries follow: no gradient "
+                "crosses more than one border. Detach those of one library"
+            )
+        first = differentiation
+        if not any(x is known for known in found):
+            found.append(x)
+    return None if first is None else (first, found)
+
+
+def followed_call(
+    terms: Terms, function: Callable[..., Any], differentiation: Differentiation,
+    followed: list[Any], args: Any, kwargs: Any,
+) -> Any:  # fmt: skip
+    """Call the function as an operation of the caller's library; see `follower`."""
+    home = library_named(terms.library)
+    own = home.differentiation() or NO_GRADIENTS
+    natives = [unwrapped(x) for x in followed]
+    goal = kind_of(followed[0], natives[0])
+    place = place_of(natives[0]) if terms.sends else None
+    flat = Flat(terms, own, place, lambda arrays: _called(flat, arrays))
+    method = terms.own is not None and args and terms.is_own(args[0])
+
+    def put(x: Any) -> Any:
+        if not is_array(x):
+            return x
+        for index, known in enumerate(followed):
+            if known is x:
+                return Slot(index)
+        native = unwrapped(x)
+        if record_of(type(native)).kind == terms.home and not terms.asks:
+            return native
+        return flat.into(x)
+
+    slotted = mapped(put, args[1:] if method else args, is_array)
+    flat.call = function, (args[0], *slotted) if method else slotted, mapped(put, kwargs, is_array)
+    if terms.shapes is not None:
+        flat.shapes = _told(flat, natives)
+    result = differentiation.recorded(flat, natives)
+    return mapped(lambda x: _wrapped(goal, x), result, is_array) if goal.wrapped else result
+
+
+def _wrapped(goal: Kind, x: Any) -> Any:
+    return goal.brought(x) if is_array(x) else x
+
+
+def filled(tree: Any, arrays: Sequence[Any]) -> Any:
+    """Put arrays into the slots of a tree."""
+    return mapped(lambda leaf: arrays[leaf.index] if type(leaf) is Slot else leaf, tree)
+
+
+def _called(flat: Flat, arrays: Sequence[Any]) -> Outcome:
+    """Call the function, and take the arrays out of its result."""
+    assert flat.call is not None
+    function, args, kwargs = flat.call
+    return taken_apart(flat, function(*filled(args, arrays), **filled(kwargs, arrays)))
+
+
+def taken_apart(flat: Flat, result: Any) -> Outcome:
+    """Separate the arrays of a result from the rest of it."""
+    home, told = flat.terms.home, flat.shapes
+    floats: list[Any] = []
+    others: list[Any] = []
+
+    def take(x: Any) -> Any:
+        if not is_array(x):
+            if told is None or not isinstance(x, _NUMBERS):
+                return x
+            shapes = told.others[len(others) : len(others) + 1]
+            native = x = np.asarray(x, shapes[0].dtype if shapes and type(x) in _PLAIN else None)
+        else:
+            native = unwrapped(x)
+            if record_of(type(native)).kind != home:
+                native = convert(native, flat.terms.library)
+        found = floats if flat.is_float(native) else others
+        found.append(native)
+        return _Taken(found is floats, len(found) - 1)
+
+    template = mapped(take, result, is_array)
+    return Outcome(floats, others, _rebuilder(template))
+
+
+class _Taken:
+    """The place of an array in a result."""
+
+    __slots__ = ("index", "is_float")
+
+    def __init__(self, is_float: bool, index: int) -> None:
+        self.is_float, self.index = is_float, index
+
+
+def _rebuilder(template: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    def rebuilt(floats: Sequence[Any], others: Sequence[Any]) -> Any:
+        return mapped(
+            lambda x: (floats if x.is_float else others)[x.index] if type(x) is _Taken else x,
+            template,
+        )
+
+    return rebuilt
+
+
+def _told(flat: Flat, natives: list[Any]) -> Outcome:
+    """Read ``result_shape_dtypes``: a tree of objects with a shape and a dtype, or its function."""
+    assert flat.call is not None
+    told, (_, args, kwargs) = flat.terms.shapes, flat.call
+    if callable(told) and not hasattr(told, "shape"):
+        told = told(*filled(args, natives), **filled(kwargs, natives))
+    floats: list[Shape] = []
+    others: list[Shape] = []
+
+    def take(x: Any) -> Any:
+        if not _has_shape(x):
+            raise TypeError(
+                f"result_shape_dtypes of {flat.terms.function} has a {type(x).__name__}: it is "
+                "made of objects with a shape and a dtype, such as "
+                "jax.ShapeDtypeStruct((3,), 'float32')"
+            )
+        shape = Shape(tuple(x.shape), str(x.dtype).rpartition(".")[2])
+        found = floats if flat.is_float(shape) else others
+        found.append(shape)
+        return _Taken(found is floats, len(found) - 1)
+
+    return Outcome(floats, others, _rebuilder(mapped(take, told, _has_shape)))
+
+
+def _has_shape(x: Any) -> bool:
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def advise(terms: Terms, x: Any, error: BaseException) -> None:
+    """Add to the error for an array that a library follows how `arraybridge.adapt` takes it."""
+    native = unwrapped(x)
+    library = record_of(type(native)).library
+    theirs = None if library is None else library.differentiation()
+    if theirs is None or not theirs.follows(native):
+        return
+    ways = ["callback=True"] if theirs.traces and not terms.callback else []
+    if library_named(terms.library).differentiation() is not None and not terms.differentiable:
+        ways.append("differentiable=True")
+    if ways:
+        error.add_note(f"Or pass {' or '.join(ways)} to adapt: see docs/adapting.md.")

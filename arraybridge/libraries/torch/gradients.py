@@ -1,0 +1,194 @@
+"""Gradients of PyTorch, across functions of other libraries and for callers of other libraries.
+
+A call of another library's function is one node of PyTorch's graph (``torch.autograd.Function``),
+which saves its tensors, so that PyTorch notices when they are written before ``backward``. Under
+``create_graph=True`` and in ``torch.func`` the gradient is such a call itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from ...array.followed import Differentiation, Flat, Outcome, Shape
+from ...dispatch.records import ConversionError
+from .state import has_tangent, transformed
+from .tables import DLPACK_DTYPES, TORCH_DTYPES
+
+_BY_NAME = {dtype.name: TORCH_DTYPES[dtype] for dtype in DLPACK_DTYPES.values()}
+_grad_enabled = torch.is_grad_enabled
+
+
+class TorchGradients(Differentiation):
+    """How PyTorch differentiates."""
+
+    def follows(self, x: torch.Tensor) -> bool:
+        return x.requires_grad or transformed() is not None or has_tangent(x)
+
+    def recorded(self, flat: Flat, arrays: list[torch.Tensor]) -> Any:
+        if not _grad_enabled() and transformed() is None:
+            call = _Call(flat)
+            return call.rebuilt(*call.split(call.run(arrays, linearize=False)))
+        return _recorded(_Call(flat), arrays)
+
+    def is_float(self, x: torch.Tensor | Shape) -> bool:
+        dtype = _BY_NAME[x.dtype] if isinstance(x, Shape) else x.dtype
+        return dtype.is_floating_point or dtype.is_complex
+
+    def silent(self) -> AbstractContextManager[Any]:
+        return torch.no_grad()
+
+    def gradients(
+        self,
+        flat: Flat,
+        primals: list[torch.Tensor],
+        cotangents: Sequence[torch.Tensor | None],
+        wanted: Sequence[bool],
+    ) -> Sequence[torch.Tensor]:
+        tracked = [x for x in (*primals, *cotangents) if x is not None and x.requires_grad]
+        again = _grad_enabled() and bool(tracked)
+        with torch.enable_grad():
+            seen = [
+                x.detach().requires_grad_() if want and not x.requires_grad else x
+                for x, want in zip(primals, wanted, strict=True)
+            ]
+            leaves = [x for x, want in zip(seen, wanted, strict=True) if want]
+            pairs = [
+                (y, g)
+                for y, g in zip(flat(seen).floats, cotangents, strict=True)
+                if g is not None and y.requires_grad
+            ]
+            if not pairs:
+                return [torch.zeros_like(x) for x in leaves]
+            found = torch.autograd.grad(
+                [y for y, _ in pairs],
+                leaves,
+                [g for _, g in pairs],
+                create_graph=again,
+                allow_unused=True,
+            )
+        zeros = torch.zeros_like
+        return [zeros(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+
+    def shapes(self, flat: Flat, arguments: Sequence[Shape]) -> Outcome | None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+            device = flat.terms.options.get("device")
+            place = None if device is None else _torch().native_device(device)
+            fakes = [torch.empty(x.shape, dtype=_BY_NAME[x.dtype], device=place) for x in arguments]
+            try:
+                outcome = flat(fakes)
+            except Exception as error:
+                error.add_note(
+                    f"{flat.terms.function} was called with fake tensors, to learn the shapes of "
+                    "its results before there are values: pass result_shape_dtypes= to adapt where "
+                    "it looks at values"
+                )
+                raise
+            return Outcome(
+                [_shape(x) for x in outcome.floats],
+                [_shape(x) for x in outcome.others],
+                outcome.rebuilt,
+            )
+
+
+def _torch() -> Any:
+    from .exchange import LIBRARY
+
+    return LIBRARY
+
+
+def _shape(x: torch.Tensor) -> Shape:
+    dtype = DLPACK_DTYPES.get(x.dtype)
+    if dtype is None:
+        raise ConversionError(f"{x.dtype} has no DLPack type: pass x.to(torch.float32)")
+    return Shape(tuple(x.shape), dtype.name)
+
+
+class _Call:
+    """One call of another library's function."""
+
+    def __init__(self, flat: Flat) -> None:
+        self.flat = flat
+        self.pull: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+        self.outcome: Outcome | None = None
+        self.floats = 0
+
+    def run(
+        self, tensors: Sequence[torch.Tensor], *, linearize: bool = True
+    ) -> tuple[torch.Tensor, ...]:
+        """Call the function, outside the graph; return the arrays of its result."""
+        flat = self.flat
+        seen = [flat.into(x.detach()) for x in tensors]
+        if linearize:
+            outcome, self.pull = flat.differentiation.linearized(flat, seen)
+        else:
+            outcome = flat(seen)
+        self.outcome, self.floats = outcome, len(outcome.floats)
+        return tuple([flat.back(x, "torch") for x in (*outcome.floats, *outcome.others)])
+
+    def split(self, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return results[: self.floats], results[self.floats :]
+
+    def rebuilt(self, floats: Sequence[Any], others: Sequence[Any]) -> Any:
+        assert self.outcome is not None
+        return self.outcome.rebuilt(floats, others)
+
+    def gradients(
+        self, cotangents: Sequence[torch.Tensor | None], wanted: Sequence[bool]
+    ) -> Iterator[torch.Tensor]:
+        """Pull cotangents back, outside the graph."""
+        flat = self.flat
+        assert self.pull is not None
+        found = self.pull([None if g is None else flat.into(g.detach()) for g in cotangents])
+        return (flat.back(g, "torch") for g, want in zip(found, wanted, strict=True) if want)
+
+
+def _recorded(call: _Call, tensors: Sequence[torch.Tensor]) -> Any:
+    results = Adapted.apply(call, *tensors)
+    return call.rebuilt(*call.split(results))
+
+
+class Adapted(torch.autograd.Function):  # type: ignore[misc]
+    """A call in PyTorch's graph."""
+
+    @staticmethod
+    def forward(call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return call.run(tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        call, *tensors = inputs
+        keeper = torch.empty(0)
+        keeper.call = call  # freed with what is saved
+        ctx.flat, ctx.floats = call.flat, call.floats
+        ctx.save_for_backward(*tensors, keeper)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        *tensors, keeper = ctx.saved_tensors
+        floats, wanted = cotangents[: ctx.floats], ctx.needs_input_grad[1:]
+        call = getattr(keeper, "call", None)  # what packs saved tensors may have lost it
+        if call is None or call.pull is None or _grad_enabled() or transformed() is not None:
+            given = [g is not None for g in floats]
+            flat = ctx.flat.gradient(wanted, given)
+            with_cotangents = [*tensors, *[g for g in floats if g is not None]]
+            found = iter(_recorded(_Call(flat), with_cotangents))
+        else:
+            found = call.gradients(floats, wanted)
+        return None, *[next(found) if want else None for want in wanted]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, call: _Call, *tensors: torch.Tensor) -> Any:
+        inner = _Call(call.flat.vectorized(in_dims[1:]))
+        results = Adapted.apply(inner, *tensors)
+        call.outcome, call.floats = inner.outcome, inner.floats
+        return results, (0,) * len(results)
+
+
+GRADIENTS = TorchGradients()
