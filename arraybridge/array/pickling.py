@@ -1,4 +1,4 @@
-"""How Arrays of a library with a namespace are pickled: as NumPy's arrays, where they can be."""
+"""How Arrays, and native arrays, are pickled: as memory that NumPy's pickles carry out of band."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_named
+from ..dispatch.registry import library_named, library_of_type
 from ..dlpack import CPU
 from ..exchange import convert
 
@@ -25,21 +25,139 @@ def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...
     return restored, (library, native)
 
 
+def reduced_native(native: Any, readonly: bool = True) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return what a reducer of native arrays returns; None where the library's own must do.
+
+    Parameters
+    ----------
+    native : array
+        Of a library that has Arrays.
+    readonly : bool
+        Whether memory that is read-only on arrival stays so. If not, it is copied then.
+    """
+    library = library_of_type(type(native))
+    if library is None:
+        return None
+    try:
+        info = library.describe(native)
+        if info.device != CPU or info.pending or info.refused or not library.only_memory(native):
+            return None
+        _, (name, *carried) = reduced(library.name, native, CPU)
+    except (ConversionError, TypeError):
+        return None
+    if carried[0] is native:
+        return None
+    return restored_native if readonly else restored_writable, (name, *carried)
+
+
 def _out_of_band(x: numpy.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """An array as NumPy pickles it out of band: compact, and of NumPy's own dtypes."""
+    """An array as NumPy pickles it out of band: dense, of NumPy's own dtypes; and its layout.
+
+    The order and the direction of the axes are kept, and elements that are repeated (a stride of 0)
+    are sent once. What lies between the elements of a slice is not sent: it is not the caller's to
+    give, and to copy the elements alone costs less than what is saved in each copy that follows.
+    """
     dtype = x.dtype
-    if not (x.flags.c_contiguous or x.flags.f_contiguous):
-        writeable = x.flags.writeable
-        x = numpy.ascontiguousarray(x)
-        x.flags.writeable = writeable
+    layout: tuple[Any, ...] = ()
+    if not (x.flags.c_contiguous or dtype.hasobject):
+        x, layout = _dense(x)
     if dtype.isbuiltin == 2:  # made elsewhere: bfloat16
-        return x.view(f"u{dtype.itemsize}"), dtype
-    return (x,)
+        return x.view(f"u{dtype.itemsize}"), dtype, *layout
+    return (x, None, *layout) if layout else (x,)
 
 
-def restored(library: str, native: Any, dtype: Any = None) -> Any:
-    """An Array from what it was pickled as: a native array, or NumPy's of the bytes of a dtype."""
-    home = library_named(library)
+def _dense(x: numpy.ndarray[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the elements of ``x`` in the order of memory, and the layout over these.
+
+    The layout is the shape, the strides in bytes and the offset of the first element in bytes.
+    """
+    steps = x.strides
+    order = sorted(range(x.ndim), key=lambda axis: -abs(steps[axis]))
+    key = tuple(slice(None, None, -1) if step < 0 else slice(None if step else 1) for step in steps)
+    dense = x[key].transpose(order)
+    if not dense.flags.c_contiguous:
+        dense = convert(dense, "numpy", copy=True)
+        if not x.flags.writeable:
+            dense.flags.writeable = False
+    strides, offset, step = [0] * x.ndim, 0, x.itemsize
+    for axis in reversed(order):
+        if not steps[axis]:
+            continue
+        extent = x.shape[axis]
+        strides[axis] = step if steps[axis] > 0 else -step
+        offset += 0 if steps[axis] > 0 else step * (extent - 1)
+        step *= extent
+    return dense, (x.shape, tuple(strides), offset)
+
+
+def _laid_out(x: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
+    """Return the array that `_out_of_band` was given. NumPy checks that it is inside the memory."""
     if dtype is not None:
-        native = native.view(dtype)
-    return home.array_class()._of(native if home.owns(type(native)) else convert(native, library))
+        x = x.view(dtype)
+    if shape is None:
+        return x
+    return numpy.ndarray(shape, x.dtype, buffer=x, offset=offset, strides=strides)
+
+
+def _native(
+    library: str, native: Any, dtype: Any, shape: Any, strides: Any, offset: int, readonly: bool
+) -> Any:
+    """Return a native array of a library, from what `reduced` made of one."""
+    home = library_named(library)
+    native = _laid_out(native, dtype, shape, strides, offset)
+    if home.owns(type(native)):
+        return native
+    if readonly and not home.accepts.readonly and not native.flags.writeable:
+        view = home.read_only(native)
+        if view is not None:
+            return view
+    return convert(native, library)
+
+
+def restored(
+    library: str,
+    native: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    strides: Any = (),
+    offset: int = 0,
+) -> Any:
+    """An Array from what it was pickled as.
+
+    Parameters
+    ----------
+    library : str
+    native : array
+        A native array of the library, or NumPy's of the bytes.
+    dtype : numpy.dtype, optional
+        What the bytes are, if not the elements of ``native``.
+    shape, strides, offset
+        The layout over the bytes, with strides and offset in bytes; that of ``native`` without.
+    """
+    home = library_named(library)
+    made = _native(library, native, dtype, shape, strides, offset, True)
+    return home.array_class()._of(made)
+
+
+def restored_native(
+    library: str,
+    native: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    strides: Any = (),
+    offset: int = 0,
+) -> Any:
+    """A native array from what it was pickled as; read-only where the memory is."""
+    return _native(library, native, dtype, shape, strides, offset, True)
+
+
+def restored_writable(
+    library: str,
+    native: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    strides: Any = (),
+    offset: int = 0,
+) -> Any:
+    """A native array from what it was pickled as; a copy where the memory is read-only."""
+    return _native(library, native, dtype, shape, strides, offset, False)

@@ -144,6 +144,28 @@ class Library:
         """Make the error for a target without a ``wrap``."""
         return f"library {self.name!r} has no wrap(): it cannot be a target"
 
+    def read_only(self, x: Any) -> Any:
+        """Return a view of a read-only NumPy array that refuses to be written, or None.
+
+        For libraries that cannot mark memory as read-only (``accepts.readonly``) and yet have an
+        array by which none is written. None: it is copied.
+        """
+        return None
+
+    def only_memory(self, x: Any) -> bool:
+        """Whether ``x`` is no more than the memory that :meth:`describe` tells of.
+
+        Then it is pickled as that memory.
+        """
+        return True
+
+    def serve_processes(self) -> list[Callable[[], object]]:
+        """Enter in tables of other packages what they need to send arrays, and return the undoing.
+
+        Called by :func:`arraybridge.pickling.register`.
+        """
+        return []
+
     def resolve(self, x: Any) -> object:
         """Copy ``x`` with everything ``pending`` applied."""
         return x

@@ -6,7 +6,7 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
@@ -28,9 +28,11 @@ from ...dlpack import (
     exchange_api,
     to_capsule,
 )
+from ...exchange import convert
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import RUN, RUNS
 from .doors import by_numpy, from_arrow, from_jax, from_numpy, from_views, to_numpy
+from .readonly import ReadOnlyTensor, read_only
 from .state import (
     check_shape,
     has_storage,
@@ -153,6 +155,7 @@ class Torch(Library):
             strides,
             dtype,
             device,
+            type(x) is ReadOnlyTensor,
             pending=pending,
             refused=refused,
         )
@@ -247,6 +250,26 @@ class Torch(Library):
         if _API is not None:
             return _API.wrap(tensor, move=move)
         return torch.from_dlpack(to_capsule(tensor, move=move))
+
+    def only_memory(self, x: torch.Tensor) -> bool:
+        return not (x.__dict__ or x._backward_hooks)
+
+    def serve_processes(self) -> list[Callable[[], object]]:
+        from .processes import serve
+
+        return serve()
+
+    def collate(self, batch: Any) -> Any:
+        """Collate as ``default_collate`` does, Arrays too."""
+        from .processes import collated
+
+        return collated(batch)
+
+    def read_only(self, x: np.ndarray) -> torch.Tensor | None:
+        tensor: torch.Tensor = convert(x, "torch", alias_readonly=True)
+        return (
+            read_only(tensor) if tensor.data_ptr() == x.__array_interface__["data"][0] else tensor
+        )
 
     def resolve(self, x: torch.Tensor) -> torch.Tensor:
         return x.resolve_conj().resolve_neg()

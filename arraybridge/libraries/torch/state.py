@@ -6,6 +6,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ...dispatch.records import ConversionError
+from .readonly import ReadOnlyTensor
 
 modes = torch._C._len_torch_dispatch_stack
 transformed = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
@@ -38,7 +39,7 @@ def no_memory(x: torch.Tensor) -> str | None:
     """Why a tensor is not one dense piece of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
-    if type(x) is not torch.Tensor:
+    if type(x) is not torch.Tensor and type(x) is not ReadOnlyTensor:
         dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
         if dispatch is not _NO_DISPATCH:
             return f"{type(x).__name__} wraps other tensors: convert what it wraps"

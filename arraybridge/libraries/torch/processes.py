@@ -1,0 +1,99 @@
+"""What others that send tensors between processes have to know: ``DataLoader``, Dask's distributed.
+
+A batch of Arrays is a tensor, as one of NumPy's arrays is. In a worker process it is made in shared
+memory, by which it travels.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from math import prod
+from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
+
+from ...array import Array
+from ...copies import copyto
+from ...dispatch.records import ConversionError
+from ...kernels.cpu.pool import num_threads
+from .tables import IN_NUMPY, TORCH_DTYPES
+
+
+def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
+    """Stack Arrays of one shape and dtype, whatever their libraries and layouts, in a tensor.
+
+    Each is copied once, to its place in the batch. Tensors go PyTorch's way, with their gradients.
+
+    Raises
+    ------
+    ValueError
+        For Arrays of several shapes or dtypes.
+    """
+    natives = [x.native for x in batch]
+    if all(isinstance(x, torch.Tensor) for x in natives):
+        stacked: torch.Tensor = default_collate_fn_map[torch.Tensor](natives)
+        return stacked
+    infos = [x.info for x in batch]
+    first = infos[0]
+    for info in infos:
+        if (info.shape, info.dtype) != (first.shape, first.dtype):
+            raise ValueError(
+                f"the Arrays of a batch are of one shape and dtype: {first.dtype_name} "
+                f"{first.shape} and {info.dtype_name} {info.shape} are in this one"
+            )
+    dtype = TORCH_DTYPES.get(first.dtype)
+    if dtype is None:
+        raise ConversionError(f"PyTorch has no {first.dtype_name}: cast the items first")
+    result = _empty((len(batch), *first.shape), dtype)
+    worker = get_worker_info() is not None  # in which PyTorch computes on one thread, too
+    with num_threads(1) if worker else nullcontext():
+        for place, x in zip(result, batch, strict=True):
+            copyto(place, x)
+    return result
+
+
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Make a tensor of any values, in a worker process in shared memory."""
+    if get_worker_info() is None or 0 in shape:
+        return torch.empty(shape, dtype=dtype)
+    storage = torch.UntypedStorage._new_shared(prod(shape) * dtype.itemsize)
+    return torch.empty(0, dtype=dtype).set_(storage, 0, shape)
+
+
+def collated(batch: Sequence[Any]) -> Any:
+    """Collate as ``default_collate`` does, Arrays too."""
+    table: Mapping[Any, Any] = {Array: collate_arrays, **default_collate_fn_map}
+    return collate(batch, collate_fn_map=table)  # type: ignore[arg-type]
+
+
+def serve() -> list[Callable[[], object]]:
+    """Enter Arrays in ``default_collate``, and what NumPy lacks in Dask's distributed, if there."""
+    table = default_collate_fn_map
+    undo: list[Callable[[], object]] = []
+    if Array not in table:
+        table[Array] = collate_arrays
+        undo.append(lambda: table.pop(Array, None))
+    if "distributed" in sys.modules:
+        undo.append(_serve_distributed())
+    return undo
+
+
+def _serve_distributed() -> Callable[[], object]:
+    """Have tensors of dtypes that NumPy lacks pickled: by way of NumPy they are a TypeError."""
+    from distributed.protocol.serialize import dask_serialize as table
+
+    dask_serialize: Any = table
+
+    own = dask_serialize.dispatch(torch.Tensor)  # which registers it, if it is not yet
+
+    def serialize(x: torch.Tensor) -> Any:
+        if x.dtype not in IN_NUMPY:
+            raise NotImplementedError(f"{x.dtype} through NumPy")
+        return own(x)
+
+    dask_serialize.register(torch.Tensor, serialize)
+    return lambda: dask_serialize.register(torch.Tensor, own)

@@ -1,0 +1,225 @@
+"""Arrays in other processes: pickles without copies, shared memory, PyTorch's ``DataLoader``.
+
+Arrays need none of it: they are pickled with their memory out of band wherever the pickler takes it
+there (protocol 5 with a ``buffer_callback``), as Ray and Dask's ``distributed`` do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Sequence
+from copyreg import dispatch_table as _copyreg_table
+from pickle import Pickler as _Pickler
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy
+
+from .array import Array, from_pointer
+from .array.pickling import reduced_native
+from .dispatch.registry import library_named
+
+if TYPE_CHECKING:
+    from multiprocessing.shared_memory import SharedMemory
+
+#: Libraries whose own pickles copy, and put the memory in the stream.
+LIBRARIES = ("torch", "jax")
+
+#: The picklers that are registered with by default, by module, if that is imported.
+PICKLERS = {"ray.cloudpickle": "CloudPickler", "cloudpickle": "Pickler"}
+
+
+class Pickler(_Pickler):
+    """``pickle.Pickler`` for objects with native tensors in them, once `register` was called.
+
+    The pickler of the standard library itself is left as it is: ``torch.save`` uses it, and what it
+    writes must not need arraybridge.
+    """
+
+    dispatch_table: ClassVar[Any] = ChainMap({}, _copyreg_table)  # type: ignore[misc]
+
+
+class Registration:
+    """What `register` did; a context manager that undoes it at its end."""
+
+    def __init__(self, undo: list[Callable[[], object]]) -> None:
+        self._undo = undo
+
+    def unregister(self) -> None:
+        """Have native arrays pickled by their library again; twice is as good as once."""
+        while self._undo:
+            self._undo.pop()()
+        if self in _registrations:
+            _registrations.remove(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.unregister()
+
+
+_registrations: list[Registration] = []
+
+
+def register(
+    *libraries: object, readonly: bool = True, picklers: Iterable[Any] | None = None
+) -> Registration:
+    """Pickle native tensors of PyTorch and arrays of JAX with their memory out of band.
+
+    In this process: a worker that sends them back registers, too (for Ray
+    ``runtime_env={"worker_process_setup_hook": arraybridge.pickling.register}``). Whoever loads
+    them needs arraybridge installed, and nothing else. The last call counts.
+
+    Parameters
+    ----------
+    *libraries : str or module
+        ``"torch"``, ``"jax"``, which are imported then; by default those that are imported already.
+    readonly : bool
+        What arrives in memory that is read-only, as in Ray's object store, is read-only: on that
+        memory, and of PyTorch a tensor that refuses to be written. With False PyTorch's is a plain
+        tensor: a copy.
+    picklers : iterable of type, optional
+        Classes with a ``dispatch_table``; by default `Pickler`, and those of Ray and cloudpickle
+        that are imported.
+
+    Returns
+    -------
+    Registration
+        With a method ``unregister``.
+
+    Raises
+    ------
+    RuntimeError
+        If no library is named and none is imported.
+
+    Notes
+    -----
+    Tensors with gradients, attributes of their own, conjugate bits or on other devices than the CPU
+    are pickled by their library, and so are subclasses and JAX arrays on several devices. Of a view
+    its elements alone are sent, and views of one tensor are not views of one tensor on arrival.
+    An array of JAX arrives on the CPU.
+
+    ``torch.save``, ``copy.copy`` and multiprocessing, for which PyTorch has ways of its own, are
+    left as they are. Dask's ``distributed``, if it is imported, takes tensors of bfloat16 and
+    float8, too, which it refuses, and ``default_collate`` Arrays.
+    """
+    homes: list[Any] = [library_named(library) for library in libraries] or [
+        library_named(name) for name in LIBRARIES if name in sys.modules
+    ]
+    if not homes:
+        raise RuntimeError(
+            "neither torch nor jax is imported: import it first, or name it, register('torch')"
+        )
+    undo: list[Callable[[], object]] = []
+    tables = [cls.dispatch_table for cls in (_known() if picklers is None else picklers)]
+    for home in homes:
+        kind = home.array_class()._native_type
+        undo += [_Reducer(kind, table, readonly).put() for table in tables]
+        if picklers is None:
+            undo += home.serve_processes()
+    registration = Registration(undo)
+    _registrations.append(registration)
+    return registration
+
+
+def unregister() -> None:
+    """Undo every `register` of this process."""
+    while _registrations:
+        _registrations[-1].unregister()
+
+
+def _known() -> list[Any]:
+    """Return the picklers that are registered with by default."""
+    found = [
+        getattr(sys.modules[module], name)
+        for module, name in PICKLERS.items()
+        if module in sys.modules
+    ]
+    return [Pickler, *found]
+
+
+class _Reducer:
+    """The entry of a type in a dispatch table."""
+
+    def __init__(self, kind: type, table: Any, readonly: bool) -> None:
+        self.kind, self.readonly = kind, readonly
+        self.table = getattr(table, "maps", [table])[0]  # of a ChainMap, whose rest is copyreg's
+        self.before: Any = self.table.get(kind)
+        if isinstance(self.before, _Reducer):
+            self.before = self.before.before
+
+    def __call__(self, x: Any) -> Any:
+        found = reduced_native(x, self.readonly)
+        if found is not None:
+            return found
+        return x.__reduce_ex__(4) if self.before is None else self.before(x)
+
+    def put(self) -> Callable[[], None]:
+        """Enter it, and return what takes it out again."""
+        self.table[self.kind] = self
+        return self._take_out
+
+    def _take_out(self) -> None:
+        if self.table.get(self.kind) is not self:  # replaced meanwhile
+            return
+        if self.before is None:
+            del self.table[self.kind]
+        else:
+            self.table[self.kind] = self.before
+
+
+def collate(batch: Sequence[Any]) -> Any:
+    """Make a batch for PyTorch's ``DataLoader(..., collate_fn=arraybridge.pickling.collate)``.
+
+    As PyTorch's ``default_collate``, which it does the rest with. Of Arrays of one shape and dtype,
+    of any library and layout (flips, which PyTorch refuses of NumPy), it makes one tensor, and
+    copies each once: in a worker process to shared memory, by which the tensor travels.
+    """
+    home: Any = library_named("torch")
+    return home.collate(batch)
+
+
+def from_shared_memory(
+    block: SharedMemory,
+    shape: int | Sequence[int],
+    dtype: object,
+    /,
+    *,
+    offset: int = 0,
+    readonly: bool = False,
+) -> Array:
+    """Make an :class:`Array` over a block of ``multiprocessing.shared_memory``.
+
+    Parameters
+    ----------
+    block : SharedMemory
+        Stays open as long as the Array or any view of it, whatever becomes of the name; to close it
+        earlier is a BufferError. To ``unlink`` it is the caller's.
+    shape : tuple of int, or int
+    dtype : DataType, str or a library's dtype
+    offset : int
+        Bytes from the start of the block to the first element.
+    readonly : bool
+        Whether views may not write.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`arraybridge.from_pointer`, and for elements outside the block.
+    """
+    return from_pointer(
+        numpy.frombuffer(block.buf or b"", numpy.uint8).ctypes.data,
+        shape,
+        dtype,
+        device="cpu",
+        byte_offset=offset,
+        owner=block,
+        readonly=readonly,
+    )
