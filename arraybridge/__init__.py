@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import dlpack
     from .adaptation import adapt
     from .array import Array, from_dlpack, from_pointer
+    from .auditing import audit
     from .copies import contiguous, copyto
     from .dispatch.kernel import register_kernel
     from .dispatch.library import Library
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 _HOMES = {
     ".adaptation": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
+    ".auditing": ("audit",),
     ".dispatch.kernel": ("register_kernel",),
     ".dispatch.library": ("Library",),
     ".dispatch.registration": ("register_library", "unregister_library"),
@@ -62,6 +64,7 @@ __all__ = [
     "Route",
     "TensorInfo",
     "adapt",
+    "audit",
     "contiguous",
     "convert",
     "copyto",

@@ -186,6 +186,16 @@ def library_names() -> list[str]:
     return sorted(_entries.keys() | _registered.keys())
 
 
+def packages() -> frozenset[str]:
+    """Return the top-level packages of the libraries of the table."""
+    return frozenset(_packages)
+
+
+def loaded(name: str) -> Library | None:
+    """Return a library that is in use already, or None."""
+    return _registered.get(name) or _loaded.get(name)
+
+
 def synonym(name: str) -> str | None:
     """Return the library for which ``convert`` accepts a name as a synonym, or None."""
     return _synonyms.get(name)

@@ -20,7 +20,7 @@ from . import deleters, pyapi
 from .errors import DLPackError
 from .header import VERSION, DLPackExchangeAPI
 
-__all__ = ["CALLS", "Offer", "address_of", "capsule_of", "offer"]
+__all__ = ["CALLS", "Offer", "address_of", "capsule_of", "offer", "table_of"]
 
 #: The Python functions behind the table; each takes one argument.
 CALLS = {
@@ -125,6 +125,12 @@ def offer(
     keep(method)
     capsule = pyapi.new_capsule(address + sizeof(Table), b"dlpack_exchange_api", 0)
     return Offer(capsule, pyapi.new_method(cls, ctypes.addressof(method)), table)
+
+
+def table_of(capsule: object) -> Table:
+    """Return the words of the functions of a capsule that `offer` made."""
+    address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
+    return Table.from_address(address - sizeof(Table))
 
 
 def address_of(result: object) -> int:

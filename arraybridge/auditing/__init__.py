@@ -1,0 +1,73 @@
+"""``audit``: every route that arrays take, from where, and what was copied on the way."""
+
+from __future__ import annotations
+
+from . import inputs, seams
+from .log import MOST, AuditLog, Record, Sums
+from .watching import Audit, Copies, CopyForbiddenError, CopyWarning
+
+__all__ = ["AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "Sums", "audit"]
+
+
+def audit(*, copies: Copies = "log", most: int = MOST) -> Audit:
+    """Log every route that arrays take inside a ``with`` statement, and who asked for it.
+
+    Conversions (``convert``, ``adapt``, ``unify``, ``from_dlpack``, ``asarray``, what a namespace
+    borrows), copies (``contiguous``, ``copyto``) and exports of Arrays to other libraries are seen.
+    Results are those that there would be without it; calls take longer, as every one is planned.
+    Once no audit is on, calls cost what they did before.
+
+    Parameters
+    ----------
+    copies : {"log", "warn", "forbid"}, default "log"
+        ``"warn"``: copies give a :class:`~arraybridge.auditing.CopyWarning` at the caller's line as
+        well. ``"forbid"``: the first one, also where it was asked for, raises
+        :class:`~arraybridge.auditing.CopyForbiddenError`, before memory is copied.
+    most : int, default 10000
+        How many records are kept. The sums are of all routes.
+
+    Returns
+    -------
+    context manager
+        Gives an :class:`~arraybridge.auditing.AuditLog`: ``print(log)`` prints a table,
+        ``log.places()`` sums by file and line, ``log.to_json()`` is for programs, and iterating
+        over it gives :class:`~arraybridge.auditing.Record` after record.
+
+    Raises
+    ------
+    ValueError
+        For another ``copies`` or ``most``.
+
+    Notes
+    -----
+    An audit is the process's: what other threads and tasks do meanwhile is logged too, with the
+    name of the thread, and forbidden too. Audits may be nested and end in any order; each logs
+    everything while it is on, and a copy that one of them forbids is forbidden.
+    """
+    return Audit(copies, most, _start, _stop)
+
+
+_depth = 0
+
+
+def _start() -> None:
+    """Begin to look; called under a lock, once for each audit."""
+    global _depth
+    if not _depth:
+        try:
+            inputs.start()
+            seams.start()
+        except BaseException:
+            seams.stop()
+            inputs.stop()
+            raise
+    _depth += 1
+
+
+def _stop() -> None:
+    """Put everything back, once as many audits have ended as began."""
+    global _depth
+    _depth -= 1
+    if not _depth:
+        seams.stop()
+        inputs.stop()

@@ -1,0 +1,69 @@
+"""Who called: the first frame outside arraybridge and the array libraries."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from ..dispatch.registry import packages
+from ..named import NamedTuple
+
+_OURS = __name__.partition(".")[0]
+
+
+class Caller(NamedTuple):
+    """A place in a program, and what it called; no frame, which would keep its arrays alive."""
+
+    call: str
+    file: str
+    line: int
+    function: str
+    names: dict[str, Any]  # the globals of its module
+
+
+def package_of(frame: FrameType) -> str:
+    """Return the top-level package whose code a frame runs."""
+    name = frame.f_globals.get("__name__")
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def caller() -> Caller:
+    """Find the frame that called arraybridge, and name the function of ours that it called.
+
+    Array libraries' frames are passed over: ``torch.from_dlpack(array)`` is where the program says
+    so. Where there are no others, it is the first frame that is not ours.
+    """
+    skipped = {_OURS, "array_api_compat", *packages()}
+    frame: FrameType | None = sys._getframe(1)
+    outside = ours = last = None
+    while frame is not None:
+        package = package_of(frame)
+        if package == _OURS:
+            ours = frame
+        elif outside is None:
+            outside = frame
+        if package not in skipped:
+            return _at(frame, ours)
+        last, frame = frame, frame.f_back
+    assert last is not None, "a call has a frame"
+    return _at(outside or last, ours)
+
+
+def _at(frame: FrameType, ours: FrameType | None) -> Caller:
+    code = frame.f_code
+    names = frame.f_globals
+    return Caller(_named(ours), code.co_filename, frame.f_lineno or 0, code.co_qualname, names)
+
+
+def _named(frame: FrameType | None) -> str:
+    if frame is None:
+        return ""
+    name = frame.f_code.co_name
+    if name == "adapted":
+        terms = frame.f_locals.get("terms")
+        return f"adapt({terms.function})" if terms is not None else "adapt"
+    module = str(frame.f_globals.get("__name__", ""))
+    if module.startswith(f"{_OURS}.auditing."):  # in the place of what was called
+        name = str(frame.f_locals.get("call", name))
+    return name

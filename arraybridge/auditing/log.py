@@ -1,0 +1,244 @@
+"""What an audit saw: its records, their sums by place, and how both are printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+from ..named import NamedTuple
+
+#: How many records a log keeps, and how many different lines of its table.
+MOST = 10_000
+
+_SHOWN = 40  # lines of a printed table
+_WHY, _PLACE = 60, 48  # characters of the widest columns
+
+
+class Record(NamedTuple):
+    """One route that was taken.
+
+    Attributes
+    ----------
+    call : str
+        What was called: ``"convert"``, ``"adapt(f)"``, ``"__dlpack__"``, ``"numpy.asarray"``, ...
+    source, target : str
+        Libraries.
+    kind : {"view", "kernel", "transfer"}
+        As :func:`arraybridge.explain` says it: `kernel` is a copy on one device, whoever makes it.
+    nbytes : int
+        Bytes that were copied: 0 for a view.
+    why : str
+    kernel : str or None
+        What made the copy.
+    dtype : str
+    shape : tuple of int
+    device : str
+        Where the result lies.
+    file, line, function : str, int, str
+        The caller: the first frame outside arraybridge and the array libraries.
+    thread : str
+        Its name.
+    """
+
+    call: str
+    source: str
+    target: str
+    kind: str
+    nbytes: int
+    why: str
+    kernel: str | None
+    dtype: str
+    shape: tuple[int, ...]
+    device: str
+    file: str
+    line: int
+    function: str
+    thread: str
+
+    @property
+    def copied(self) -> bool:
+        """Whether memory was copied."""
+        return self.kind != "view"
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        moved = f", {self.nbytes:,} bytes" if self.copied else ""
+        by = f" by {self.kernel}" if self.kernel else ""
+        return (
+            f"{self.place}: {self.call}: {self.source} -> {self.target} on {self.device}: "
+            f"{self.kind}{by}{moved} ({self.why})"
+        )
+
+
+class Sums(NamedTuple):
+    """The sums of a place: ``calls``, how many of them were ``copies``, and ``nbytes`` copied."""
+
+    calls: int
+    copies: int
+    nbytes: int
+
+    def plus(self, record: Record) -> Sums:
+        """Add a record."""
+        return Sums(
+            self.calls + 1, self.copies + record.copied, self.nbytes + record.nbytes
+        )  # fmt: skip
+
+
+_NOTHING = Sums(0, 0, 0)
+
+
+class AuditLog:
+    """The routes that were taken while an audit was on; iterate over it for its records.
+
+    Attributes
+    ----------
+    records : list of Record
+        The first `most` routes, in the order in which they were taken.
+    dropped : int
+        How many more there were. They are in the sums all the same.
+    total : Sums
+        Of all routes.
+    untold : int
+        Calls of the libraries' own doors of which nobody can say whether they copied.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.records: list[Record] = []
+        self.dropped = 0
+        self.untold = 0
+        self.total = _NOTHING
+        self._most = most
+        self._lines: dict[tuple[Any, ...], Sums] = {}
+        self._lock = Lock()
+
+    def add(self, record: Record) -> None:
+        """Count a route; keep its record while there is room."""
+        with self._lock:
+            self.total = self.total.plus(record)
+            if len(self.records) < self._most:
+                self.records.append(record)
+            else:
+                self.dropped += 1
+            line = _line(record)
+            if line not in self._lines and len(self._lines) >= MOST:
+                line = _ELSEWHERE  # code made at run time has no end of places
+            self._lines[line] = self._lines.get(line, _NOTHING).plus(record)
+
+    def places(self) -> dict[str, Sums]:
+        """Sum by ``file:line``: most bytes first, then most copies, then most calls."""
+        found: dict[str, Sums] = {}
+        for line, sums in self._sorted():
+            place = _place(line)
+            before = found.get(place, _NOTHING)
+            found[place] = Sums(*(a + b for a, b in zip(before, sums, strict=True)))
+        return dict(sorted(found.items(), key=_weight))
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return totals, sums by place and records as JSON."""
+        return json.dumps(
+            {
+                **self.total._asdict(),
+                "dropped": self.dropped,
+                "untold": self.untold,
+                "places": {place: sums._asdict() for place, sums in self.places().items()},
+                "records": [record._asdict() for record in [*self.records]],
+            },
+            indent=indent,
+        )
+
+    def _sorted(self) -> list[tuple[tuple[Any, ...], Sums]]:
+        with self._lock:
+            lines = [*self._lines.items()]
+        return sorted(lines, key=_weight)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter([*self.records])
+
+    def __len__(self) -> int:
+        return self.total.calls
+
+    def __bool__(self) -> bool:
+        return True  # a log that saw nothing is a log
+
+    def __repr__(self) -> str:
+        return f"<AuditLog: {self.summary()}>"
+
+    def summary(self) -> str:
+        """Say in a line how many routes were taken, and what was copied."""
+        calls, copies, nbytes = self.total
+        copied = f"{_counted(copies, 'copy', 'copies')} of {nbytes:,} bytes"
+        text = f"{_counted(calls, 'route', 'routes')}, {copied}"
+        if self.dropped:
+            text += f"; the last {self.dropped:,} are in the sums only"
+        if self.untold:
+            text += f"; {_counted(self.untold, 'call', 'calls')} could not be told"
+        return text
+
+    def __str__(self) -> str:
+        lines = self._sorted()
+        if not lines:
+            return self.summary()
+        head = ("bytes", "copies", "calls", "route", "call", "why", "where")
+        rows = [head, *(_row(line, sums) for line, sums in lines[:_SHOWN])]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        text = [
+            "  ".join(
+                cell.rjust(width) if i < 3 else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        if len(lines) > _SHOWN:
+            text.append(f"... and {len(lines) - _SHOWN:,} more")
+        return "\n".join([*text, self.summary()])
+
+
+def _line(record: Record) -> tuple[Any, ...]:
+    """Return what the records of a line of the table have in common."""
+    return (
+        record.file, record.line, record.call, record.source, record.target, record.kind,
+        record.why,
+    )  # fmt: skip
+
+
+_ELSEWHERE: tuple[Any, ...] = ("elsewhere", 0, "...", "...", "...", "...", "too many places")
+
+
+def _place(line: tuple[Any, ...]) -> str:
+    return f"{line[0]}:{line[1]}"
+
+
+def _weight(entry: tuple[Any, Sums]) -> tuple[Any, ...]:
+    calls, copies, nbytes = entry[1]
+    return -nbytes, -copies, -calls, entry[0]
+
+
+def _row(line: tuple[Any, ...], sums: Sums) -> tuple[str, ...]:
+    _, _, call, source, target, kind, why = line
+    return (
+        f"{sums.nbytes:,}",
+        f"{sums.copies:,}",
+        f"{sums.calls:,}",
+        f"{source} -> {target}: {kind}",
+        _short(call, 32),
+        _short(why, _WHY),
+        _short(_place(line), _PLACE, end=True),
+    )
+
+
+def _short(text: str, width: int, *, end: bool = False) -> str:
+    """Cut a text to a width: its end, or its beginning where the end tells more."""
+    text = " ".join(text.split())
+    if len(text) <= width:
+        return text
+    return "..." + text[3 - width :] if end else text[: width - 3] + "..."
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
