@@ -20,13 +20,17 @@ torch = optional("torch")
 NUMBERS = np.arange(3.0)
 
 
-def _of(module, make):
+HEAVY = {"awkward", "h5py", "pandas", "polars", "sparse", "xarray", "zarr"}  # `make test` has none
+
+
+def _of(module, make, name=None):
     """A case of a library that may be missing: made when the test asks for it."""
 
     def made():
         return make(pytest.importorskip(module))
 
-    return pytest.param(made, id=module)
+    marks = [pytest.mark.heavy] if module.partition(".")[0] in HEAVY else []
+    return pytest.param(made, id=name or module, marks=marks)
 
 
 # An object, and what its error tells to pass.
@@ -41,7 +45,10 @@ OUT_OF_MEMORY = [
     _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
     _of("h5py", lambda h5py: (_hdf5(h5py), "x[...]")),
     _of("xarray", lambda xarray: (xarray.DataArray(NUMBERS, dims="x"), "x.data")),
-    _of("sparse", lambda sparse: (sparse.COO.from_numpy(NUMBERS), "x.todense()")),
+    *(
+        _of("sparse", lambda of, n=name: (getattr(of, n).from_numpy(NUMBERS), "x.todense()"), name)
+        for name in ("COO", "GCXS", "DOK")
+    ),
 ]
 NO_ARRAYS = [
     pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
@@ -50,7 +57,12 @@ NO_ARRAYS = [
     _of("pandas", lambda pandas: (pandas.Series(NUMBERS), "x.to_numpy()")),
     _of("polars", lambda polars: (polars.Series(NUMBERS), "x.to_numpy()")),
     _of("awkward", lambda awkward: (awkward.Array(NUMBERS), "awkward.to_numpy(x)")),
-    _of("scipy.sparse", lambda sparse: (sparse.coo_array(NUMBERS), "x.toarray()")),
+    *(
+        _of("scipy.sparse", lambda of, n=name: (getattr(of, n)(NUMBERS[None]), "x.toarray()"), name)
+        for kind in "bsr coo csc csr dia dok lil".split()
+        for name in (f"{kind}_array", f"{kind}_matrix")
+    ),
+    _of("scipy.sparse", lambda of: (of.coo_array(NUMBERS), "x.toarray()"), "1-d"),
 ]
 
 
@@ -132,8 +144,108 @@ def test_what_is_no_array_says_what_to_pass(make):
         with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
             way()
         assert str(caught.value).endswith(remedy)
-    np.testing.assert_array_equal(ab.convert(carried_out(x, remedy), "torch"), NUMBERS)
+    numbers = ab.convert(carried_out(x, remedy), "torch")
+    np.testing.assert_array_equal(numbers.reshape(-1), NUMBERS)
     assert ab.adapt("numpy")(lambda y: y)(x) is x
+
+
+# A list of lists, and what its error tells to pass; `told` of what has no such call.
+AWKWARD = {
+    "rectangular": ([[0, 1], [2, 3]], "awkward.to_numpy(x)", [[0, 1], [2, 3]]),
+    "missing": ([[0, None], [2, 3]], "awkward.to_numpy(awkward.fill_none(x, 9))", [[0, 9], [2, 3]]),
+    "a missing list": ([[0, 1], None], "awkward.drop_none(x, axis=0)", [[0, 1]]),
+    "ragged": ([[0, 1], [2]], "awkward.to_numpy(awkward.flatten(x, axis=None))", [0, 1, 2]),
+    "ragged inside": (
+        [[[0], [1, 2]]],
+        "awkward.pad_none(x, 3, axis=2, clip=True)",
+        "awkward.to_numpy(awkward.fill_none(x, value))",
+    ),
+    "padded": (
+        [[0, 1], [2]],
+        "awkward.pad_none(x, 3, axis=1, clip=True)",
+        "awkward.to_numpy(awkward.fill_none(x, value))",
+    ),
+    "records": ([{"a": 0}, {"a": 1}], "x['a']", "awkward.to_numpy(x)"),
+    "records in lists": ([[{"a": 0}], []], "x['a']", "awkward.to_numpy(awkward.flatten("),
+    "unions": ([1, "a"], "parts of it that have one type", None),
+    "parts of a ragged one": ([[0, 1], [2, 3], [4]], "x[:2]", "awkward.to_numpy(x)"),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("case", AWKWARD)
+def test_an_awkward_array_says_what_makes_it_dense(case):
+    awkward = pytest.importorskip("awkward")
+    values, remedy, expected = AWKWARD[case]
+    x = awkward.Array(values)
+    with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was converted")):
+        for way in (ab.from_dlpack, ab.contiguous, lambda x: ab.convert(x, "torch")):
+            with pytest.raises(TypeError, match=r"awkward.Array is not an array in memory") as told:
+                way(x)
+    if expected is None:
+        assert remedy in str(told.value)
+        return
+    said = remedy.replace("9)", "value)").replace(" 3,", " length,")
+    assert said in str(told.value) or remedy == "x[:2]"
+    made = carried_out(x, remedy)
+    if isinstance(expected, str):  # which still is one, and says the next step
+        with pytest.raises(TypeError) as told:
+            ab.convert(made, "numpy")
+        assert f"pass {expected}" in str(told.value) or expected in str(told.value)
+    elif isinstance(made, np.ndarray):
+        assert ab.convert(made, "torch").tolist() == expected
+    else:
+        assert ab.convert(awkward.to_numpy(made), "torch").tolist() == expected
+
+
+@pytest.mark.heavy
+def test_an_awkward_builder_is_taken_by_its_snapshot():
+    awkward = pytest.importorskip("awkward")
+    x = awkward.ArrayBuilder()
+    x.integer(3)
+    with pytest.raises(TypeError, match=r"pass awkward\.to_numpy\(x\.snapshot\(\)\)$"):
+        ab.convert(x, "torch")
+    assert ab.convert(awkward.to_numpy(x.snapshot()), "torch").tolist() == [3]
+
+
+def test_lists_of_several_lengths_are_not_advised_to_become_an_array():
+    with pytest.raises(TypeError, match="its rows one by one, as they differ in length"):
+        ab.convert([[0, 1], [2]], "numpy")
+
+
+class Never:
+    """Has ``__array__`` alone, and is not asked for it."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("it was converted")
+
+
+class Without(Never):
+    __array__ = None
+
+
+class Vector:
+    """Has a method of the name of a quantity's numbers."""
+
+    def magnitude(self):
+        return 5.0
+
+
+def test_what_has_array_alone_is_told_and_not_called():
+    for way in (ab.from_dlpack, ab.contiguous, ab.namespace, lambda x: ab.convert(x, "torch")):
+        with pytest.raises(TypeError, match=r"Never is not an array in memory: pass numpy.asarray"):
+            way(Never())
+    for odd in (Without(), Vector()):  # neither would make an array of itself
+        with pytest.raises(TypeError, match=r"is not an array: expected"):
+            ab.convert(odd, "torch")
+
+
+def test_what_numpy_makes_of_it_is_taken_also_where_it_is_read_only():
+    class Frozen:
+        def __array__(self, dtype=None, copy=None):
+            return np.broadcast_to(NUMBERS, (2, 3))
+
+    assert ab.convert(np.asarray(Frozen()), "torch").tolist() == [NUMBERS.tolist()] * 2
 
 
 class Meters(np.ndarray):
@@ -281,7 +393,7 @@ def test_an_interface_with_a_mask_is_refused():
         lambda: [0.0, 0.0, 0.0],
         lambda: pytest.importorskip("dask.array").zeros(3),
         lambda: pytest.importorskip("scipy.sparse").coo_array(np.zeros((1, 3))),
-        lambda: _hdf5(pytest.importorskip("h5py")),
+        pytest.param(lambda: _hdf5(pytest.importorskip("h5py")), marks=pytest.mark.heavy),
     ],
     ids=["list", "dask", "sparse", "hdf5"],
 )

@@ -11,29 +11,11 @@ import numpy as np
 
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_of_type, package_of
+from .remedies import remedy
 
 DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _NOBODYS = "__arraybridge_asks_for_what_nobody_has__"
 
-# What to pass instead, by what a class has; the first that fits. A package of its own comes before.
-_BY_PACKAGE = {
-    "awkward": (("__array__", "awkward.to_numpy(x)"),),
-    "h5py": (("__array__", "x[...]"),),
-    "netCDF4": (("__array__", "x[...]"),),
-    "tensorstore": (("read", "x.read().result()"),),
-    "xarray": (("data", "x.data"), ("to_dataarray", "x.to_dataarray().data")),
-    "zarr": (("__array__", "x[...]"),),
-}
-_BY_METHOD = (
-    ("magnitude", "x.magnitude"),
-    ("compute", "x.compute()"),
-    ("toarray", "x.toarray()"),
-    ("todense", "x.todense()"),
-    ("to_tensor", "x.to_tensor()"),
-    ("to_numpy", "x.to_numpy()"),
-    ("__array__", "numpy.asarray(x)"),
-)
-_NUMBERS = (bool, int, float, complex, list, tuple, range)
 _STORES = frozenset({"netCDF4", "tensorstore"})  # whose arrays do not say that they have chunks
 
 
@@ -54,7 +36,7 @@ def no_array(x: Any) -> TypeError:
     """Make the error for an object that is not an array in memory."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
-    found = _remedy(x)
+    found = remedy(x)
     if found is None:
         expected = (
             "expected an array of a library that arraybridge knows, or an object with __dlpack__, "
@@ -62,17 +44,6 @@ def no_array(x: Any) -> TypeError:
         )
         return TypeError(f"{_named(x)} is not an array: {expected}")
     return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
-
-
-def _remedy(x: Any) -> str | None:
-    """Return what to pass instead of an object that is not an array in memory, if known."""
-    if isinstance(x, _NUMBERS):
-        return "numpy.asarray(x)"
-    cls = type(x)
-    for name, found in (*_BY_PACKAGE.get(package_of(cls), ()), *_BY_METHOD):
-        if hasattr(cls, name):
-            return found
-    return None
 
 
 def _named(x: Any) -> str:
