@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import c_void_p
+from functools import partial
 from typing import Any
 
+from .dispatch.cast_ways import casting_way
+from .dispatch.casting import Casting
 from .dispatch.execute import execute
+from .dispatch.form import Form, form_of, route_to
 from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS, library_named
-from .dispatch.route import route_between
 from .dispatch.ways import Way, ways_between
 from .dlpack import Device, Tensor, is_capsule, peek
 from .protocols.objects import LIBRARY as PROTOCOL
@@ -30,6 +33,9 @@ def convert(
     device: object = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
 ) -> Any:
     """Convert ``x`` to an array of library ``to``.
 
@@ -48,11 +54,21 @@ def convert(
         and TensorFlow.
     alias_readonly : bool, default False
         Take a view of read-only memory even where the target's arrays are always writable.
+    dtype : data type, optional
+        The data type of the result, by default that of ``x``: a name such as ``"float32"``, a data
+        type of NumPy or of any library, or ``float``, ``int``, ``bool``, ``complex`` as in NumPy.
+        Equal to that of ``x`` it changes nothing; else the elements are cast as they are copied.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
+        Which casts ``dtype`` may ask for, as in :func:`numpy.copyto`. ``"same_value"`` allows all
+        of them and looks at every value: one that the cast would change is an error.
+    order : {"C", "F", "K", "channels_last"} or torch.memory_format, optional
+        The order of the elements in the memory of the result: a view where ``x`` has it, else a
+        copy. None, or ``"K"``: any; of what is cast, C.
 
     Returns
     -------
     array
-        The native array of ``to``, with the shape, dtype and values of ``x``.
+        The native array of ``to``, with the shape, values and, without ``dtype``, dtype of ``x``.
 
     Raises
     ------
@@ -64,9 +80,12 @@ def convert(
     TypeError
         If ``x`` is not an array.
     ValueError
-        For an unknown library or device, or a ``copy`` that is not a boolean.
+        For an unknown library, device, data type, casting or order, or a ``copy`` that is not a
+        boolean.
     """
     ways: tuple[Way, ...]
+    if dtype is not None or order is not None:
+        return _formed(x, to, device, copy, alias_readonly, dtype, casting, order)
     try:
         if device is None and alias_readonly is False:
             ways = KNOWN[type(x)].ways[to][copy]
@@ -89,6 +108,62 @@ def convert(
     if device is not None:
         device = place_named(device)
     return _planned(x, target, device, copy, alias_readonly)
+
+
+def _formed(
+    x: Any,
+    to: object,
+    device: object,
+    copy: bool | None,
+    alias_readonly: bool,
+    dtype: object,
+    casting: object,
+    order: object,
+) -> Any:
+    """Convert to a data type or a layout that was asked for."""
+    if order is None and device is None and copy is None and not alias_readonly:
+        try:
+            way = KNOWN[type(x)].casts[to, type(dtype), dtype, casting]
+        except (KeyError, TypeError):
+            way = _cast_way(type(x), to, dtype, casting)
+        if way is not None:
+            try:
+                result = way(x)
+            except Exception:  # the planned route says what is wrong
+                result = None
+            if result is not None:
+                return result
+    form = form_of(dtype, casting, order)
+    return converted(x, to, form, device=device, copy=copy, alias_readonly=alias_readonly)
+
+
+def _cast_way(kind: type, to: object, dtype: object, casting: object) -> Way | None:
+    """Return what `convert` tries before the plan of a cast."""
+    target, record = library_named(to), RECORDS[kind]
+    form, source, way = form_of(dtype, casting), record.library, None
+    if form is not None and source is not None and source.has_doors(kind):
+        way = casting_way(source, target, form, partial(convert, to=to))
+    known = record.casts
+    if len(known) >= _MOST_WAYS:
+        known.clear()
+    known[to, type(dtype), dtype, casting] = way  # some types warn of equality
+    return way
+
+
+def converted(
+    x: Any,
+    to: object,
+    form: Form | None,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+) -> Any:
+    """Convert as `convert` does, with what it makes of the keywords for the form of the result."""
+    if form is None:
+        return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
+    place = None if device is None else place_named(device)
+    return _planned(x, library_named(to), place, copy, alias_readonly, form=form)
 
 
 def _ways(
@@ -144,12 +219,20 @@ def _planned(
     copy: bool | None = None,
     alias_readonly: bool = False,
     share: bool = False,
+    form: Form | None = None,
 ) -> Any:
-    """Plan and execute a route, with the options of `route_between`."""
+    """Plan and execute a route, with the options of `route_to`."""
     x, source = as_source(given)
     held = source.held(x)
-    route, info = route_between(
-        held, source, target, device=device, copy=copy, alias_readonly=alias_readonly, share=share
+    route, info = route_to(
+        held,
+        source,
+        target,
+        form=form,
+        device=device,
+        copy=copy,
+        alias_readonly=alias_readonly,
+        share=share,
     )
     if route.kind == "refuse":
         route = refusal(given, route)
@@ -206,6 +289,9 @@ def explain(
     device: object = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
 ) -> Route:
     """Return the route that :func:`convert` would take with the same arguments.
 
@@ -214,12 +300,14 @@ def explain(
     Route
         ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied.
     """
-    target = library_named(to)
+    target, form = library_named(to), None
     if device is not None:
         device = place_named(device)
+    if dtype is not None or order is not None:
+        form = form_of(dtype, casting, order)
     given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x)
-    route, _ = route_between(
-        x, source, target, device=device, copy=copy, alias_readonly=alias_readonly
+    route, _ = route_to(
+        x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
     )
     return refusal(given, route) if route.kind == "refuse" else route
 

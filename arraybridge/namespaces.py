@@ -11,6 +11,8 @@ from .array.fallback import fallback_library
 from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
+from .dispatch.casting import Casting
+from .dispatch.form import form_of
 from .dispatch.library import Library, place_named
 from .dispatch.plan import checked_copy
 from .dispatch.records import ConversionError
@@ -122,7 +124,13 @@ def _of_native(x: Any) -> Any:
 
 
 def unify(
-    *xs: Any, like: Any = None, device: object = None, copy: bool | None = None
+    *xs: Any,
+    like: Any = None,
+    device: object = None,
+    copy: bool | None = None,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
 ) -> tuple[Any, ...]:
     """Convert arrays to one library and one device: ``(xp, x1, x2, ...)``.
 
@@ -141,6 +149,8 @@ def unify(
     copy : bool, optional
         As in :func:`arraybridge.convert`: None: views where they are safe; False: views or an
         error; True: every array is a fresh copy.
+    dtype, casting, order
+        As in :func:`arraybridge.convert`, of every array.
 
     Returns
     -------
@@ -158,9 +168,12 @@ def unify(
     ConversionError
         If an array cannot be converted; see :func:`arraybridge.convert`.
     ValueError
-        For an unknown device, or a ``copy`` that is not a boolean.
+        For an unknown device, data type, casting or order, or a ``copy`` that is not a boolean.
     """
-    if like is None and device is None and copy is None:
+    form = None
+    if dtype is not None or order is not None:
+        form = form_of(dtype, casting, order)
+    if like is None and device is None and copy is None and form is None:
         quick = _unified(xs)
         if quick is not None:
             return quick
@@ -189,7 +202,7 @@ def unify(
         if not is_array(x):
             return x
         if id(x) not in done:
-            done[id(x)] = x, kind.brought(x, device=place, copy=copy)
+            done[id(x)] = x, kind.brought(x, device=place, copy=copy, form=form)
         return done[id(x)][1]
 
     # The model may be a capsule, which is now consumed: its conversion knows the device.

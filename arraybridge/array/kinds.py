@@ -7,10 +7,11 @@ from typing import Any
 import numpy
 
 from ..containers import leaves
+from ..dispatch.form import Form
 from ..dispatch.records import ConversionError, of_native
 from ..dispatch.registry import RECORDS, UNKNOWN, TypeRecord
 from ..dlpack import Device, is_capsule
-from ..exchange import convert, inspect
+from ..exchange import converted, inspect
 from ..named import NamedTuple
 from ..protocols.foreign import has_no_memory, speaks
 from .carrier import Array
@@ -34,7 +35,14 @@ class Kind(NamedTuple):
     library: str
     wrapped: bool
 
-    def brought(self, x: Any, *, device: Device | None = None, copy: bool | None = None) -> Any:
+    def brought(
+        self,
+        x: Any,
+        *,
+        device: Device | None = None,
+        copy: bool | None = None,
+        form: Form | None = None,
+    ) -> Any:
         """Convert ``x`` to this kind; return ``x`` itself where it is one and that is allowed.
 
         Raises
@@ -44,11 +52,11 @@ class Kind(NamedTuple):
         """
         native = unwrapped(x)
         own = record_of(type(native)).kind == (self.library, False)
-        if own and device is None and copy is not True:
+        if own and device is None and copy is not True and form is None:
             found = native  # as it is, whatever it is: a tracer has no memory to look at
         else:
             try:
-                found = convert(native, self.library, device=device, copy=copy)
+                found = converted(native, self.library, form, device=device, copy=copy)
             except ConversionError as error:
                 if native is x:
                     raise

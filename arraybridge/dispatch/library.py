@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from ..dlpack import Device, DeviceType, ManagedTensor, acquire, exchange_api
+from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, exchange_api
+from ..dlpack.dtypes import BY_NAME
 from .records import Accepts, ConversionError, TensorInfo
 from .registry import library_of_package
 
@@ -256,6 +257,45 @@ class Library:
         Asked where no kernel copies on their device; False if it cannot. Both may overlap.
         """
         return False
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Whether :meth:`recast` can make an array of a data type from the described one."""
+        return type(self).recast is not Library.recast and dtype.name in self.accepts.dtypes
+
+    def recast(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
+        """Copy ``x`` to another data type by the library, whatever its values become.
+
+        Parameters
+        ----------
+        dtype : DataType
+            May be that of ``x``.
+        axes : tuple of int
+            The order of the axes in the memory of the copy, which is dense; the outermost first.
+        """
+        raise NotImplementedError
+
+    def quick_kind(self, x: Any) -> DataType | None:
+        """Return the data type of an array that :meth:`recast` takes as it is; None for others."""
+        return None
+
+    def assign_cast(self, dst: Any, src: Any) -> bool:
+        """Copy one array on the CPU to another of another data type; False to leave it to NumPy.
+
+        Asked of large arrays that the library has views of: True where it was quicker than NumPy
+        and gave the same values.
+        """
+        return False
+
+    def data_type(self, dtype: Any) -> DataType | None:
+        """Return the DataType of the library's own object for one; None for other objects.
+
+        By default by the last part of its text, which for PyTorch's and others' is the name.
+        """
+        for name in (str(dtype), getattr(dtype, "__name__", None), getattr(dtype, "name", None)):
+            found = BY_NAME.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+            if found is not None:
+                return found
+        return None
 
     def written(self, x: Any) -> None:
         """Notify the library that the memory of ``x`` was written through its address."""

@@ -108,7 +108,7 @@ def _too_large(info: TensorInfo, accepts: Accepts, copy: bool | None) -> str | N
 def _missing_dtype(info: TensorInfo, accepts: Accepts) -> str:
     remedy = accepts.remedies.get(info.dtype_name) or accepts.remedies.get("")
     return f"{accepts.library} has no {info.dtype_name}" + (
-        f": {remedy}" if remedy else ": convert the array to another dtype first"
+        f": {remedy}" if remedy else ": ask for another data type, dtype="
     )
 
 

@@ -61,6 +61,9 @@ class TypeRecord:
     ways, ways_with : dict
         By the target, and then ``copy``, or else by all that ``convert`` takes beside the array:
         what to try before the plan.
+    casts : dict
+        By the target, the data type and the rule of casting, as callers spell them: the quick way
+        of a cast, or None.
     compact : callable or None
         The quick way to contiguous arrays; see ``Library.compact``.
     namespace : module or None
@@ -74,6 +77,7 @@ class TypeRecord:
     """
 
     __slots__ = (
+        "casts",
         "compact",
         "doors",
         "in_memory",
@@ -92,6 +96,7 @@ class TypeRecord:
         self.doors: dict[object, Callable[[Any], Any] | None] = {}
         self.ways: dict[object, dict[object, tuple[Callable[[Any], Any], ...]]] = {}
         self.ways_with: dict[object, tuple[Callable[[Any], Any], ...]] = {}
+        self.casts: dict[tuple[object, ...], Callable[[Any], Any] | None] = {}
         self.compact: Callable[[Any], Any] | None = None
         self.namespace: Any = None
         self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None

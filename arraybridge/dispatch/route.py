@@ -51,7 +51,7 @@ def route_between(
         return Route("view", "it is one already", 0, source.name, target.name, info.device), info
     accepts = target.accepts
     if info.device is not CPU or info.refused is not None or not info.data:
-        return _planned(x, info, source, target, accepts, device, copy, alias_readonly, share), info
+        return planned(x, info, source, target, accepts, device, copy, alias_readonly, share), info
     alignment = 0
     if accepts.alignment > 1 or (accepts.aligned and info.dtype.name in accepts.aligned):
         alignment = info.alignment
@@ -64,7 +64,7 @@ def route_between(
         if route.kind == "kernel":
             route = _recopied(route, x, info, source, target, small)
         return route, info
-    route = _planned(x, info, source, target, accepts, device, copy, alias_readonly, share)
+    route = planned(x, info, source, target, accepts, device, copy, alias_readonly, share)
     if route.kind in ("view", "kernel") and route.device.type == CPU.type:
         if len(ROUTES) >= _MOST:
             ROUTES.clear()
@@ -109,7 +109,7 @@ def _copier(
     return copier_for(info, source, target)
 
 
-def _planned(
+def planned(
     x: object,
     info: TensorInfo,
     source: Library,
@@ -120,6 +120,7 @@ def _planned(
     alias_readonly: bool,
     share: bool,
 ) -> Route:
+    """Plan a route, and refuse what the two libraries have no functions for."""
     route = plan(
         info,
         accepts,

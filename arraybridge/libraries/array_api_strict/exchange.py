@@ -72,7 +72,7 @@ class ArrayAPIStrict(Library):
         try:
             return _Array._new(array, device=own)
         except ValueError as error:  # a device without 64-bit types
-            raise ConversionError(f"{error}: convert the array to another dtype first") from error
+            raise ConversionError(f"{error}: ask for another data type, dtype=") from error
 
     def resolve(self, x: Any) -> Any:
         return self._on(NUMPY.resolve(x._array), _place(x))

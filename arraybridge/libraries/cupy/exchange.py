@@ -18,7 +18,7 @@ import numpy as np
 from ...dispatch.kernel import NoKernel, kernel_for
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
-from ...dlpack import Device, DeviceType, ManagedTensor
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 
@@ -139,6 +139,11 @@ class CuPy(Library):
         except NoKernel:  # there is no compiler: the planned way knows by now
             return None
         return block
+
+    def recast(self, x: cupy.ndarray, dtype: DataType, axes: tuple[int, ...]) -> cupy.ndarray:
+        with x.device:
+            made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
+        return made.transpose([axes.index(axis) for axis in range(len(axes))])
 
     def overwrite(self, dst: cupy.ndarray, src: cupy.ndarray) -> bool:
         with dst.device:

@@ -17,7 +17,7 @@ from dpnp.tensor import usm_ndarray
 
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo, first_line
-from ...dlpack import Device, DeviceType, ManagedTensor, from_capsule
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 from ...protocols.producer import Producer
@@ -105,6 +105,10 @@ class Dpnp(Library):
 
     def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return dpnp.empty_like(x, order="C")  # on its queue, with its kind of memory
+
+    def recast(self, x: dpnp.ndarray, dtype: DataType, axes: tuple[int, ...]) -> dpnp.ndarray:
+        made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
+        return made.transpose([axes.index(axis) for axis in range(len(axes))])
 
     def overwrite(self, dst: dpnp.ndarray, src: dpnp.ndarray) -> bool:
         dst[...] = src

@@ -19,6 +19,7 @@ import numpy as np
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ...protocols.numpy_dtypes import numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 
@@ -35,7 +36,7 @@ _PLATFORMS = {
 }
 _REMEDY = (
     "64-bit types would be narrowed while x64 is off; enable it with "
-    "jax.config.update('jax_enable_x64', True), or convert to a 32-bit dtype first"
+    "jax.config.update('jax_enable_x64', True), or ask for a 32-bit type by dtype="
 )
 
 _NARROW = Accepts(
@@ -172,6 +173,16 @@ class Jax(Library):
 
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        in_order = axes == tuple(range(len(axes)))  # the layout of its arrays is JAX's to choose
+        return in_order and super().recasts(info, dtype, axes)
+
+    def quick_kind(self, x: jax.Array) -> DataType | None:
+        return None if isinstance(x, _TRACER) else _dlpack_dtypes.get(x.dtype)
+
+    def recast(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
+        return x.astype(numpy_dtype(dtype))
 
     def current_stream(self, device: Device) -> int | None:
         """The stream that JAX waits for before it reads an import; it has none on the CPU."""

@@ -13,7 +13,7 @@ import numpy as np
 from ...dispatch.kernel import SMALL
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, TensorInfo
-from ...dlpack import CPU, Device, DeviceType, ManagedTensor
+from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ...dlpack.owners import new_block
 from ...kernels import cpu
 from ...layout import c_strides, in_bytes, in_elements, may_overlap_itself
@@ -284,6 +284,30 @@ class NumPy(Library):
                 )
             return True
         return False
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        return False  # `Recast` does it, into a block
+
+    native_dtype = staticmethod(numpy_dtype)
+
+    @staticmethod
+    def kind(dtype: np.dtype) -> DataType | None:
+        """Return the DataType of a data type in the machine's byte order; else None."""
+        return dlpack_dtype(dtype)
+
+    @staticmethod
+    def cast(x: np.ndarray, dtype: DataType) -> np.ndarray:
+        """Return a copy in another data type."""
+        made = np.empty(x.shape, numpy_dtype(dtype))
+        LIBRARY.assign_cast(made, x)
+        return made
+
+    def assign_cast(self, dst: np.ndarray, src: np.ndarray) -> bool:
+        try:
+            np.copyto(dst, src, casting="unsafe")
+        except TypeError:  # between float8 and its like ml_dtypes has no cast; float32 has them all
+            np.copyto(dst, src.astype(np.float32), casting="unsafe")
+        return True
 
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return x

@@ -136,6 +136,15 @@ class Paddle(Library):
         kind = next(kind for kind, dtype in _dlpack_dtypes.items() if dtype == info.dtype)
         return paddle.empty(info.shape, kind, device=paddle.CUDAPlace(info.device.id))
 
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Gradients, and what is elsewhere; Paddle has no strided results to give."""
+        wanted = info.refused is not None or not info.device.host
+        in_order = axes == tuple(range(len(axes)))
+        return wanted and in_order and super().recasts(info, dtype, axes)
+
+    def recast(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
+        return x.astype(dtype.name)
+
     def written(self, x: paddle.Tensor) -> None:
         x._bump_inplace_version()  # so that backward() refuses what it saved before
 

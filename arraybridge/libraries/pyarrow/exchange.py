@@ -104,6 +104,11 @@ class PyArrow(Library):
         data = x.buffers()[1].address + x.offset
         return ManagedTensor.adopt(data, info.shape, _BOOL, owner=x)
 
+    def data_type(self, dtype: Any) -> DataType | None:
+        if not isinstance(dtype, pa.DataType):
+            return None
+        return _BOOL if dtype == _BOOL_TYPE else _dlpack_dtypes.get(dtype)
+
     def copy(self, x: object) -> object | None:
         if isinstance(x, pa.ChunkedArray):
             return x.combine_chunks()

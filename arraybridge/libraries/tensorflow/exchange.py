@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
-from ...dlpack import Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
 from ..numpy.exchange import LIBRARY as NUMPY
 
 _NAMES = (
@@ -102,6 +102,17 @@ class TensorFlow(Library):
     def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:
         x = _eager(x)
         return None if _on_host(x) else tf.raw_ops.DeepCopy(x=x)
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        in_order = axes == tuple(range(len(axes)))  # its only layout
+        return not info.device.host and in_order and super().recasts(info, dtype, axes)
+
+    def recast(
+        self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
+    ) -> tf.Tensor:
+        x = _eager(x)
+        with tf.device(x.device):
+            return tf.cast(x, dtype.name)
 
     def to_host(self, x: tf.Tensor | tf.Variable) -> np.ndarray:
         return _eager(x).numpy()

@@ -15,12 +15,15 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
+from ...dispatch.casting import allowed
 from ...dispatch.kernel import SMALL, NoKernel, kernel_for
 from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import (
     CPU,
+    DataType,
+    DataTypeCode,
     Device,
     DeviceType,
     ManagedTensor,
@@ -395,6 +398,28 @@ class Torch(Library):
         dst.copy_(src)
         return True
 
+    def recast(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
+        kind, ndim = TORCH_DTYPES[dtype], len(axes)
+        in_order = axes == tuple(range(ndim))
+        laid = x if in_order else x.permute(axes)
+        if laid.dtype is not kind:
+            made = laid.to(kind, memory_format=torch.contiguous_format)
+        else:
+            made = self.compact(laid)  # type: ignore[assignment]
+            if made is None or made is laid:
+                made = laid.clone(memory_format=torch.contiguous_format)
+        return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
+
+    def quick_kind(self, x: torch.Tensor) -> DataType | None:
+        return DLPACK_DTYPES.get(x.dtype) if x.layout is _STRIDED else None
+
+    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
+        pair = DLPACK_DTYPES[src.dtype], DLPACK_DTYPES[dst.dtype]
+        if not _as_numpy(*pair):
+            return False
+        dst.copy_(src)
+        return True
+
     def written(self, x: torch.Tensor) -> None:
         increment_version(x)  # so that backward() refuses what it saved before
 
@@ -443,6 +468,15 @@ class Torch(Library):
 def _device(place: torch.device) -> Device | None:
     kind = DEVICES.get(place.type)
     return None if kind is None else Device(kind, place.index or 0)
+
+
+@cache
+def _as_numpy(given: DataType, wanted: DataType) -> bool:
+    """Whether PyTorch casts all values as NumPy and ml_dtypes do; a test compares them."""
+    if (given.name, wanted.name) == ("float64", "float16"):
+        return False  # it rounds twice
+    wide = all(kind.bits >= 16 or kind.code <= DataTypeCode.UINT for kind in (given, wanted))
+    return wide and allowed(given, wanted, "same_kind")
 
 
 LIBRARY = Torch()

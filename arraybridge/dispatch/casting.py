@@ -1,0 +1,200 @@
+"""Data types as anybody spells them, and which casts a rule of NumPy's allows.
+
+Between NumPy's own types the rules are NumPy's. Those of ml_dtypes and DLPack follow the same
+ideas: safe is a cast that keeps every value, same_kind one that leads to no lesser kind.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..dlpack import DataType, DataTypeCode
+from ..dlpack.dtypes import BY_NAME
+from .records import meant
+from .registry import library_of_package
+
+__all__ = ["CASTINGS", "Casting", "allowed", "checked_casting", "data_type_named"]
+
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
+CASTINGS: tuple[str, ...] = get_args(Casting)
+
+_NATIVE = frozenset(
+    name
+    for name in BY_NAME
+    if name.rstrip("0123456789") in ("bool", "int", "uint", "float", "complex")
+    and hasattr(np, name)
+    and name not in ("float128", "complex256")
+)
+
+
+def data_type_named(dtype: object) -> DataType:
+    """Read a data type: a DataType, a name, NumPy's or any library's own object, a Python type.
+
+    Raises
+    ------
+    ValueError
+        For a name that DLPack does not have, and a foreign byte order.
+    TypeError
+        For what is no data type.
+    """
+    key = type(dtype), dtype  # some compare equal to those of others, and some warn of it
+    try:
+        found = _known.get(key)
+    except TypeError:  # unhashable
+        raise _no_dtype(dtype) from None
+    if found is None:
+        found = _read(dtype)
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = found
+    return found
+
+
+_known: dict[tuple[type, object], DataType] = {}
+_MOST = 256
+
+
+def _read(dtype: Any) -> DataType:
+    if isinstance(dtype, DataType):
+        return dtype
+    if isinstance(dtype, str):
+        return BY_NAME.get(dtype) or _of_numpy(dtype) or _unknown(dtype)
+    triple = getattr(dtype, "__dlpack_data_type__", None)
+    if callable(triple) and not isinstance(dtype, type):
+        return DataType(*triple())
+    if dtype is None or (hasattr(dtype, "shape") and not isinstance(dtype, np.dtype | type)):
+        raise _no_dtype(dtype)
+    library = library_of_package(dtype if isinstance(dtype, type) else type(dtype))
+    found = None if library is None else library.data_type(dtype)
+    found = found or _of_numpy(dtype)
+    if found is None:
+        raise _no_dtype(dtype)
+    return found
+
+
+def _of_numpy(dtype: Any) -> DataType | None:
+    """Return what NumPy takes for one of its data types, or one of ml_dtypes; else None."""
+    try:
+        known = np.dtype(dtype)
+    except (TypeError, ValueError):
+        return None
+    if not known.isnative:
+        raise ValueError(f"dtype is {dtype!r}: arrays are made in the machine's own byte order")
+    named = known.name in _NATIVE or known.isbuiltin == 2  # not the machine's own long double
+    return BY_NAME.get(known.name) if named else None
+
+
+def _unknown(name: str) -> DataType:
+    raise ValueError(f"dtype is {name!r}{meant(name, sorted(BY_NAME))}")
+
+
+def _no_dtype(dtype: object) -> TypeError:
+    return TypeError(
+        "dtype is a data type of a library or of NumPy, its name, or float, int, bool or complex; "
+        f"got {dtype!r}"
+    )
+
+
+def checked_casting(casting: object) -> str:
+    """Return the argument ``casting``.
+
+    Raises
+    ------
+    ValueError
+        If it is none of `CASTINGS`.
+    """
+    if isinstance(casting, str) and casting in CASTINGS:
+        return casting
+    raise ValueError(f"casting is {casting!r}{meant(casting, CASTINGS)}")
+
+
+@lru_cache(1024)
+def allowed(given: DataType, wanted: DataType, casting: str) -> bool:
+    """Whether a rule allows a cast; ``"same_value"`` allows all, and looks at the values."""
+    if casting in ("unsafe", "same_value") or given == wanted:
+        return True
+    if casting in ("no", "equiv"):
+        return False
+    if given.name in _NATIVE and wanted.name in _NATIVE:
+        return bool(np.can_cast(given.name, wanted.name, casting))  # type: ignore[arg-type]
+    return _keeps(given, wanted) or (casting == "same_kind" and _same_kind(given, wanted))
+
+
+_BOOL, _UINT, _INT, _FLOAT, _COMPLEX = range(5)
+_KINDS: dict[int, int] = {
+    DataTypeCode.BOOL: _BOOL,
+    DataTypeCode.UINT: _UINT,
+    DataTypeCode.INT: _INT,
+    DataTypeCode.COMPLEX: _COMPLEX,
+}
+
+
+def kind_of_numbers(dtype: DataType) -> int:
+    """Return the rank of the kind of a data type: bool, unsigned, signed, real, complex."""
+    return _KINDS.get(dtype.code, _FLOAT)
+
+
+def _same_kind(given: DataType, wanted: DataType) -> bool:
+    if DataTypeCode.OPAQUE_HANDLE in (given.code, wanted.code) or given.lanes != wanted.lanes:
+        return False
+    return kind_of_numbers(given) <= kind_of_numbers(wanted)
+
+
+# Digits of the significand, the exponents of the largest and of the least (subnormal) value, and
+# whether it has infinities, negative numbers and zero.
+_FLOATS: dict[str, tuple[int, int, int, bool, bool, bool]] = {
+    "float16": (11, 15, -24, True, True, True),
+    "bfloat16": (8, 127, -133, True, True, True),
+    "float32": (24, 127, -149, True, True, True),
+    "float64": (53, 1023, -1074, True, True, True),
+    "float8_e3m4": (5, 3, -6, True, True, True),
+    "float8_e4m3": (4, 7, -9, True, True, True),
+    "float8_e4m3b11fnuz": (4, 4, -13, False, True, True),
+    "float8_e4m3fn": (4, 8, -9, False, True, True),
+    "float8_e4m3fnuz": (4, 7, -10, False, True, True),
+    "float8_e5m2": (3, 15, -16, True, True, True),
+    "float8_e5m2fnuz": (3, 15, -17, False, True, True),
+    "float8_e8m0fnu": (1, 127, -127, False, False, False),
+    "float6_e2m3fn": (4, 2, -3, False, True, True),
+    "float6_e3m2fn": (3, 4, -4, False, True, True),
+    "float4_e2m1fn": (2, 2, -1, False, True, True),
+}
+_NO_NAN = frozenset({"float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"})
+
+
+def _keeps(given: DataType, wanted: DataType) -> bool:
+    """Whether a type has all values of another."""
+    ours, theirs = kind_of_numbers(given), kind_of_numbers(wanted)
+    if not _same_kind(given, wanted) or given.lanes != 1:
+        return False
+    if ours == _COMPLEX:
+        return given.bits <= wanted.bits
+    if theirs == _COMPLEX:
+        wanted = DataType(DataTypeCode.FLOAT, wanted.bits // 2)
+    if theirs <= _INT:
+        least = 2 if ours == _BOOL else given.bits + (ours != theirs)
+        return wanted.bits >= least
+    has = _FLOATS.get(wanted.name)
+    if has is None:
+        return False
+    digits, largest, least, infinite, signed, zero = has
+    if ours == _BOOL:
+        return zero and largest >= 0 >= least
+    if ours <= _INT:
+        bits = given.bits - (ours == _INT)  # of the largest; the least is a power of two
+        reach = given.bits - 1  # exponent of either
+        return zero and least <= 0 and bits <= digits and reach <= largest and (signed or ours == 1)
+    had = _FLOATS.get(given.name)
+    if had is None or (wanted.name in _NO_NAN and given.name not in _NO_NAN):
+        return False
+    return (
+        had[0] <= digits
+        and had[1] <= largest
+        and had[2] >= least
+        and infinite >= had[3]
+        and signed >= had[4]
+        and zero >= had[5]
+    )

@@ -1,0 +1,218 @@
+"""What copies an array to another data type or layout: a library's own cast, or NumPy's.
+
+NumPy casts on the host, in one pass into a block that every library takes as a view. A library
+casts by itself what is elsewhere, what is its own (gradients flow through), and on the host where
+it is quicker and gives the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
+from ..layout import is_non_negative
+from ..named import NamedTuple
+from .changed import changed
+from .copier import resolved
+from .kernel import compact_copy
+from .library import Library
+from .records import ConversionError, Route, TensorInfo, first_line
+from .registry import library_named, library_of_type
+
+__all__ = ["Recast", "caster_of"]
+
+_CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
+_LARGE = 1 << 15  # elements from which threads pay
+_UINT8 = DataType.named("uint8")
+
+
+def caster_of(
+    info: TensorInfo, source: Library, target: Library, dtype: DataType, axes: tuple[int, ...]
+) -> Library | None:
+    """Return the library that casts: NumPy, the array's, or the target; None if none can."""
+    if source is target and source.recasts(info, dtype, axes):
+        return source
+    numpy = library_named("numpy")
+    known = numpy.accepts.dtypes
+    if info.device.host and dtype.name in known and (
+        info.dtype.name in known or source.recasts(info, dtype, axes)
+    ):  # fmt: skip
+        return numpy
+    if source.recasts(info, dtype, axes):
+        return source
+    return target if target.recasts(info, dtype, axes) else None
+
+
+class Recast(NamedTuple):
+    """A copy to another data type, or to another layout.
+
+    Attributes
+    ----------
+    library : Library
+        The one that casts.
+    dtype : DataType
+    casting : str
+    axes : tuple of int
+        From the outermost in memory to the innermost.
+    onward : Route or None
+        What follows, unless the target takes a view of what is made.
+    by : str
+        What ``explain`` prints.
+    """
+
+    library: Library
+    dtype: DataType
+    casting: str
+    axes: tuple[int, ...]
+    onward: Route | None
+    by: str
+
+    def __str__(self) -> str:
+        return self.by if self.onward is None else f"{self.by}, then {self.onward.kernel}"
+
+    def copy(
+        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target, the source, or NumPy."""
+        library = self.library
+        if library.name == "numpy" and info.device.host and not info.refused:
+            return self._on_host(x, source, target, info, device)
+        if library is source:
+            return self._by(library, x, info)
+        here = info.device
+        stream = target.current_stream(here)
+        made = self._by(library, library.wrap(source.export_described(x, info, stream)), info)
+        source.read_on(x, here, stream)
+        return made
+
+    def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
+        """Copy ``x`` by its library."""
+        try:
+            made = library.recast(x, self.dtype, self.axes)
+        except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+            raise ConversionError(
+                f"{library.name} could not cast to {self.dtype}: {first_line(error)}"
+            ) from error
+        if self.casting == "same_value":
+
+            def cast(array: Any, dtype: DataType) -> Any:
+                return library.recast(array, dtype, tuple(range(array.ndim)))
+
+            wrong = changed(x, made, info.dtype, self.dtype, cast)
+            if bool(wrong.any()):
+                place = int(cast(wrong.reshape(-1), _UINT8).argmax())
+                at = tuple(map(int, np.unravel_index(place, info.shape)))
+                raise _changed(x[at], made[at], at, self.dtype)  # type: ignore[index]
+        return made
+
+    def _on_host(
+        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy host memory to a block that starts at a multiple of 64 bytes."""
+        numpy: Any = self.library
+        if info.pending and source is not numpy:
+            x = resolved(x, source, info)
+            source = library_of_type(type(x)) or source
+            info = source.describe(x)
+        axes, dtype = self.axes, self.dtype
+        back = [axes.index(axis) for axis in range(len(axes))]
+        if dtype == info.dtype and not info.pending:
+            block = compact_copy(_permuted(source.lend(x, info), axes))
+        else:
+            shape = tuple([info.shape[axis] for axis in axes])
+            block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
+            self._fill(block, x, numpy, source, target, info, back)
+        if axes != tuple(range(len(axes))):
+            block = _permuted(block, back)
+        if device.type == CPU.type:  # the target may tell several apart
+            block.device = device
+        if self.onward is not None:  # a block is a view to NumPy, and a route goes on from there
+            return numpy.wrap(block)
+        return target.wrap(block, move=True)
+
+    def _fill(
+        self,
+        block: ManagedTensor,
+        x: Any,
+        numpy: Any,
+        source: Library,
+        target: Library,
+        info: TensorInfo,
+        back: list[int],
+    ) -> None:
+        """Cast the elements of ``x`` into a block whose axes are in the order of memory."""
+        checked = self.casting == "same_value"
+        if not (checked or info.pending) and info.size >= _LARGE:
+            for library in (source, target):
+                if type(library).assign_cast is not Library.assign_cast and _fills(
+                    block, _permuted(source.lend(x, info), self.axes), library
+                ):
+                    return
+        old = x if source is numpy else numpy.wrap(source.lend(x, info))
+        old, new = old.transpose(self.axes), numpy.wrap(block)
+        if checked:
+            _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
+        else:
+            numpy.assign_cast(new, old)
+
+
+def _fills(block: ManagedTensor, read: ManagedTensor, library: Library) -> bool:
+    """Whether a library that may be quicker than NumPy has filled a block."""
+    accepts = library.accepts
+    if any(
+        dtype.name not in accepts.dtypes for dtype in (read.dtype, block.dtype)
+    ) or not is_non_negative(read.shape, read.strides):
+        return False
+    with suppress(Exception):  # NumPy casts everything
+        return library.assign_cast(library.wrap(block), library.wrap(read))
+    return False
+
+
+def _permuted(tensor: ManagedTensor, axes: Sequence[int]) -> ManagedTensor:
+    """Return a view with the axes in another order."""
+    made = ManagedTensor.trusted(
+        tensor.pointer,
+        tuple([tensor.shape[axis] for axis in axes]),
+        tuple([tensor.strides[axis] for axis in axes]),
+        tensor.dtype,
+        tensor.device,
+        tensor.readonly,
+        tensor.padded,
+        tensor.owner,
+    )
+    made.copied = tensor.copied
+    return made
+
+
+def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: Any) -> None:
+    """Cast one NumPy array into another of its shape; raise at the first value that changes."""
+    if 0 in new.shape:
+        return
+    make: Any = np.nditer
+    flags, ways = ("external_loop", "buffered", "delay_bufalloc"), (("readonly",), ("writeonly",))
+    walk = make((old, new), flags, ways, order="C", buffersize=_CHUNK)
+    done = 0
+    # NumPy would warn of the imaginary parts, which are looked at.
+    real = given.code == DataTypeCode.COMPLEX != made.code
+    with walk, np.errstate(all="ignore"):
+        walk.reset()
+        for was, becomes in walk:
+            numpy.assign_cast(becomes, was.real if real else was)
+            wrong = changed(was, becomes, given, made, numpy.cast)
+            if wrong.any():
+                place = int(wrong.argmax())
+                at = tuple(map(int, np.unravel_index(done + place, new.shape)))
+                raise _changed(was[place], becomes[place], at, made)
+            done += len(was)
+
+
+def _changed(old: Any, new: Any, at: tuple[int, ...], dtype: DataType) -> ConversionError:
+    old, new = (getattr(x, "item", lambda x=x: x)() for x in (old, new))
+    return ConversionError(
+        f"casting='same_value', but {old!r} at index {at} would become {new!r} in {dtype}: pass "
+        "another casting to take it, or a data type that has the value"
+    )
