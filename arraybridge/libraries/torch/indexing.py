@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ...array.indexing import axes_of, steps_of
+from .readonly import ReadOnlyTensor
 from .tracing import differentiated, transformed
 
 _SIGNED = {
@@ -50,7 +51,12 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
 
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
-    """Write elements into the memory of the array, and return the array."""
+    """Write elements into the memory of the array, and return the array.
+
+    If it is read-only, a written copy.
+    """
+    if native.__class__ is ReadOnlyTensor:
+        native = native.clone()
     tensor = isinstance(value, torch.Tensor)
     if tensor and share(native, value):
         if _is_there(native, key, value):
@@ -106,12 +112,14 @@ def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
 
 
 def of_shared_memory(in_place: Any) -> Any:
-    """Make an in-place operator correct for operands that share memory.
+    """Make an in-place operator correct for operands that share memory, and read-only memory.
 
     torch refuses ``x += x[1]``, and gets ``x[:, 1:] += x[:, :-1]`` wrong.
     """
 
     def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
+        if native.__class__ is ReadOnlyTensor:
+            native = native.clone()
         if other is not native and isinstance(other, torch.Tensor) and share(native, other):
             other = other.clone()
         result: torch.Tensor = in_place(native, other)
