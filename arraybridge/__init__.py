@@ -50,6 +50,8 @@ _HOMES = {
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }
+# For opt_einsum, which looks for them in the package of an array's class; not for users.
+_HOMES[".array.contraction"] = ("einsum", "tensordot", "transpose")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -70,6 +70,14 @@ class DType:
                 raise TypeError(f"NumPy has no dtype for {self}") from None
         return self._numpy
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
+        """What ``isinstance`` asks after the type: ``numpy.dtype``, which has no Python subclasses.
+
+        xarray and pandas, among others, take nothing for a data type that is no instance of it.
+        """
+        return numpy.dtype
+
     dtype = __numpy_dtype__  # by which NumPy before 2.4 reads it
 
     def __dlpack_data_type__(self) -> tuple[int, int, int]:
@@ -91,7 +99,7 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if other is self or other is self.native:
             return True
-        if isinstance(other, DType):
+        if type(other) is DType:
             return bool(self.native == other.native)
         if is_numpys(other):
             try:
@@ -124,7 +132,7 @@ def is_numpys(x: object) -> bool:
 
 def numpys(x: Any) -> Any:
     """Return NumPy's data type for a DType, where it has one; anything else as it is."""
-    if x.__class__ is DType:
+    if type(x) is DType:
         try:
             return x.__numpy_dtype__
         except TypeError:  # the library refuses it
@@ -150,7 +158,7 @@ class DTypes:
         """Return the library's data type for a DType or one of NumPy's; anything else as it is."""
         if x.__class__ in self._kinds:  # the commonest
             return x
-        if x.__class__ is DType:
+        if type(x) is DType:
             own = x.native
             return own if own in self.given else self._named.get(x.name, x)
         if is_numpys(x):

@@ -73,9 +73,9 @@ _METHODS = (
     *(name for op in OPERATORS for name in op.methods),
     *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
     *"__getitem__ __setitem__ __copy__ __deepcopy__ __reduce_ex__".split(),
-    *"__array_namespace__ to_device _number".split(),
+    *"__array_namespace__ to_device _number conj".split(),
 )
-_PROPERTIES = ("T", "mT")
+_PROPERTIES = ("T", "mT", "imag", "real")
 
 
 def delegate_to_fallback(cls: type[Array]) -> None:

@@ -145,6 +145,14 @@ class NativeArray(Array):
             native = native.view(numpy.ndarray)
         return cls._of(native)
 
+    @classmethod
+    def _beyond(cls, path: str) -> Any:
+        """Return the library's function of NumPy's name, beyond the standard; None if none."""
+        try:
+            return operator.attrgetter(path)(cls._native_namespace)
+        except AttributeError:
+            return None
+
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
         """Make a small native array on a device of the library; None is the default device."""
@@ -299,6 +307,25 @@ class NativeArray(Array):
     def mT(self) -> Any:
         """The transposes of a stack of matrices: the last two axes swapped."""
         return self._namespace.matrix_transpose(self)
+
+    # What Python's numbers have as well, of which xarray makes covariances and correlations.
+
+    @property
+    def real(self) -> Any:
+        """The real parts; the array itself if its elements are real."""
+        xp = self._namespace
+        return xp.real(self) if xp.isdtype(self.dtype, "complex floating") else self
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts; zeros if its elements are real."""
+        xp = self._namespace
+        return xp.imag(self) if xp.isdtype(self.dtype, "complex floating") else xp.zeros_like(self)
+
+    def conj(self) -> Any:
+        """Return the complex conjugates; the array itself if its elements are real."""
+        xp = self._namespace
+        return xp.conj(self) if xp.isdtype(self.dtype, "complex floating") else self
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Copy to another device; return the array itself if it is there already.

@@ -151,7 +151,7 @@ def _same(result: Any) -> Any:
     return result
 
 
-def _unwrap(x: Any, cls: type[NativeArray]) -> Any:
+def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
     """Return the native array of an Array; Python scalars, dtypes and None as they are."""
     if x.__class__ is cls:
         return x._native
@@ -212,7 +212,7 @@ def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
             except errors as error:
                 result = recover(error, (x,), kwargs)
         else:
-            x = x._native if x.__class__ is cls else _unwrap(x, cls)
+            x = x._native if x.__class__ is cls else unwrapped(x, cls)
             if before is not None and (len(args) >= dtype_at or "dtype" in kwargs):
                 changed = before(x, *args, **kwargs)
                 if changed is not None:
@@ -235,8 +235,8 @@ def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
     errors, recover, operands = native.errors, native.recovery(), native.operands
 
     def function(x1: Any, x2: Any, /) -> Any:
-        x1 = x1._native if x1.__class__ is cls else _unwrap(x1, cls)
-        x2 = x2._native if x2.__class__ is cls else _unwrap(x2, cls)
+        x1 = x1._native if x1.__class__ is cls else unwrapped(x1, cls)
+        x2 = x2._native if x2.__class__ is cls else unwrapped(x2, cls)
         if operands is not None and x1.__class__ is not x2.__class__:
             x1, x2, settled = operands(x1, x2)
             if settled is not None:
@@ -285,11 +285,15 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Ma
     rest = "arrays" if "arrays" in positions else "else"
     last = positions.index(rest) if rest == "arrays" else len(positions)
 
+    typed = native.path == "result_type"  # to which a NumPy scalar alone has a dtype
+
     def argument(x: Any, kind: str) -> Any:
+        if typed and isinstance(x, numpy.generic):
+            return x
         if kind in ("array", "arrays"):
-            return _unwrap(x, cls)
+            return unwrapped(x, cls)
         if kind == "sequence":
-            return [_unwrap(each, cls) for each in x]
+            return [unwrapped(each, cls) for each in x]
         if kind == "device":
             return native_device(cls, x)
         return x._native if x.__class__ is cls else x  # SciPy fills with arrays of no dimensions

@@ -46,3 +46,21 @@ def _index(given: Any) -> int | None:
     if isinstance(given, int) or not hasattr(type(given), "__index__"):
         return None
     return operator.index(given)
+
+
+class Deviations(NamedTuple):
+    """A handler for ``std`` and ``var`` with ``ddof``, as NumPy and xarray call the correction."""
+
+    errors: tuple[type[Exception], ...] = (TypeError, ValueError)
+    attempt: str = ""
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function is one of them."""
+        return path in ("std", "var")
+
+    def retry(self, refused: Refused) -> Any:
+        """Call it again with ``correction``."""
+        kwargs = dict(refused.kwargs)
+        if "ddof" not in kwargs or "correction" in kwargs:
+            return NotImplemented
+        return refused.function.own(*refused.args, correction=kwargs.pop("ddof"), **kwargs)

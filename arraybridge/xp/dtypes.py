@@ -116,6 +116,9 @@ def questions(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[str
                     raise _wrong("result_type", beside, x)
                 typed = True
             given.append(x)
+        if not typed:  # NumPy's scalars alone have a dtype
+            own = [taken(x.dtype) for x in arrays_and_dtypes if isinstance(x, numpy.generic)]
+            typed, given = bool(own) and all(map(is_dtype, own)), [*own, *given]
         if not typed:
             raise ValueError(  # as array-api-strict has it, and SciPy catches
                 "result_type takes at least one array or data type: Python scalars have none "

@@ -26,6 +26,7 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
         ``arraybridge.xp.<library>``, which can be imported under that name from then on.
     """
     from .array_namespace import build
+    from .beyond import attributes
     from .entrance import ENTRANCES
     from .inspection import Info
 
@@ -40,6 +41,7 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     module.__array_namespace_info__ = lambda: Info(cls, native)
     module.native = native
     build(module, cls, native)
+    module.__getattr__ = attributes(cls, module)
     module.__array_api_version__ = VERSIONS[-1]
     cls._namespace = module
     sys.modules[name] = module

@@ -16,6 +16,7 @@ from typing import Any, cast
 from ..array.dtypes import DTypes, numpys
 from ..dispatch.registry import library_named
 from ..named import NamedTuple
+from .axes import Deviations
 from .corrections import Correction, direct
 from .dtypes import DtypeErrors, checking, needing, questions
 from .inspection import listing_devices
@@ -109,7 +110,7 @@ def make_native_namespace(table: NativeNamespace) -> Any:
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """List the standard's functions in a library, with the checks and handlers of each."""
     library, taken, check_dtype = table.library, table.taken, table.checked_dtype
-    handlers = (*table.handlers, DtypeErrors(library))
+    handlers = (*table.handlers, DtypeErrors(library), Deviations())
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
     befores = questions(library, xp.float32, taken)
     befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)

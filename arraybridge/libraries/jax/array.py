@@ -60,6 +60,12 @@ class JaxArray(NativeArray):
     _get = staticmethod(indexing.get)
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
 
+    @classmethod
+    def _beyond(cls, path: str) -> Any:
+        from .beyond import FUNCTIONS
+
+        return FUNCTIONS.get(path) or super()._beyond(path)
+
     @staticmethod
     def _normal(result: Any) -> Any:
         """Give a result the dtype that it says it has.

@@ -54,6 +54,12 @@ class TorchArray(NativeArray):
     _in_place = staticmethod(indexing.of_shared_memory)
 
     @classmethod
+    def _beyond(cls, path: str) -> Any:
+        from .beyond import FUNCTIONS
+
+        return FUNCTIONS.get(path)
+
+    @classmethod
     def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
         api = exchange_api(torch.Tensor)
         if api is None:

@@ -27,13 +27,11 @@ HSTACK = Failure(
     "scikit-learn joins the labels with `numpy.hstack`, and then finds two libraries; PyTorch's "
     "and JAX's own arrays fail as well.",
 )
-HSTACK_TORCH = HSTACK._replace(match="isdtype takes data types of torch")
 NUMPYS_CODE = Failure(
     "native ndarray in one operation",
     "scikit-learn wrote this for NumPy alone (it is not in its list of estimators for the array "
     "API), and mixes in medians computed by `numpy`; PyTorch's own tensors fail as well.",
 )
-NUMPYS_CODE_TORCH = NUMPYS_CODE._replace(match="isdtype takes data types of torch")
 COMPLEX_ROOTS = Failure(
     "complex128 .* in place of float64",
     "SciPy chooses to return real roots as floats on NumPy itself, and as complex numbers on every "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .causes import FLAT, HSTACK, HSTACK_TORCH, NUMPYS_CODE, NUMPYS_CODE_TORCH, THROUGH_A_VIEW
+from .causes import FLAT, HSTACK, NUMPYS_CODE, THROUGH_A_VIEW
 from .record import Program, program
 
 SKLEARN: dict[str, tuple[Program, ...]] = {
@@ -19,9 +19,7 @@ SKLEARN: dict[str, tuple[Program, ...]] = {
         program("hamming_loss(labels, predicted)"),
         program('jaccard_score(labels, predicted, average="macro")'),
         program("log_loss(binary, scores)", slow=True),
-        program(
-            "matthews_corrcoef(labels, predicted)", numpy=HSTACK, torch=HSTACK_TORCH, jax=HSTACK
-        ),
+        program("matthews_corrcoef(labels, predicted)", numpy=HSTACK, torch=HSTACK, jax=HSTACK),
         program("max_error(target, X[:, 0])"),
         program("mean_absolute_error(target, X[:, 0])"),
         program("mean_absolute_percentage_error(target, X[:, 0])"),
@@ -74,7 +72,7 @@ SKLEARN: dict[str, tuple[Program, ...]] = {
         program(
             "RobustScaler().fit_transform(X)",
             numpy=NUMPYS_CODE,
-            torch=NUMPYS_CODE_TORCH,
+            torch=NUMPYS_CODE,
             jax=NUMPYS_CODE,
         ),
         program("StandardScaler().fit_transform(X)", slow=True),
