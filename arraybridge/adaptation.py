@@ -11,6 +11,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from .array.crossing import Crossing, given_back, views
 from .array.followed import followed_call, follower
 from .array.terms import Terms
+from .dispatch.casting import Casting
+from .dispatch.form import form_of
 from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
 from .dispatch.registry import differentiates, known_name
@@ -41,6 +43,9 @@ def adapt(
     copy: bool | None = None,
     result: str | ModuleType = "caller",
     alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
     result_like: str | int | None = None,
     differentiable: bool = False,
     callback: bool = False,
@@ -61,6 +66,9 @@ def adapt(
     copy: bool | None = None,
     result: str | ModuleType = "caller",
     alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
     result_like: str | int | None = None,
     differentiable: bool = False,
     callback: bool = False,
@@ -97,6 +105,10 @@ def adapt(
         arrays, on the device where they are.
     alias_readonly : bool, default False
         Give the function views even of read-only memory that its library cannot mark so.
+    dtype, casting, order
+        As in :func:`arraybridge.convert`, of every array among the arguments;
+        ``dtype={"float64": "float32"}`` casts those of float64 alone. What the function writes to
+        an argument that was cast is an error. Results keep the data types that the function gives.
     result_like : str or int, optional
         The argument, by name or position, of whose kind the results become; by default the first
         that is an array.
@@ -129,7 +141,7 @@ def adapt(
         If the decorated object is not callable: put ``adapt`` below ``property`` and similar. When
         the function is called, for an array that is not in memory; the message says what to pass.
     ValueError
-        When the decorator is made, for an unknown library, device or ``copy``.
+        When the decorator is made, for an unknown library, device, data type or ``copy``.
 
     Notes
     -----
@@ -162,6 +174,11 @@ def adapt(
         )
     if result_shape_dtypes is not None and not (differentiable or callback):
         raise ValueError("result_shape_dtypes= is for callback=True and differentiable=True")
+    form = None
+    if dtype is not None or order is not None:
+        form = form_of(dtype, casting, order)
+        if differentiable or callback:
+            raise ValueError("dtype= and order= go without differentiable= and callback=")
     place = None if device is None else place_named(device)
     return partial(
         _adapted,
@@ -170,6 +187,7 @@ def adapt(
         copy=checked_copy(copy),
         result=result,
         alias_readonly=alias_readonly,
+        form=form,
         result_like=result_like,
         differentiable=differentiable,
         callback=callback,

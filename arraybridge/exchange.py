@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ctypes import c_void_p
 from functools import partial
@@ -58,6 +58,7 @@ def convert(
         The data type of the result, by default that of ``x``: a name such as ``"float32"``, a data
         type of NumPy or of any library, or ``float``, ``int``, ``bool``, ``complex`` as in NumPy.
         Equal to that of ``x`` it changes nothing; else the elements are cast as they are copied.
+        A mapping, ``{"float64": "float32"}``, casts arrays of its keys alone.
     casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
         Which casts ``dtype`` may ask for, as in :func:`numpy.copyto`. ``"same_value"`` allows all
         of them and looks at every value: one that the cast would change is an error.
@@ -121,11 +122,15 @@ def _formed(
     order: object,
 ) -> Any:
     """Convert to a data type or a layout that was asked for."""
-    if order is None and device is None and copy is None and not alias_readonly:
+    plain = order is None and device is None and copy is None and not alias_readonly
+    if plain and not isinstance(dtype, Mapping):
+        key = to, type(dtype), dtype, casting  # by type, as some dtypes warn of equality
         try:
-            way = KNOWN[type(x)].casts[to, type(dtype), dtype, casting]
-        except (KeyError, TypeError):
-            way = _cast_way(type(x), to, dtype, casting)
+            way = KNOWN[type(x)].casts[key]
+        except KeyError:
+            way = _cast_way(type(x), key)
+        except TypeError:  # unhashable, and maybe an error
+            way = None
         if way is not None:
             try:
                 result = way(x)
@@ -137,17 +142,18 @@ def _formed(
     return converted(x, to, form, device=device, copy=copy, alias_readonly=alias_readonly)
 
 
-def _cast_way(kind: type, to: object, dtype: object, casting: object) -> Way | None:
+def _cast_way(kind: type, key: tuple[Any, ...]) -> Way | None:
     """Return what `convert` tries before the plan of a cast."""
-    target, record = library_named(to), RECORDS[kind]
-    form, source, way = form_of(dtype, casting), record.library, None
-    if form is not None and source is not None and source.has_doors(kind):
-        way = casting_way(source, target, form, partial(convert, to=to))
-    known = record.casts
-    if len(known) >= _MOST_WAYS:
-        known.clear()
-    known[to, type(dtype), dtype, casting] = way  # some types warn of equality
-    return way
+    to, _, dtype, casting = key
+    form, target, record = form_of(dtype, casting), library_named(to), RECORDS[kind]
+    known, source, way = record.casts, record.library, None
+    if key not in known:
+        if form is not None and source is not None and source.has_doors(kind):
+            way = casting_way(source, target, form, partial(convert, to=to))
+        if len(known) >= _MOST_WAYS:
+            known.clear()
+        known[key] = way
+    return known.get(key)
 
 
 def converted(

@@ -514,3 +514,63 @@ def test_unify_casts_every_array():
     with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
         ab.unify(x, y, dtype=int)
     assert ab.unify(x, dtype=int)[1] is x
+
+
+def test_a_mapping_casts_some_data_types_alone():
+    wide, index = np.arange(3.0), np.arange(3)
+    table = {"float64": np.float32, int: "int32"}
+    _, x, n, b = ab.unify(wide, index, np.ones(2, bool), dtype=table)
+    assert (x.dtype, n.dtype, b.dtype) == (np.float32, np.int32, bool)
+    assert ab.explain(index, "numpy", dtype={"float64": "float32"}).kind == "view"
+    assert ab.convert(index, "numpy", dtype={}) is index
+    with pytest.raises(ValueError, match="floot"):
+        ab.convert(index, "numpy", dtype={"floot": "int8"})
+
+
+@pytest.mark.skipif(not installed("torch"), reason="adapts to PyTorch")
+class TestAdapt:
+    def test_arguments_are_cast_and_results_are_the_functions(self):
+        seen = []
+
+        @ab.adapt("torch", dtype="float32")
+        def function(x, *, y):
+            seen.append((x.dtype, y.dtype))
+            return x.sum(), y
+
+        x = np.arange(3.0)
+        total, y = function(x, y=np.arange(3))
+        assert seen == [(torch.float32, torch.float32)]
+        assert type(total) is type(y) is np.ndarray
+        assert (total.dtype, y.dtype) == (np.float32, np.float32)
+        t = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+        total, _ = function(t, y=torch.ones(3))
+        total.backward()
+        assert torch.equal(t.grad, torch.ones(3, dtype=torch.float64))
+
+    def test_writes_to_what_was_cast_are_no_secret(self):
+        @ab.adapt("torch", dtype={"float64": "float32"})
+        def write(x):
+            x += 1
+
+        x = np.ones(3, "f4")
+        write(x)
+        assert x.tolist() == [2, 2, 2]
+        with pytest.raises(ab.ConversionError, match="pass copy=True"):
+            write(np.ones(3))
+
+    def test_what_is_misspelt_is_told_at_once(self):
+        with pytest.raises(ValueError, match="float32"):
+            ab.adapt("torch", dtype="floot32")
+        with pytest.raises(ValueError, match="go without"):
+            ab.adapt("torch", dtype="float32", differentiable=True)
+        with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
+            ab.adapt("torch", dtype=int)(lambda x: x)(np.ones(2))
+
+
+def test_an_audit_sees_casts():
+    x = np.ones(3)
+    ab.convert(x, "numpy", dtype="f4")
+    with ab.audit() as log:
+        ab.convert(x, "numpy", dtype="f4")
+    assert "float64" in str(log)
+    assert sum(entry.nbytes for entry in log) == 12

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..containers import items, leaves, mapped
 from ..dispatch.execute import execute
+from ..dispatch.form import route_to
 from ..dispatch.registry import KNOWN, UNKNOWN, library_named
-from ..dispatch.route import route_between
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
 from ..protocols.objects import as_source
@@ -210,7 +210,7 @@ class Crossing:
         target = library_named(terms.library)
         array, source = as_source(native)
         held = source.held(array)
-        route, info = route_between(held, source, target, **terms.options)
+        route, info = route_to(held, source, target, **terms.options)
         if route.kind == "refuse":
             route = refusal(given, route)
         seen = execute(held, source, target, route, info)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
+from ..dispatch.form import Form
 from ..dispatch.registry import library_named
 from ..dlpack import Device
 from .kinds import Kind
@@ -44,6 +45,7 @@ class Terms:
         copy: bool | None = None,
         result: Any = "caller",
         alias_readonly: bool = False,
+        form: Form | None = None,
         result_like: str | int | None = None,
         differentiable: bool = False,
         callback: bool = False,
@@ -56,12 +58,16 @@ class Terms:
         self.result = result
         self.copy = copy
         self.sends = device is not None  # whether results may be sent to another device
-        self.asks = self.sends or copy is True  # for more than its own library's arrays
+        self.asks = (
+            self.sends or copy is True or form is not None
+        )  # for more than its own library's arrays
         self.options: dict[str, Any] = {} if device is None else {"device": device}
         if copy is not None:
             self.options["copy"] = copy
         if alias_readonly:
             self.options["alias_readonly"] = True
+        if form is not None:
+            self.options["form"] = form
         self.like = None if result_like is None else Argument(function, result_like)
         self.quick = not self.options and result == "caller" and self.like is None
         self.own = own  # (module, name) of the class that the function belongs to

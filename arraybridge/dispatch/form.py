@@ -6,6 +6,8 @@ without; else it is a copy, which the planner plans as that of the array that th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..dlpack import CPU, DataType, Device
 from ..layout import c_strides
 from ..named import NamedTuple
@@ -35,20 +37,34 @@ class Form(NamedTuple):
     Attributes
     ----------
     dtype : DataType or None
-        None: that of the array.
+        None: that of the array, unless it is in the table.
     casting : str
         The rule that the cast must obey.
     order : {"C", "F", "channels_last"} or None
         The order of the axes in memory; None: any.
+    table : tuple of (DataType, DataType)
+        What arrays of some data types become.
     """
 
     dtype: DataType | None
     casting: str
     order: str | None
+    table: tuple[tuple[DataType, DataType], ...] = ()
+
+    def wanted(self, given: DataType) -> DataType:
+        """Return the data type of the result for that of an array."""
+        if self.dtype is not None:
+            return self.dtype
+        return next((to for of, to in self.table if of == given), given)
 
 
 def form_of(dtype: object, casting: object = "same_kind", order: object = None) -> Form | None:
     """Read the keywords; None where nothing is asked for.
+
+    Parameters
+    ----------
+    dtype : data type or mapping, optional
+        A mapping is from the data types of arrays to those of the results; others stay.
 
     Raises
     ------
@@ -56,8 +72,11 @@ def form_of(dtype: object, casting: object = "same_kind", order: object = None) 
         For what is no data type, no rule of casting, or no order.
     """
     casting = checked_casting(casting)
-    wanted = None if dtype is None else data_type_named(dtype)
     layout = None if order is None else _order_named(order)
+    if isinstance(dtype, Mapping):
+        read = data_type_named
+        return Form(None, casting, layout, tuple((read(k), read(v)) for k, v in dtype.items()))
+    wanted = None if dtype is None else data_type_named(dtype)
     return None if wanted is None and layout is None else Form(wanted, casting, layout)
 
 
@@ -133,7 +152,7 @@ def route_to(
         )
     copy = checked_copy(copy)
     info = source.describe(x)
-    wanted = form.dtype or info.dtype
+    wanted = form.wanted(info.dtype)
     axes = None if form.order is None else _axes(form.order, info.ndim)
     if wanted == info.dtype:
         route, info = route_between(
