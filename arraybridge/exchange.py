@@ -311,7 +311,7 @@ def explain(
         device = place_named(device)
     if dtype is not None or order is not None:
         form = form_of(dtype, casting, order)
-    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x)
+    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True)
     route, _ = route_to(
         x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
     )
@@ -341,5 +341,5 @@ def inspect(x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(Tensor(x))
     if is_capsule(x):
         return TensorInfo.of_tensor(peek(x))
-    x, library = as_source(x)
+    x, library = as_source(x, True)
     return library.describe(x)

@@ -12,13 +12,13 @@ from textwrap import wrap
 import llvmlite
 import llvmlite.binding as llvm
 
-from arraybridge.machine_code import blocks, front, launcher, offered, release, stored
+from arraybridge.machine_code import arrow, blocks, front, launcher, offered, release, stored
 from arraybridge.machine_code.tabled import Tabled
 
 __all__ = ["SOURCES", "TRIPLES", "emitted", "text"]
 
 #: The functions whose code is stored.
-SOURCES = (release.CODE, launcher.CODE, blocks.CODE, front.CODE, offered.CODE)
+SOURCES = (release.CODE, launcher.CODE, blocks.CODE, front.CODE, offered.CODE, arrow.CODE)
 
 #: What `platform.machine` says -> what LLVM is told.
 TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}

@@ -20,7 +20,7 @@ torch = optional("torch")
 NUMBERS = np.arange(3.0)
 
 
-HEAVY = {"awkward", "h5py", "pandas", "polars", "sparse", "xarray", "zarr"}  # `make test` has none
+HEAVY = {"awkward", "h5py", "sparse", "xarray", "zarr"}  # `make test` has none
 
 
 def _of(module, make, name=None):
@@ -54,8 +54,6 @@ NO_ARRAYS = [
     pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
     pytest.param(lambda: ((0.0, 1.0, 2.0), "numpy.asarray(x)"), id="tuple"),
     pytest.param(lambda: (range(3), "numpy.asarray(x)"), id="range"),
-    _of("pandas", lambda pandas: (pandas.Series(NUMBERS), "x.to_numpy()")),
-    _of("polars", lambda polars: (polars.Series(NUMBERS), "x.to_numpy()")),
     _of("awkward", lambda awkward: (awkward.Array(NUMBERS), "awkward.to_numpy(x)")),
     *(
         _of("scipy.sparse", lambda of, n=name: (getattr(of, n)(NUMBERS[None]), "x.toarray()"), name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import pytest
 
-from arraybridge.machine_code import blocks, offered, release, stored
+from arraybridge.machine_code import arrow, blocks, offered, release, stored
 
 from . import emit
 from .support.processes import python
@@ -25,7 +25,7 @@ def test_the_stored_code_is_that_of_the_ir():
 @pytest.mark.parametrize("machine", emit.TRIPLES)
 def test_code_for_every_machine_holds_every_function(machine):
     made = emit.emitted(emit.TRIPLES[machine])
-    entries = {*release.ENTRIES, *blocks.ENTRIES, *offered.ENTRIES, "contiguous"}
+    entries = {*release.ENTRIES, *blocks.ENTRIES, *offered.ENTRIES, *arrow.ENTRIES, "contiguous"}
     entries |= {"enqueue", "launch"}
     assert made.keys() == stored.CODE[machine].keys() == entries
 

@@ -88,7 +88,11 @@ ROWS = [
     ),
     (_decimals, "numpy", "x.cast('float64')"),
     (lambda: pa.chunked_array([_decimals()] * 2), "numpy", "x.combine_chunks().cast('float64')"),
-    (lambda: _pairs(pa.list_(pa.int32(), 2)), "numpy", "x.flatten()"),
+    (
+        lambda: pa.array([[1], [2]], pa.list_(pa.date32(), 1)),
+        "numpy",
+        "x.flatten().view('int32')",
+    ),
     (lambda: _pairs(pa.list_(pa.int32())), "numpy", "x.flatten()"),
     (lambda: _pairs(pa.large_list(pa.int32())), "numpy", "x.flatten()"),
     (
@@ -117,7 +121,8 @@ ROWS = [
         "numpy",
         "x.to_tensor()",
     ),
-    (lambda: pa.record_batch({"a": [1.0, 2.0]}), "numpy", "x.to_tensor()"),
+    (lambda: pa.table({"a": [1, 2], "b": [1.0, 2.0]}), "numpy", "x.select(['a'])"),
+    (lambda: pa.table({"a": [1, None]}), "numpy", "x.drop_null()"),
     # Arrow as a target
     (lambda: torch.ones(2, 3).T > 0, "pyarrow", "arraybridge.convert(x, 'numpy').view('uint8')"),
     *(
@@ -370,6 +375,16 @@ ELSEWHERE = {
         ("tf.sparse.to_dense(x)", "tf.convert_to_tensor(x)", "tf.bitcast(x, tf.int8)"), "above"
     ),
     "tf.strings.to_number(x)": "above",
+    **dict.fromkeys(
+        (
+            *("x.fillna(value)", "x.dropna()", "x.pint.magnitude", "x.cat.codes", "x[[\0]]"),
+            *("x.sparse.to_dense()", "x.array.left", "x.array.right", "pandas.to_numeric(x)"),
+            *("x.drop_nulls()", "x.to_physical()", "x.select", "x.cast(...)", "x.collect()"),
+            *("x.cast(polars.Float64)", "x.list.to_array(width)", "pyarrow.table(x)"),
+        ),
+        "test_frames",
+    ),
+    "x.select([\0])": "above",
     "x.combine_chunks()": "above: put before what the chunks say",
 }
 

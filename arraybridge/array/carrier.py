@@ -228,6 +228,48 @@ class Array(ArrayObject):
         """
         return 0
 
+    def __arrow_c_schema__(self) -> object:
+        """A capsule with Arrow's type of the array: rows, and fixed-size lists for other axes."""
+        from ..protocols.arrow_export import schema_capsule
+
+        info = self.info
+        return schema_capsule(info.shape, info.dtype)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Capsules with Arrow's type and array, on the same memory where it is in C order.
+
+        Other layouts, and booleans, which Arrow packs eight to a byte, are copied.
+
+        Raises
+        ------
+        BufferError
+            For a data type that Arrow lacks, an array without axes, or memory off the host.
+
+        Notes
+        -----
+        The Arrow PyCapsule interface. ``requested_schema`` asks for nothing that must be done.
+        """
+        from ..protocols.arrow_export import exported
+
+        return exported(self._native, self._library).__arrow_c_array__()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **kwargs: object
+    ) -> tuple[object, object]:
+        """As ``__arrow_c_array__``, for memory on the device where it is.
+
+        Raises
+        ------
+        NotImplementedError
+            For keywords that it does not know, unless they are None.
+        """
+        unknown = [name for name, value in kwargs.items() if value is not None]
+        if unknown:
+            raise NotImplementedError(f"__arrow_c_device_array__ has no {', '.join(unknown)}")
+        from ..protocols.arrow_export import exported
+
+        return exported(self._native, self._library, True).__arrow_c_device_array__()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         try:

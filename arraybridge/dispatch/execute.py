@@ -18,7 +18,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
         If the route is a refusal.
     """
     if route.kind == "view":
-        if source is target and route.device == info.device:
+        if route.device == info.device and (source is target or isinstance(x, target.forms)):
             return x
         here = info.device
         stream = None if here.type == CPU.type else target.current_stream(here)
@@ -30,7 +30,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
         raise ConversionError(str(route.why), route)
     fresh = route.copier.copy(x, source, target, info, route.device)
     made_by = library_of_type(type(fresh)) or source  # what it resolved may be a core tensor
-    if made_by is target:
+    if made_by is target or isinstance(fresh, target.forms):
         return fresh
     if route.kind == "kernel" and not (info.device.host or info.pending):
         # A view, whatever the target says of it: one that copies all would be given copy upon copy.

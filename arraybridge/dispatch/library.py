@@ -37,11 +37,14 @@ class Library:
         ``alias_readonly=True`` asks for, and ``on_host`` tells that all its results are on the CPU.
     on_cpu_alone : bool
         Whether all its arrays are on the device ``cpu``.
+    forms : tuple of type
+        Classes of what conversions give where another library owns them.
     """
 
     name: str = ""
     exports_description: bool = False
     on_cpu_alone: bool = False
+    forms: tuple[type, ...] = ()
     doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data
 
     @property

@@ -17,6 +17,7 @@ _PENDING = {
     "bitpacked": "its booleans are packed eight to a byte",
     "fraction": "its strides are not whole elements",
     "chunks": "its elements lie in several chunks",
+    "columns": "its columns lie apart",
 }
 
 

@@ -46,7 +46,8 @@ def route_between(
     if copy is not None:
         copy = checked_copy(copy)
     info = source.describe(x)
-    if source is target and not copy and (device is None or device == info.device):
+    same = source is target or (target.forms and isinstance(x, target.forms))
+    if same and not copy and (device is None or device == info.device):
         # The array itself is the view: no property of its memory matters.
         return Route("view", "it is one already", 0, source.name, target.name, info.device), info
     accepts = target.accepts

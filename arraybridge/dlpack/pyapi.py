@@ -71,6 +71,11 @@ _NAMES = {
         b"dltensor_versioned",
         b"used_dltensor_versioned",
         b"dlpack_exchange_api",
+        b"arrow_schema",
+        b"arrow_array",
+        b"arrow_device_array",
+        b"arrow_array_stream",
+        b"arrow_device_array_stream",
     )
 }
 

@@ -7,10 +7,11 @@ through one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..dispatch.registry import Entry, provide
+from ..dispatch.registry import Entry, provide, provide_frames
 
 if TYPE_CHECKING:
     from ..dispatch.library import Library
@@ -26,6 +27,7 @@ LIBRARIES = (
     Entry("numba", "numba-cuda"),
     Entry("dpnp", "dpnp", computes={"oneapi": "dpnp"}),
     Entry("pyarrow", "pyarrow", synonyms=("arrow",), nicknames=("pa",)),
+    Entry("pyarrow.Array", "pyarrow"),
     Entry("tvm_ffi", "apache-tvm-ffi"),
     Entry("tensorflow", "tensorflow", nicknames=("tf",)),
     Entry("paddle", "paddlepaddle"),
@@ -38,8 +40,18 @@ LIBRARIES = (
 
 
 def _load(name: str) -> Library:
-    library: Library = import_module(f"{__name__}.{name}.exchange").LIBRARY
+    home, _, form = name.partition(".")  # "pyarrow.Array" is another form of its arrays
+    library: Library = import_module(
+        f"{__name__}.{home}.{form.lower() + 's' * bool(form) or 'exchange'}"
+    ).LIBRARY
     return library
 
 
+def _load_pandas() -> Callable[[Any], Any]:
+    from .pandas.frames import opened
+
+    return opened
+
+
 provide(LIBRARIES, _load)
+provide_frames({"pandas": _load_pandas})

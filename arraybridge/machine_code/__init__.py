@@ -7,6 +7,7 @@
 `memory`      memory for machine code
 `exports`     the structs that native code makes of Arrays, in LLVM IR
 `offered`     the C exchange API of Arrays and their ``__dlpack__``, in LLVM IR, with `exports`
+`arrow`       the release callbacks of Arrow's C data interface, in LLVM IR
 `launcher`    the builtin function that launches a kernel on a CUDA device, in LLVM IR
 `front`       the builtin that serves small arrays of NumPy before any Python, in LLVM IR
 `tabled`      what these share: functions that find all they call in a table

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_of_type, package_of
+from .frames import speaks_arrow
 from .remedies import remedy
 
 DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
@@ -25,7 +26,7 @@ def has_no_memory(cls: type) -> bool:
     A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
     the standard's namespace, and no way to their memory.
     """
-    if any(hasattr(cls, door) for door in DOORS):
+    if any(hasattr(cls, door) for door in DOORS) or speaks_arrow(cls):
         return False
     return hasattr(cls, "__array_namespace__") or (
         hasattr(cls, "__array__") and (hasattr(cls, "chunks") or package_of(cls) in _STORES)

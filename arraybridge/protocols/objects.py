@@ -16,6 +16,7 @@ from ..dispatch.registry import library_named, library_of_type
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
 from ..layout import span
 from .foreign import handed_on, lost, no_array, own
+from .frames import opened_frame
 
 
 class Protocol(Library):
@@ -38,8 +39,14 @@ class Protocol(Library):
 LIBRARY = Protocol()
 
 
-def as_source(x: Any) -> tuple[object, Library]:
+def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
     """Return an array or tensor that stands for ``x``, and its library; consume a capsule.
+
+    Parameters
+    ----------
+    x : object
+    looking : bool
+        ``x`` is only described: what would be consumed, or computed, is refused.
 
     Raises
     ------
@@ -75,6 +82,9 @@ def as_source(x: Any) -> tuple[object, Library]:
     objection = handed_on(x)
     if objection is not None:
         raise ConversionError(objection)
+    opened = opened_frame(x, looking)
+    if opened is not None:
+        return opened
     try:
         buffer = memoryview(x)
     except TypeError:

@@ -15,7 +15,7 @@ from ..dispatch.registry import package_of
 
 _AS_NUMPY = "numpy.asarray(x)"
 # The first that fits. A package of its own comes before.
-_BY_PACKAGE = {
+BY_PACKAGE = {
     "h5py": (("__array__", "x[...]"),),
     "netCDF4": (("__array__", "x[...]"),),
     "tensorstore": (("read", "x.read().result()"),),
@@ -27,6 +27,7 @@ _BY_METHOD = (
     ("compute", "x.compute()"),
     ("toarray", "x.toarray()"),
     ("todense", "x.todense()"),
+    ("collect", "x.collect()"),
     ("to_tensor", "x.to_tensor()"),
     ("to_numpy", "x.to_numpy()"),
     ("__array__", _AS_NUMPY),
@@ -48,7 +49,7 @@ def remedy(x: Any) -> str | None:
             return by_structure(x)
         except Exception:  # another version of the package
             pass
-    for name, found in (*_BY_PACKAGE.get(package, ()), *_BY_METHOD):
+    for name, found in (*BY_PACKAGE.get(package, ()), *_BY_METHOD):
         attribute = getattr(cls, name, None)  # None says that there is none
         if attribute is not None and not (found == f"x.{name}" and callable(attribute)):
             return found

@@ -22,7 +22,8 @@ HEAVY = {"dpnp"}
 COMPUTING = tuple(
     name
     for name in library_names()
-    if importlib.util.find_spec(f"arraybridge.libraries.{name}.namespace") is not None
+    if "." not in name  # another form of the arrays of one of these
+    and importlib.util.find_spec(f"arraybridge.libraries.{name}.namespace") is not None
 )
 
 

@@ -5,7 +5,8 @@ takes swapped bytes and booleans for numbers as they stand, so neither is shown 
 
 Tensors, arrays and chunked arrays of numbers or booleans are taken. Arrow's arrays are immutable.
 What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
-Booleans are packed eight to a byte and chunks lie apart, so both are copied.
+Booleans are packed eight to a byte and chunks lie apart, so both are copied. A fixed-size list is
+an axis.
 A ``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks
 nulls inside an element.
 """
@@ -61,6 +62,8 @@ class PyArrow(Library):
             return _of_tensor(x)
         if isinstance(x, pa.FixedShapeTensorArray):
             return _of_tensor_array(x)
+        if isinstance(x, pa.FixedSizeListArray):
+            return self._of_lists(x)
         if isinstance(x, pa.Array):
             return _of_array(x)
         if isinstance(x, pa.ChunkedArray):
@@ -68,6 +71,22 @@ class PyArrow(Library):
         if isinstance(x, ManagedTensor):  # what resolve makes of booleans
             return TensorInfo.of_tensor(x, "pyarrow")
         raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
+
+    def _of_lists(self, x: pa.FixedSizeListArray) -> TensorInfo:
+        """Describe lists of one size, which are an axis, as are lists that they hold."""
+        refused = _nulls(x)
+        if refused is not None:
+            return TensorInfo(
+                "pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused
+            )
+        info = self.describe(x.flatten())  # a view, without nulls
+        if info.refused:
+            return info._replace(refused=_within(info.refused))
+        shape = (len(x), x.type.list_size, *info.shape[1:])
+        if info.pending:
+            return info._replace(shape=shape, strides=c_strides(shape))
+        steps = info.strides
+        return info._replace(shape=shape, strides=(steps[0] * shape[1], *steps))
 
     def _of_chunks(self, x: pa.ChunkedArray) -> TensorInfo:
         chunks = [chunk for chunk in x.chunks if len(chunk)]
@@ -100,6 +119,8 @@ class PyArrow(Library):
             tensor = self.export_described(x, info)
             tensor.readonly = False  # nobody else has this memory
             return self.wrap(tensor)
+        while isinstance(x, pa.FixedSizeListArray):
+            x = x.flatten()
         x = x.cast(pa.uint8())
         data = x.buffers()[1].address + x.offset
         return ManagedTensor.adopt(data, info.shape, _BOOL, owner=x)
@@ -113,7 +134,8 @@ class PyArrow(Library):
         if isinstance(x, pa.ChunkedArray):
             return x.combine_chunks()
         # Packed booleans are immutable, and have no other form here.
-        return x if isinstance(x, pa.BooleanArray) else None
+        packed = isinstance(x, pa.BooleanArray | pa.FixedSizeListArray)
+        return x if packed and "bitpacked" in self.describe(x).pending else None
 
 
 def _of_the_whole(refused: str | None) -> str | None:
@@ -133,6 +155,11 @@ def _of_tensor(x: pa.Tensor) -> TensorInfo:
     return TensorInfo(
         "pyarrow", data, 0, shape, steps, dtype, CPU, not x.is_mutable, pending=pending
     )
+
+
+def _within(refused: str) -> str:
+    """Restate the refusal of the elements of lists for the lists."""
+    return refused.replace("x.", "x.flatten().").replace("(x)", "(x.flatten())")
 
 
 def _of_array(x: pa.Array) -> TensorInfo:
@@ -194,7 +221,6 @@ def _remedy(kind: pa.DataType) -> str:
         (types.is_dictionary, "pass x.dictionary_decode()"),
         (types.is_run_end_encoded, "pass pyarrow.compute.run_end_decode(x)"),
         (types.is_decimal, "pass x.cast('float64'), which rounds"),
-        (types.is_fixed_size_list, "pass x.flatten() and reshape the result"),
         (types.is_list, "pass x.flatten(), as its rows may differ in length"),
         (types.is_large_list, "pass x.flatten(), as its rows may differ in length"),
         (types.is_struct, "pass its fields one by one, x.field(0)"),

@@ -1,0 +1,1 @@
+"""pandas: columns and frames as sources."""

@@ -1,0 +1,291 @@
+"""Tensors by Arrow's PyCapsule interface: the first axis is that of rows, others are lists.
+
+Arrow has C order alone, so that other layouts are copied, and packs booleans, eight to a byte.
+There are no nulls. Whoever takes the capsules shares the memory, and no Python runs when it is
+released (`machine_code.arrow`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, c_char_p, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..dispatch.execute import execute
+from ..dispatch.library import Library
+from ..dispatch.records import Accepts, ConversionError, TensorInfo, of_native
+from ..dispatch.route import route_between
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, pyapi
+from ..layout import in_bytes
+from ..named import NamedTuple
+from .arrow_memory import Array, DeviceArray, Schema
+
+__all__ = ["EXPORTS", "Exported", "exported", "of_tensor", "schema_capsule"]
+
+_FORMATS = {
+    "int8": b"c",
+    "uint8": b"C",
+    "int16": b"s",
+    "uint16": b"S",
+    "int32": b"i",
+    "uint32": b"I",
+    "int64": b"l",
+    "uint64": b"L",
+    "float16": b"e",
+    "float32": b"f",
+    "float64": b"g",
+    "bool": b"b",
+}
+_NULLABLE = 2  # as the fields of every library are, unless somebody says otherwise
+_BYTE = DataType.named("uint8")
+_RELEASE = CFUNCTYPE(None, c_void_p)
+
+
+class _Functions(NamedTuple):
+    """Addresses of native functions."""
+
+    release_array: int
+    release_schema: int
+    destroy_array: int
+    destroy_schema: int
+
+
+@cache
+def _functions() -> _Functions:
+    from arraybridge.machine_code.arrow import Table, loaded
+
+    # Never freed: structs are released after the last Python object is gone.
+    address = pyapi.malloc(ctypes.sizeof(Table))
+    if not address:
+        raise MemoryError("no memory for the functions of Arrow's interface")
+    table = Table.from_address(address)
+    for name, value in pyapi.found(name for name, *_ in Table._fields_).items():
+        setattr(table, name, value)
+    return _Functions(**loaded(address))
+
+
+class Exports(Library):
+    """Arrow's interface as a target: what its arrays can be."""
+
+    name = "arrow"
+    accepts = Accepts(
+        library="arrow",
+        tested="1.5",
+        dtypes=frozenset(_FORMATS),
+        devices=frozenset(
+            {DeviceType.CPU, DeviceType.CUDA, DeviceType.CUDA_HOST, DeviceType.CUDA_MANAGED}
+        ),
+        strides="c",
+        aligned=frozenset(_FORMATS),
+        readonly=True,
+        ndim=(1, 64),
+        copied=frozenset({"bool"}),
+        remedies={
+            "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
+            "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
+            "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
+            "complex32": "pass torch.view_as_real(x)",
+            "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return False
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Exported:
+        return of_tensor(tensor)
+
+
+def of_tensor(tensor: ManagedTensor) -> Exported:
+    """Return the export of a tensor that `Exports` takes: in C order, or of booleans."""
+    if tensor.dtype.name != "bool":
+        return Exported(tensor.shape, tensor.dtype, tensor.pointer, tensor, tensor.device)
+    if not tensor.device.host:
+        raise ConversionError(
+            f"Arrow packs booleans eight to a byte, which nothing here does on {tensor.device}: "
+            "pass integers"
+        )
+    bits = np.packbits(_array_on(tensor), bitorder="little")
+    return Exported(tensor.shape, tensor.dtype, bits.ctypes.data, bits)
+
+
+class _Memory:
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, tensor: ManagedTensor) -> None:
+        self.__array_interface__ = {
+            "data": (tensor.pointer, True),
+            "shape": tensor.shape,
+            "strides": in_bytes(tensor.strides, 1),
+            "typestr": "|b1",
+            "version": 3,
+        }
+
+
+def _array_on(tensor: ManagedTensor) -> np.ndarray:
+    """Return the booleans of a tensor in C order."""
+    if 0 in tensor.shape:
+        return np.empty(0, bool)
+    return np.asarray(_Memory(tensor)).reshape(-1)
+
+
+class Exported:
+    """Memory in Arrow's layout, for importers that take an object.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : DataType
+    data : int
+        Address of the elements, in C order; of booleans, of their bits.
+    owner : object
+    device : Device
+    """
+
+    __slots__ = ("data", "device", "dtype", "owner", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: DataType,
+        data: int,
+        owner: object,
+        device: Device = CPU,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.data = data
+        self.owner = owner
+        self.device = device
+
+    def __arrow_c_schema__(self) -> object:
+        return schema_capsule(self.shape, self.dtype)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self.__arrow_c_schema__(), self._capsule(Array, b"arrow_array")
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **_: object
+    ) -> tuple[object, object]:
+        return self.__arrow_c_schema__(), self._capsule(DeviceArray, b"arrow_device_array")
+
+    def _capsule(self, kind: type[ctypes.Structure], name: bytes) -> object:
+        functions = _functions()
+        address = pyapi.malloc(ctypes.sizeof(kind))
+        if not address:
+            raise MemoryError("no memory for an ArrowArray")
+        try:
+            ctypes.memset(address, 0, ctypes.sizeof(kind))
+            _fill(Array.from_address(address), self.shape, self.data, self.owner, functions)
+        except BaseException:
+            pyapi.free(address)
+            raise
+        if kind is DeviceArray:
+            device = self.device
+            struct: Any = DeviceArray.from_address(address)
+            struct.device_type = device.type
+            struct.device_id = -1 if device.type == CPU.type else device.id
+        return pyapi.new_capsule(address, name, functions.destroy_array)
+
+
+EXPORTS = Exports()
+EXPORTS.forms = (Exported,)
+
+
+def exported(x: Any, library: Library, device: bool = False) -> Exported:
+    """Bring an array into Arrow's layout: a view where it has that already.
+
+    Raises
+    ------
+    ConversionError
+        For what Arrow has no arrays of, and for memory off the host unless ``device``.
+    """
+    held = library.held(x)
+    route, info = route_between(held, library, EXPORTS)
+    if not device and not info.device.host:
+        raise ConversionError(
+            f"the array is on {info.device}: pass it to a library that takes "
+            "__arrow_c_device_array__, or copy it to the host first, to_device('cpu')"
+        )
+    if route.kind == "refuse":
+        route = route._replace(why=of_native(route.why))
+    made = execute(held, library, EXPORTS, route, info)
+    assert isinstance(made, Exported)
+    return made
+
+
+def _owning(owner: object) -> int:
+    """Return a DLPack struct that keeps an object; its deleter is native."""
+    return ManagedTensor.trusted(0, (0,), (1,), _BYTE, CPU, False, False, owner).to_struct()
+
+
+def _fill(
+    struct: Any, shape: tuple[int, ...], data: int, owner: object, functions: _Functions
+) -> None:
+    """Fill in an array whose rows are elements, or lists of them."""
+    inner = len(shape) > 1
+    buffers = (c_void_p * 2)(None, data)
+    if not data:  # no elements; some importers want an address all the same
+        buffers[1] = ctypes.addressof(buffers)
+    struct.length, struct.n_buffers = shape[0], 1 if inner else 2
+    struct.buffers = ctypes.addressof(buffers)
+    child = children = None
+    if inner:
+        child = Array()
+        children = (c_void_p * 1)(ctypes.addressof(child))
+        _fill(child, (shape[0] * shape[1], *shape[2:]), data, owner, functions)
+        struct.n_children, struct.children = 1, ctypes.addressof(children)
+    _finish(struct, child, (buffers, children, child, owner), functions.release_array)
+
+
+def _finish(struct: Any, child: Any, owner: object, release: int) -> None:
+    try:
+        struct.private = _owning(owner)
+    except BaseException:
+        if child is not None:
+            _RELEASE(release)(ctypes.addressof(child))
+        raise
+    struct.release = release
+
+
+def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
+    """Make the capsule with the type of the arrays of a shape.
+
+    Raises
+    ------
+    ConversionError
+        For a data type that Arrow lacks, and an array without axes.
+    """
+    form = _FORMATS.get(dtype.name)
+    if form is None or not shape:
+        info = TensorInfo("", 0, 0, shape, (), dtype, CPU)
+        raise ConversionError(f"Arrow has no arrays of {info.dtype_name} and shape {shape}")
+    functions = _functions()
+    address = pyapi.malloc(ctypes.sizeof(Schema))
+    if not address:
+        raise MemoryError("no memory for an ArrowSchema")
+    try:
+        ctypes.memset(address, 0, ctypes.sizeof(Schema))
+        _describe(Schema.from_address(address), shape[1:], form, b"", functions)
+    except BaseException:
+        pyapi.free(address)
+        raise
+    return pyapi.new_capsule(address, b"arrow_schema", functions.destroy_schema)
+
+
+def _describe(
+    struct: Any, lists: tuple[int, ...], form: bytes, name: bytes, functions: _Functions
+) -> None:
+    text = c_char_p(b"+w:%d" % lists[0] if lists else form)
+    called = c_char_p(name)
+    struct.format, struct.name, struct.flags = text, called, _NULLABLE
+    child = children = None
+    if lists:
+        child = Schema()
+        children = (c_void_p * 1)(ctypes.addressof(child))
+        _describe(child, lists[1:], form, b"item", functions)
+        struct.n_children, struct.children = 1, ctypes.addressof(children)
+    _finish(struct, child, (text, called, children, child), functions.release_schema)

@@ -1,0 +1,399 @@
+"""Arrow's C data interface: capsules in, and structs whose memory is ours to release.
+
+Everything that a producer wrote is checked before it is followed, except addresses, which nobody
+can check. Whatever happens, a producer's release callback runs exactly once, on the thread that
+drops the last reference; the GIL is free meanwhile, since some producers take it themselves.
+
+Sources: Arrow columnar format, "The Arrow C data interface", "The Arrow C stream interface",
+"The Arrow C Device data interface", "The Arrow PyCapsule Interface".
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_void_p
+from typing import Any
+
+from ..dispatch.records import ConversionError
+from ..dlpack import MalformedTensorError, is_capsule, pyapi
+
+__all__ = [
+    "DEEPEST",
+    "Array",
+    "Column",
+    "DeviceArray",
+    "Schema",
+    "Stream",
+    "columns",
+    "format_of",
+    "kinds_of",
+    "metadata_of",
+    "taken",
+]
+
+_RELEASE = CFUNCTYPE(None, c_void_p)
+_GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
+_GET_ERROR = CFUNCTYPE(c_char_p, c_void_p)
+_MOST_CHILDREN = 1 << 20
+
+#: Levels of nested types; no array has more axes.
+DEEPEST = 64
+
+
+class Schema(ctypes.Structure):
+    """``ArrowSchema``: the type of an array."""
+
+    _fields_ = (
+        ("format", c_char_p),
+        ("name", c_char_p),
+        ("metadata", c_void_p),
+        ("flags", c_int64),
+        ("n_children", c_int64),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private", c_void_p),
+    )
+
+
+class Array(ctypes.Structure):
+    """``ArrowArray``: the buffers of an array."""
+
+    _fields_ = (
+        ("length", c_int64),
+        ("null_count", c_int64),
+        ("offset", c_int64),
+        ("n_buffers", c_int64),
+        ("n_children", c_int64),
+        ("buffers", c_void_p),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private", c_void_p),
+    )
+
+
+class DeviceArray(ctypes.Structure):
+    """``ArrowDeviceArray``; the kinds of devices are DLPack's."""
+
+    _fields_ = (
+        ("array", Array),
+        ("device_id", c_int64),
+        ("device_type", c_int32),
+        ("sync_event", c_void_p),
+        ("reserved", c_int64 * 3),
+    )
+
+    @property
+    def release(self) -> int | None:
+        address: int | None = self.array.release
+        return address
+
+
+class Stream(ctypes.Structure):
+    """``ArrowArrayStream``: arrays of one type, one after the other."""
+
+    _fields_ = (
+        ("get_schema", c_void_p),
+        ("get_next", c_void_p),
+        ("get_last_error", c_void_p),
+        ("release", c_void_p),
+        ("private", c_void_p),
+    )
+
+
+class DeviceStream(ctypes.Structure):
+    """``ArrowDeviceArrayStream``: arrays on one kind of device."""
+
+    _fields_ = (("device_type", c_int32), *Stream._fields_)
+
+
+class Owned:
+    """Own a producer's struct: released once, when the last reference goes.
+
+    Attributes
+    ----------
+    struct : ctypes.Structure
+        Zeroed memory that a producer fills in, or to which a struct is moved.
+    """
+
+    __slots__ = ("struct",)
+
+    def __init__(self, kind: type[ctypes.Structure]) -> None:
+        self.struct: Any = kind()
+
+    # Names of the module may be gone when the interpreter ends, hence the defaults.
+    def release(
+        self,
+        _foreign: Callable[[int], Any] = _RELEASE,
+        _address: Callable[[Any], int] = ctypes.addressof,
+    ) -> None:
+        struct, self.struct = self.struct, None
+        if struct is not None and struct.release:
+            _foreign(struct.release)(_address(struct))
+
+    __del__ = release
+
+
+_NAMES = {
+    Schema: b"arrow_schema",
+    Array: b"arrow_array",
+    DeviceArray: b"arrow_device_array",
+    Stream: b"arrow_array_stream",
+    DeviceStream: b"arrow_device_array_stream",
+}
+
+
+def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
+    """Move the struct out of a capsule, as its consumer does: the capsule's is marked released.
+
+    Raises
+    ------
+    TypeError
+        For anything but a capsule of that name.
+    MalformedTensorError
+        For a struct that was released, or moved, before.
+    """
+    name = _NAMES[kind]
+    if not is_capsule(capsule) or pyapi.capsule_name(capsule) != name:
+        raise TypeError(f"expected a PyCapsule named {name.decode()!r}, got {capsule!r}")
+    address = pyapi.capsule_pointer(capsule, name)
+    owned, there = Owned(kind), kind.from_address(address)
+    ctypes.memmove(ctypes.addressof(owned.struct), address, ctypes.sizeof(kind))
+    if not there.release:
+        owned.struct.release = None
+        raise MalformedTensorError(f"the {name.decode()} was released, or consumed, already")
+    if kind is DeviceArray:
+        there.array.release = None
+    else:
+        there.release = None
+    return owned
+
+
+class Column:
+    """An array and its type, of which the memory lives as long as this does.
+
+    Attributes
+    ----------
+    schema, array : ctypes.Structure
+        `Schema` and `Array`, within what `owner` keeps alive.
+    owner : tuple of Owned
+    device : tuple of int
+        Kind and number.
+    event : int
+        Address of what has to happen on the device before its memory is read; 0 for nothing.
+    """
+
+    __slots__ = ("array", "device", "event", "owner", "schema")
+
+    def __init__(
+        self, schema: Any, array: Any, owner: tuple[Owned, ...], device: tuple[int, int], event: int
+    ) -> None:
+        self.schema = schema
+        self.array = array
+        self.owner = owner
+        self.device = device
+        self.event = event
+
+    def release(self) -> None:
+        """Release the memory now: nothing that holds this column for longer can use it."""
+        for owned in self.owner:
+            owned.release()
+
+    def children(self) -> list[Column]:
+        """Return the columns of a struct, or the elements of a list.
+
+        Raises
+        ------
+        MalformedTensorError
+            Where the type and the array do not have as many.
+        """
+        schemas = kinds_of(self.schema)
+        count = self.array.n_children
+        if count != len(schemas) or (count and not self.array.children):
+            raise MalformedTensorError(
+                f"an Arrow array of {len(schemas)} fields has {count} children"
+            )
+        found = []
+        for schema, address in zip(schemas, _addresses(self.array.children, count), strict=True):
+            if not address:
+                raise MalformedTensorError("a child of an Arrow array is NULL")
+            array = Array.from_address(address)
+            found.append(Column(schema, array, self.owner, self.device, self.event))
+        return found
+
+    def buffers(self, count: int) -> tuple[int, ...]:
+        """Return the addresses of the buffers, of which there must be so many."""
+        array = self.array
+        if array.n_buffers != count or (count and not array.buffers):
+            raise MalformedTensorError(
+                f"an Arrow array of type {self.format!r} has {array.n_buffers} buffers, not {count}"
+            )
+        return tuple(address or 0 for address in _addresses(array.buffers, count))
+
+    @property
+    def format(self) -> str:
+        """The format string of the type."""
+        return format_of(self.schema)
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return (self.schema.name or b"").decode(errors="replace")
+
+
+def format_of(schema: Any) -> str:
+    """Return the format string of a schema."""
+    text: bytes | None = schema.format
+    if not text:
+        raise MalformedTensorError("an ArrowSchema has no format")
+    return text.decode(errors="replace")
+
+
+def kinds_of(schema: Any) -> list[Any]:
+    """Return the schemas of the children of a schema."""
+    count = schema.n_children
+    if not 0 <= count <= _MOST_CHILDREN or (count and not schema.children):
+        raise MalformedTensorError(f"an ArrowSchema has {count} children")
+    found = _addresses(schema.children, count)
+    if not all(found):
+        raise MalformedTensorError("a child of an ArrowSchema is NULL")
+    return [Schema.from_address(address or 0) for address in found]
+
+
+def metadata_of(schema: Any) -> dict[bytes, bytes]:
+    """Return the metadata of a schema."""
+    at: int | None = schema.metadata
+    if not at:
+        return {}
+    found: dict[bytes, bytes] = {}
+    count = c_int32.from_address(at).value
+    at += 4
+    if not 0 <= count <= _MOST_CHILDREN:
+        raise MalformedTensorError(f"an ArrowSchema has {count} entries of metadata")
+    for _ in range(count):
+        pair = []
+        for _ in range(2):
+            size = c_int32.from_address(at).value
+            if size < 0:
+                raise MalformedTensorError("metadata of an ArrowSchema has a negative length")
+            pair.append(ctypes.string_at(at + 4, size))
+            at += 4 + size
+        found[pair[0]] = pair[1]
+    return found
+
+
+def _addresses(at: int | None, count: int) -> tuple[int | None, ...]:
+    return tuple((c_void_p * count).from_address(at)) if count and at else ()
+
+
+def columns(x: Any) -> Generator[Column, None, None]:
+    """Take the arrays of an object; the first has no rows where there is none.
+
+    The device interface comes first: an object with memory on a device may offer the other one by
+    a copy to the host.
+
+    Raises
+    ------
+    ConversionError
+        For an error of the producer's stream.
+    MalformedTensorError, TypeError
+        For structs that contradict the format, and what is no capsule.
+    """
+    for door, kind in _ARRAYS:
+        capsules = _called(x, door)
+        if capsules is _CLOSED:
+            continue
+        if not isinstance(capsules, tuple) or len(capsules) != 2:
+            raise TypeError(f"{type(x).__name__}.{door} gave {capsules!r}; expected two capsules")
+        schema = taken(capsules[0], Schema)
+        try:
+            array = taken(capsules[1], kind)
+        except BaseException:
+            schema.release()
+            raise
+        yield _column(schema, array)
+        return
+    for door, kind, of in _STREAMS:
+        capsule = _called(x, door)
+        if capsule is not _CLOSED:
+            yield from _streamed(taken(capsule, kind), of)
+            return
+    raise TypeError(f"no door of Arrow's of {type(x).__name__} is open")
+
+
+_ARRAYS: tuple[tuple[str, type[ctypes.Structure]], ...] = (
+    ("__arrow_c_device_array__", DeviceArray),
+    ("__arrow_c_array__", Array),
+)
+_STREAMS: tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure]], ...] = (
+    ("__arrow_c_device_stream__", DeviceStream, DeviceArray),
+    ("__arrow_c_stream__", Stream, Array),
+)
+
+
+_CLOSED = object()
+
+
+def _called(x: Any, door: str) -> Any:
+    """Return what a door gives; `_CLOSED` where there is none, or it is not implemented."""
+    if getattr(type(x), door, None) is None:
+        return _CLOSED
+    try:
+        return getattr(x, door)()
+    except NotImplementedError:
+        return _CLOSED
+
+
+def _column(schema: Owned, array: Owned) -> Column:
+    struct, device, event = array.struct, (1, 0), 0
+    if isinstance(struct, DeviceArray):
+        event, struct = struct.sync_event or 0, struct.array
+        number = array.struct.device_id
+        device = array.struct.device_type, max(number, 0)
+    return Column(schema.struct, struct, (schema, array), device, event)
+
+
+def _streamed(stream: Owned, kind: type[ctypes.Structure]) -> Generator[Column, None, None]:
+    schema = Owned(Schema)
+    try:
+        _read_schema(stream, schema)
+        get_next, at = stream.struct.get_next, ctypes.addressof(stream.struct)
+        if not get_next:
+            raise MalformedTensorError("an ArrowArrayStream has no get_next")
+        some = False
+        while True:
+            array = Owned(kind)
+            _check(stream, _GET(get_next)(at, ctypes.addressof(array.struct)))
+            if not array.struct.release:  # the end
+                break
+            some = True
+            yield _column(schema, array)
+        if not some:
+            yield Column(schema.struct, None, (schema,), (1, 0), 0)
+    except BaseException:
+        schema.release()  # now, not when the traceback that holds this frame goes
+        raise
+    finally:
+        stream.release()
+
+
+def _read_schema(stream: Owned, schema: Owned) -> None:
+    get_schema = stream.struct.get_schema
+    if not get_schema:
+        raise MalformedTensorError("an ArrowArrayStream has no get_schema")
+    at = ctypes.addressof(stream.struct)
+    _check(stream, _GET(get_schema)(at, ctypes.addressof(schema.struct)))
+    if not schema.struct.release:
+        raise MalformedTensorError("an ArrowArrayStream gave no schema")
+
+
+def _check(stream: Owned, status: int) -> None:
+    if not status:
+        return
+    told, get_error = None, stream.struct.get_last_error
+    if get_error:
+        told = _GET_ERROR(get_error)(ctypes.addressof(stream.struct))
+    text = "no reason is given" if told is None else told.decode(errors="replace").strip()
+    raise ConversionError(f"the producer's stream ended with error {status}: {text}")

@@ -1,0 +1,237 @@
+"""Arrow's types as those of tensors, and what to do about the others.
+
+A fixed-size list is an axis, and so is each that it holds; a ``fixed_shape_tensor`` has the axes
+that it means. Nothing else than numbers and booleans has a place in a tensor: what dates, text and
+dictionaries mean would be lost, and there is a remedy for each.
+"""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+from ..dispatch.records import NO_DTYPE
+from ..dlpack import DataType, MalformedTensorError, c_strides
+from ..named import NamedTuple
+from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
+
+__all__ = ["EXTENSION", "Kind", "kind_of", "remedy_of_nulls"]
+
+#: The key of the metadata that names an extension type, which adds a meaning to its storage.
+EXTENSION = b"ARROW:extension:name"
+
+_NUMBERS = {
+    char: DataType.named(name)
+    for char, name in zip(
+        "cCsSiIlLefgb",
+        "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split(),
+        strict=True,
+    )
+}
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns", "D": "day"}
+_TEMPORAL = {"td": "date", "tt": "time", "ts": "timestamp", "tD": "duration", "ti": "interval"}
+_OTHERS = {
+    "n": "null",
+    "z": "binary",
+    "Z": "large_binary",
+    "vz": "binary_view",
+    "u": "string",
+    "U": "large_string",
+    "vu": "string_view",
+    "+l": "list",
+    "+L": "large_list",
+    "+vl": "list_view",
+    "+vL": "large_list_view",
+    "+s": "struct",
+    "+m": "map",
+    "+r": "run_end_encoded",
+}
+
+
+class Kind(NamedTuple):
+    """What the arrays of a type are as tensors.
+
+    Attributes
+    ----------
+    dtype : DataType
+    bits : bool
+        Whether elements are packed eight to a byte.
+    inner : tuple of int
+        The extents behind the axis of rows.
+    steps : tuple of int
+        Their strides, in elements.
+    lists : tuple of int
+        How many elements each level of lists has, from the outermost.
+    refused : str or None
+        Why there is no tensor, and what to do.
+    """
+
+    dtype: DataType
+    bits: bool = False
+    inner: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    lists: tuple[int, ...] = ()
+    refused: str | None = None
+
+    @property
+    def row(self) -> int:
+        """The number of elements in a row."""
+        return prod(self.lists)
+
+
+def kind_of(schema: Any, x: type, depth: int = 0) -> Kind:
+    """Return the kind of the arrays of a schema; ``x`` is the class of what they came from.
+
+    Raises
+    ------
+    MalformedTensorError
+        For a schema that contradicts the format.
+    """
+    if depth > DEEPEST:
+        raise MalformedTensorError(f"an Arrow type is nested deeper than {DEEPEST} levels")
+    extension = metadata_of(schema).get(EXTENSION)
+    if extension == b"arrow.fixed_shape_tensor":
+        return _tensors(schema, x, depth)
+    if extension is not None:
+        told = extension.decode(errors="replace")
+        return _refused(f"Arrow's extension type {told}", x, "extension")
+    text = format_of(schema)
+    if schema.dictionary:
+        return _refused("Arrow's dictionary type", x, "dictionary")
+    if text.startswith("+w:"):
+        size = _integer(text[3:])
+        (elements,) = _children(schema, text, 1)
+        below = kind_of(elements, x, depth + 1)
+        if below.refused:
+            return below
+        return below._replace(
+            inner=(size, *below.inner),
+            steps=(below.row, *below.steps),
+            lists=(size, *below.lists),
+        )
+    dtype = _NUMBERS.get(text)
+    if dtype is None:
+        return _refused(f"Arrow's {_named(text)}", x, _sort(text))
+    if schema.n_children:
+        raise MalformedTensorError(f"an Arrow type {text!r} has {schema.n_children} children")
+    return Kind(dtype, text == "b")
+
+
+def _tensors(schema: Any, x: type, depth: int) -> Kind:
+    """Return the kind of a ``fixed_shape_tensor``, whose storage is a fixed-size list."""
+    text = format_of(schema)
+    if not text.startswith("+w:"):
+        raise MalformedTensorError(f"a fixed_shape_tensor is stored as {text!r}, not as lists")
+    (elements,) = _children(schema, text, 1)
+    below = kind_of(elements, x, depth + 1)
+    if below.refused:
+        return below
+    try:
+        told = json.loads(metadata_of(schema).get(b"ARROW:extension:metadata", b""))
+        shape = tuple(told["shape"])
+        order = told.get("permutation") or range(len(shape))
+        strides = c_strides(shape)
+        inner = tuple(shape[axis] for axis in order)
+        steps = tuple(strides[axis] for axis in order)
+        count = _integer(text[3:])
+        right = all(type(extent) is int and extent >= 0 for extent in shape)
+        right &= sorted(order) == list(range(len(shape))) and len(shape) <= DEEPEST
+        held = prod(shape)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MalformedTensorError(f"the metadata of a fixed_shape_tensor: {error}") from None
+    if not right or held != count or below.inner:
+        raise MalformedTensorError(
+            f"a fixed_shape_tensor of shape {shape} in the order {tuple(order)} is stored in lists "
+            f"of {count} elements"
+        )
+    return below._replace(inner=inner, steps=steps, lists=(count,))
+
+
+def _children(schema: Any, text: str, count: int) -> list[Any]:
+    found = kinds_of(schema)
+    if len(found) != count:
+        raise MalformedTensorError(f"an Arrow type {text!r} has {len(found)} children, not {count}")
+    return found
+
+
+def _integer(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise MalformedTensorError(f"the size of Arrow's fixed-size lists is {text!r}")
+    return int(text)
+
+
+def _named(text: str) -> str:
+    """Return Arrow's name for a type."""
+    if text.startswith("d:"):
+        precision, scale, *bits = text[2:].split(",") + [""] * 2
+        return f"decimal{bits[0] or 128}({precision}, {scale})"
+    if text.startswith("w:"):
+        return f"fixed_size_binary[{text[2:]}]"
+    if text.startswith(("+ud", "+us")):
+        return "union"
+    name = _TEMPORAL.get(text[:2])
+    if name is None:
+        return _OTHERS.get(text, f"type {text!r}")
+    unit, _, zone = text[2:].partition(":")
+    return f"{name}[{_UNITS.get(unit, unit)}{', tz=' + zone if zone else ''}]"
+
+
+def _sort(text: str) -> str:
+    if text[:2] in _TEMPORAL and text[:2] != "ti":
+        return "temporal"
+    if text.startswith("d:"):
+        return "decimal"
+    return {"+l": "list", "+L": "list", "+vl": "list", "+vL": "list", "+s": "struct"}.get(
+        text, text
+    )
+
+
+# What to pass instead, by what a class has; the first that fits. "" is for any other.
+_REMEDIES = {
+    "temporal": (
+        ("to_physical", "pass its integers, x.to_physical()"),
+        ("with_columns", "pass its integers, x.select(polars.all().to_physical())"),
+        ("", "cast it to integers first"),
+    ),
+    "dictionary": (
+        ("to_physical", "pass its codes, x.to_physical(), or decode it, x.cast(...)"),
+        ("with_columns", "pass its codes, x.select(polars.all().to_physical())"),
+        ("dictionary_decode", "pass x.dictionary_decode()"),
+        ("", "decode it first"),
+    ),
+    "decimal": (
+        ("to_physical", "pass x.cast(polars.Float64), which rounds"),
+        ("with_columns", "pass x.cast(polars.Float64), which rounds"),
+        ("", "cast it to float64 first, which rounds"),
+    ),
+    "list": (
+        ("to_physical", "pass x.list.to_array(width) where its rows are of equal length"),
+        ("", "make its rows fixed-size lists where they are of equal length"),
+    ),
+    "struct": (("", "pass its fields one by one"),),
+    "extension": (("", "pass what it is stored as"),),
+    "+r": (("", "decode the runs first"),),
+}
+_NULLS = (
+    ("drop_nulls", "x.fill_null(value) or x.drop_nulls()"),
+    ("drop_null", "x.fill_null(value) or x.drop_null()"),
+    ("dropna", "x.fillna(value) or x.dropna()"),
+)
+
+
+def _refused(what: str, x: type, sort: str) -> Kind:
+    remedy = "convert it to numbers first"
+    for method, told in _REMEDIES.get(sort, ()):
+        if not method or hasattr(x, method):
+            remedy = told
+            break
+    return Kind(NO_DTYPE, refused=f"{what} is not a tensor dtype: {remedy}")
+
+
+def remedy_of_nulls(x: type) -> str:
+    """Return what to pass instead of an object with nulls."""
+    for method, told in _NULLS:
+        if hasattr(x, method):
+            return f"pass {told}"
+    return "fill or drop them first"

@@ -1,0 +1,62 @@
+"""Data frames and their columns: found by the package of the class, or by Arrow's interface.
+
+They are no arrays to ``adapt`` and ``unify``, which pass them on as they are: a function may want a
+frame. ``convert``, ``from_dlpack`` and ``asarray`` take them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dispatch.library import Library
+from ..dispatch.registry import frames_of, package_of
+from .remedies import BY_PACKAGE
+
+__all__ = ["is_frame", "opened_frame", "speaks_arrow"]
+
+DOORS = (
+    "__arrow_c_stream__",
+    "__arrow_c_array__",
+    "__arrow_c_device_array__",
+    "__arrow_c_device_stream__",
+)
+
+
+def is_frame(cls: type) -> bool:
+    """Whether instances of a class are frames, or columns of them."""
+    return speaks_arrow(cls) or frames_of(cls) is not None
+
+
+def speaks_arrow(cls: type) -> bool:
+    """Whether instances of a class are read by Arrow's interface.
+
+    What lies in files, or has labels of its own, is not read as a table of them.
+    """
+    if all(getattr(cls, door, None) is None for door in DOORS):
+        return False
+    return package_of(cls) not in BY_PACKAGE
+
+
+def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None:
+    """Return what stands for a frame, and its library; None for what is none.
+
+    Parameters
+    ----------
+    x : object
+    looking : bool
+        Whether it is only described; what would be consumed or computed is refused then.
+    """
+    cls = type(x)
+    opener = frames_of(cls)
+    if opener is not None:
+        found: tuple[object, Library] | None = opener(x)
+        if found is not None:
+            return found
+    if not speaks_arrow(cls):
+        return None
+    from .arrow import assembled, check_lasting
+    from .assembled import LIBRARY
+
+    if looking:
+        check_lasting(x)
+    return assembled(x), LIBRARY

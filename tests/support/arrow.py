@@ -1,0 +1,177 @@
+"""Producers of Arrow's C data interface that say what a test wants, and count their releases."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, c_int, c_void_p
+from typing import Any
+
+from arraybridge.dlpack import pyapi
+from arraybridge.protocols.arrow_memory import Array, DeviceArray, Schema, Stream
+
+__all__ = ["Made", "OnDevice", "Streamed"]
+
+_RELEASE = CFUNCTYPE(None, c_void_p)
+_GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
+_ERROR = CFUNCTYPE(c_void_p, c_void_p)
+
+
+class Made:
+    """An object with ``__arrow_c_array__``, whose structs are made from a tree of dictionaries.
+
+    Parameters
+    ----------
+    schema, array : dict
+        Fields of the structs; ``children`` are dictionaries of the same kind, ``buffers`` are
+        bytes, addresses or None. Those that are missing are those of an array of int64 [1, 2, 3].
+    device : dict, optional
+        Fields of an ``ArrowDeviceArray``.
+
+    Attributes
+    ----------
+    released : list
+        The names of the structs that were released, as they are.
+    """
+
+    def __init__(self, schema: dict, array: dict, device: dict | None = None) -> None:
+        self.released: list[str] = []
+        self.kept: list[Any] = []
+        self.schema, self.array, self.device = schema, array, device
+
+    def __arrow_c_schema__(self) -> object:
+        struct = Schema()
+        self.describe(struct, self.schema)
+        return self.capsule(struct, b"arrow_schema")
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        struct: Any = Array()
+        self.fill(struct, self.array)
+        return self.__arrow_c_schema__(), self.capsule(struct, b"arrow_array")
+
+    def releasing(self, kind: type, what: str) -> int:
+        def release(address: int) -> None:
+            self.released.append(what)
+            kind.from_address(address).release = None
+
+        callback = _RELEASE(release)
+        self.kept.append(callback)
+        return ctypes.cast(callback, c_void_p).value or 0
+
+    def describe(self, struct: Any, fields: dict, root: bool = True) -> None:
+        fields = {"format": b"l", "name": b"x", "flags": 2} | fields
+        children = fields.pop("children", ())
+        for name, value in fields.items():
+            if isinstance(value, bytes) and name == "metadata":
+                value = ctypes.create_string_buffer(value, len(value))
+                self.kept.append(value)
+                value = ctypes.addressof(value)
+            setattr(struct, name, value)
+        if children:
+            made = [Schema() for _ in children]
+            for child, told in zip(made, children, strict=True):
+                self.describe(child, told, False)
+            self.point(struct, "children", made)
+            struct.n_children = fields.get("n_children", len(made))
+        if "release" not in fields:
+            struct.release = self.releasing(Schema, "schema" if root else "child schema")
+
+    def fill(self, struct: Any, fields: dict, root: bool = True) -> None:
+        fields = {"length": 3, "null_count": 0} | fields
+        children = fields.pop("children", ())
+        buffers = fields.pop("buffers", (None, (1).to_bytes(8, "little") * 8))
+        for name, value in fields.items():
+            setattr(struct, name, value)
+        if buffers is not None:
+            found = (c_void_p * max(len(buffers), 1))()
+            for number, buffer in enumerate(buffers):
+                if isinstance(buffer, bytes | bytearray):
+                    buffer = ctypes.create_string_buffer(bytes(buffer), len(buffer))
+                    self.kept.append(buffer)
+                    buffer = ctypes.addressof(buffer)
+                found[number] = buffer
+            self.kept.append(found)
+            struct.buffers = ctypes.addressof(found)
+            struct.n_buffers = fields.get("n_buffers", len(buffers))
+        if children:
+            made = [Array() for _ in children]
+            for child, told in zip(made, children, strict=True):
+                self.fill(child, told, False)
+            self.point(struct, "children", made)
+            struct.n_children = fields.get("n_children", len(made))
+        if "release" not in fields:
+            struct.release = self.releasing(Array, "array" if root else "child array")
+
+    def point(self, struct: Any, name: str, made: list) -> None:
+        pointers = (c_void_p * len(made))(*map(ctypes.addressof, made))
+        self.kept += [pointers, *made]
+        setattr(struct, name, ctypes.addressof(pointers))
+
+    def capsule(self, struct: Any, name: bytes) -> object:
+        self.kept.append(struct)
+        return pyapi.new_capsule(ctypes.addressof(struct), name, 0)
+
+
+class OnDevice(Made):
+    """The same, by ``__arrow_c_device_array__`` alone."""
+
+    __arrow_c_array__ = None
+
+    def __arrow_c_device_array__(self, requested_schema: object = None, **_: object) -> object:
+        struct: Any = DeviceArray()
+        self.fill(struct.array, self.array)
+        for name, value in (self.device or {}).items():
+            setattr(struct, name, value)
+        return self.__arrow_c_schema__(), self.capsule(struct, b"arrow_device_array")
+
+
+class Streamed(Made):
+    """An object with ``__arrow_c_stream__``, that gives arrays, or fails.
+
+    Parameters
+    ----------
+    schema : dict
+    arrays : list of dict or int
+        A number is the status that ``get_next`` returns there.
+    error : bytes or None
+        What ``get_last_error`` says.
+    """
+
+    __arrow_c_array__ = None
+
+    def __init__(self, schema: dict, arrays: list, error: bytes | None = b"it broke") -> None:
+        super().__init__(schema, {})
+        self.arrays, self.error = list(arrays), error
+
+    def __len__(self) -> int:
+        return 3
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        arrays = list(self.arrays)
+
+        def get_schema(_: int, out: int) -> int:
+            self.describe(Schema.from_address(out), self.schema)
+            return 0
+
+        def get_next(_: int, out: int) -> int:
+            struct: Any = Array.from_address(out)
+            if not arrays:
+                struct.release = None
+                return 0
+            fields = arrays.pop(0)
+            if isinstance(fields, int):
+                return fields
+            self.fill(struct, fields)
+            return 0
+
+        told = None if self.error is None else ctypes.create_string_buffer(self.error)
+        self.kept.append(told)
+        struct: Any = Stream()
+        for name, callback in (
+            ("get_schema", _GET(get_schema)),
+            ("get_next", _GET(get_next)),
+            ("get_last_error", _ERROR(lambda _: told and ctypes.addressof(told))),
+        ):
+            self.kept.append(callback)
+            setattr(struct, name, ctypes.cast(callback, c_void_p))
+        struct.release = self.releasing(Stream, "stream")
+        return self.capsule(struct, b"arrow_array_stream")
