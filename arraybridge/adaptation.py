@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from functools import partial, update_wrapper
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import FunctionType, ModuleType
@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .array.crossing import Crossing, given_back, views
 from .array.followed import followed_call, follower
+from .array.kinds import graphs_of
 from .array.terms import Terms
 from .dispatch.casting import Casting
 from .dispatch.form import form_of
@@ -51,6 +52,10 @@ def adapt(
     callback: bool = False,
     result_shape_dtypes: object = None,
     vmap_method: str | None = "sequential",
+    blockwise: bool | Mapping[str, Any] = False,
+    signature: str | None = None,
+    depth: object = None,
+    boundary: object = None,
 ) -> Adapter: ...
 @overload
 def adapt(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
@@ -74,6 +79,10 @@ def adapt(
     callback: bool = False,
     result_shape_dtypes: object = None,
     vmap_method: str | None = "sequential",
+    blockwise: bool | Mapping[str, Any] = False,
+    signature: str | None = None,
+    depth: object = None,
+    boundary: object = None,
 ) -> Any:
     """Let a function written for one library take any array and return the caller's kind.
 
@@ -125,6 +134,18 @@ def adapt(
         (``lambda x, y: x``: as the first). PyTorch tells by itself what its functions return.
     vmap_method : str, default "sequential"
         How ``jax.vmap`` maps such a call, as in ``jax.pure_callback``.
+    blockwise : bool or mapping, default False
+        Dask arrays are taken: the function is called on each block when it is computed
+        (``dask.array.map_blocks``), and the blocks of the result are of the library that those of
+        the first argument are of. A mapping is keywords for that: ``{"drop_axis": 0}``.
+    signature : str, optional
+        Dask arrays are taken: the function is called along whole axes, those of a generalised
+        ufunc, such as ``"(i)->(i)"`` (``dask.array.apply_gufunc``).
+    depth, boundary : int, tuple or dict; str, optional
+        Dask arrays are taken: the function is called on blocks with so many elements of their
+        neighbours on each side, which are cut off from what it returns, and ``boundary``
+        ("reflect", "periodic", "nearest", "none", a number) beyond the array's ends
+        (``dask.array.map_overlap``).
 
     Returns
     -------
@@ -180,8 +201,18 @@ def adapt(
         if differentiable or callback:
             raise ValueError("dtype= and order= go without differentiable= and callback=")
     place = None if device is None else place_named(device)
+    graph = None
+    if blockwise or signature is not None or depth is not None:
+        if signature is not None and depth is not None:
+            raise ValueError("signature= is for whole axes, and depth= for blocks: pass one")
+        graph = {
+            "blockwise": blockwise, "signature": signature, "depth": depth, "boundary": boundary
+        }  # fmt: skip
+    elif boundary is not None:
+        raise ValueError("boundary= is what lies beyond the ends: pass depth= as well")
     return partial(
         _adapted,
+        graph=graph,
         library=library,
         device=place,
         copy=checked_copy(copy),
@@ -196,10 +227,12 @@ def adapt(
     )
 
 
-def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
+def _adapted(
+    function: Any, *, static: bool = False, graph: dict[str, Any] | None = None, **terms: Any
+) -> Any:
     if isinstance(function, staticmethod | classmethod):
         static = isinstance(function, staticmethod)
-        return type(function)(_adapted(function.__func__, static=static, **terms))
+        return type(function)(_adapted(function.__func__, static=static, graph=graph, **terms))
     if not callable(function):
         raise TypeError(
             f"adapt() takes a function or another callable, got a {type(function).__name__}; "
@@ -216,6 +249,11 @@ def _adapted(function: Any, *, static: bool = False, **terms: Any) -> Any:
                 "are for functions that return"
             )
         wrapper = _followed(function, agreed, wrapper)
+    if graph is not None:
+        if wrap is not _function:
+            raise TypeError("blockwise=, signature= and depth= are for plain functions")
+        update_wrapper(wrapper, function, updated=())
+        wrapper = _on_graphs(wrapper, graph)
     wrapper.__annotations__ = {}
     plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
     update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
@@ -262,6 +300,19 @@ def _followed(function: Function, terms: Terms, plain: Function) -> Function:
         if found is None:
             return plain(*args, **kwargs)
         return followed_call(terms, function, *found, args, kwargs)
+
+    return adapted
+
+
+def _on_graphs(function: Function, graph: dict[str, Any]) -> Function:
+    """Call an adapted function later where a lazy library's array is passed, at once elsewhere."""
+
+    def adapted(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            lazy = graphs_of(x)
+            if lazy is not None:
+                return lazy.applied(function, graph, args, kwargs)
+        return function(*args, **kwargs)
 
     return adapted
 

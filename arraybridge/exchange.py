@@ -108,7 +108,15 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
+    lazy = _lazy(x, target)
+    if lazy is not None:
+        return lazy.deferred(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
     return _planned(x, target, device, copy, alias_readonly)
+
+
+def _lazy(x: Any, target: Library) -> Library | None:
+    """Return the library that converts later, if a graph is among the two."""
+    return RECORDS[type(x)].lazy or (target if target.lazy else None)
 
 
 def _formed(
@@ -168,8 +176,12 @@ def converted(
     """Convert as `convert` does, with what it makes of the keywords for the form of the result."""
     if form is None:
         return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
-    place = None if device is None else place_named(device)
-    return _planned(x, library_named(to), place, copy, alias_readonly, form=form)
+    place, target = None if device is None else place_named(device), library_named(to)
+    lazy = _lazy(x, target)
+    if lazy is not None:
+        options = {"device": place, "copy": copy, "alias_readonly": alias_readonly}
+        return lazy.deferred(x, target, form=form, **options)
+    return _planned(x, target, place, copy, alias_readonly, form=form)
 
 
 def _ways(

@@ -8,7 +8,7 @@ import numpy
 
 from .array.carrier import Array
 from .array.fallback import fallback_library
-from .array.kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of
+from .array.kinds import Kind, arrays_in, graphs_of, is_array, kind_of, place_of, record_of
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
 from .dispatch.casting import Casting
@@ -185,6 +185,11 @@ def unify(
             else f"like= is an array, or a container that holds one, got {like!r}"
         )
     copy = checked_copy(copy)
+    found = arrays_in(xs)
+    lazy = next((library for x in (model, *found) if (library := graphs_of(x))), None)
+    if lazy is not None:
+        goal = None if device is None else place_named(device)
+        return _graphs(lazy, model, xs, found, {"device": goal, "copy": copy, "form": form})
     kind = kind_of(model)
     if kind.wrapped and array_class(kind.library) is None:
         kind = Kind(fallback_library(model.device), True)
@@ -210,6 +215,20 @@ def unify(
     if place is None and len(done) > 1 and not _has_one_place(library_named(kind.library)):
         _check_one_device([result for _, result in done.values()])
     return (xp, *arrays)
+
+
+def _graphs(
+    lazy: Library, model: Any, xs: Any, found: list[Any], options: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Unify arrays that are to be computed later, some of which may be in memory."""
+    if graphs_of(model) is not lazy:
+        graph = next(x for x in found if graphs_of(x) is lazy)
+        raise TypeError(
+            f"{no_array(graph)}, or like=x to have the arrays in memory become {lazy.name} arrays"
+        )
+    done = {id(x): lazy.like(model, x, **options) for x in found}
+    arrays = mapped(lambda x: done.get(id(x), x), xs, is_array)
+    return (lazy.native_namespace(), *arrays)
 
 
 def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -41,7 +41,6 @@ UNITS = [
     _of("quantities", lambda quantities: (quantities.Quantity(NUMBERS, "m"), "x.magnitude")),
 ]
 OUT_OF_MEMORY = [
-    _of("dask.array", lambda da: (da.from_array(NUMBERS, chunks=2), "x.compute()")),
     _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
     _of("h5py", lambda h5py: (_hdf5(h5py), "x[...]")),
     _of("xarray", lambda xarray: (xarray.DataArray(NUMBERS, dims="x"), "x.data")),

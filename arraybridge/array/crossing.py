@@ -13,9 +13,10 @@ from ..dispatch.form import route_to
 from ..dispatch.registry import KNOWN, UNKNOWN, library_named
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
+from ..protocols.foreign import no_array
 from ..protocols.objects import as_source
 from .followed import advise
-from .kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of, unwrapped
+from .kinds import Kind, arrays_in, graphs_of, is_array, kind_of, place_of, record_of, unwrapped
 from .outputs import Output, outputs
 from .terms import Terms
 from .written import Lent
@@ -182,6 +183,12 @@ class Crossing:
             if given is x:
                 return seen
         terms = self.terms
+        if kind is None and graphs_of(x) is not None:
+            raise TypeError(
+                f"{no_array(x)}, or have {terms.function} called on its blocks when they are "
+                'computed: adapt(..., blockwise=True), signature="(i)->(i)" along whole axes, '
+                "depth=1 with a margin"
+            )
         try:
             native = x if kind is not None and not kind.wrapped else as_source(x)[0]
             if x is self.model or (self.model is None and not self.pairs):

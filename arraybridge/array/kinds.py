@@ -8,6 +8,7 @@ import numpy
 
 from ..containers import leaves
 from ..dispatch.form import Form
+from ..dispatch.library import Library
 from ..dispatch.records import ConversionError, of_native
 from ..dispatch.registry import RECORDS, UNKNOWN, TypeRecord
 from ..dlpack import Device, is_capsule
@@ -107,6 +108,11 @@ def _complete(record: TypeRecord, cls: Any) -> None:
         record.is_array = True if library is not None or not record.in_memory else None
         kind = None if library is None else Kind(library.name, False)
     record.kind = kind
+
+
+def graphs_of(x: Any) -> Library | None:
+    """Return the lazy library whose array ``x`` is; None for anything else."""
+    return RECORDS[type(x)].lazy
 
 
 def unwrapped(x: Any) -> Any:

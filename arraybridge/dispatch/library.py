@@ -39,12 +39,15 @@ class Library:
         Whether all its arrays are on the device ``cpu``.
     forms : tuple of type
         Classes of what conversions give where another library owns them.
+    lazy : bool
+        Whether its arrays are graphs that are computed later: :meth:`deferred` converts them.
     """
 
     name: str = ""
     exports_description: bool = False
     on_cpu_alone: bool = False
     forms: tuple[type, ...] = ()
+    lazy: bool = False
     doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data
 
     @property
@@ -326,6 +329,21 @@ class Library:
     def current_stream(self, device: Device) -> int | None:
         """Return the stream on which the library would read, in the standard's numbering."""
         return None
+
+    def deferred(self, x: Any, target: Library, **options: Any) -> Any:
+        """Convert an array of this lazy library later, or one in memory to this lazy library.
+
+        The options are those of :func:`arraybridge.convert`.
+        """
+        raise ConversionError(f"{self.name} arrays are in memory: there is nothing to defer")
+
+    def like(self, model: Any, x: Any, **options: Any) -> Any:
+        """Convert an array to a graph as ``model``, an array of this lazy library, is one."""
+        raise NotImplementedError
+
+    def applied(self, function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
+        """Call an adapted function later, on parts of arrays of this lazy library."""
+        raise NotImplementedError
 
     def native_namespace(self) -> Any:
         """Return the array API namespace of native arrays; None if there is none.

@@ -56,6 +56,8 @@ class TypeRecord:
     ----------
     library : Library or None
         The library that they belong to.
+    lazy : Library or None
+        The library that they belong to, if they are graphs, to be computed later.
     doors : dict
         By the target, as callers spell it: the quick way there, or None.
     ways, ways_with : dict
@@ -83,6 +85,7 @@ class TypeRecord:
         "in_memory",
         "is_array",
         "kind",
+        "lazy",
         "library",
         "namespace",
         "sort",
@@ -92,7 +95,9 @@ class TypeRecord:
     )
 
     def __init__(self, cls: type) -> None:
-        self.library: Library | None = _find(cls)
+        found = _find(cls)
+        self.lazy: Library | None = found if found is not None and found.lazy else None
+        self.library: Library | None = None if self.lazy is not None else found
         self.doors: dict[object, Callable[[Any], Any] | None] = {}
         self.ways: dict[object, dict[object, tuple[Callable[[Any], Any], ...]]] = {}
         self.ways_with: dict[object, tuple[Callable[[Any], Any], ...]] = {}

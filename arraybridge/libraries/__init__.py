@@ -7,6 +7,7 @@ through one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ LIBRARIES = (
     Entry("onnxruntime", "onnxruntime", nicknames=("ort", "onnx")),
     Entry("openvino", "openvino", nicknames=("ov",)),
     Entry("array_api_strict", "array-api-strict"),
+    Entry("dask", "dask[array]", nicknames=("da",)),
 )
 
 
@@ -55,3 +57,5 @@ def _load_pandas() -> Callable[[Any], Any]:
 
 provide(LIBRARIES, _load)
 provide_frames({"pandas": _load_pandas})
+if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
+    import_module(f"{__name__}.dask.registration").register()

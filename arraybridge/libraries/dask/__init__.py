@@ -1,0 +1,1 @@
+"""Dask: arrays of blocks that are computed later, and never by arraybridge."""

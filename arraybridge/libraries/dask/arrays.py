@@ -1,0 +1,232 @@
+"""Dask arrays of blocks in any library: made blockwise, computed to what the user asked for."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import dask.array
+import numpy
+from dask import config
+from dask.array.core import finalize
+from dask.utils import typename
+
+from ...array.kinds import Kind, kind_of
+from ...array.native_array import array_class
+from ...dispatch.registry import known_name, library_named
+from ...exchange import converted
+from .chunk import Chunk, bare, chunk_class, chunked
+from .registration import register, register_all
+
+_KEEPS_BLOCKS = frozenset({"numpy", "dask", "arraybridge", "array_api_compat"})
+
+
+class BridgedArray(dask.array.Array):  # type: ignore[misc]
+    """A Dask array whose blocks are of another library than NumPy.
+
+    Every Dask array that is made of one is one (`config.array_plugins`). What is computed is the
+    library's own array, or an :class:`arraybridge.Array`; so is what functions given to its
+    ``map_blocks`` and ``map_overlap`` see. Dask's own functions see the blocks: `Chunk`.
+    """
+
+    __slots__ = ()
+
+    def __dask_postcompute__(self) -> Any:
+        return computed, ()
+
+    def map_blocks(self, func: Any, *args: Any, **options: Any) -> Any:
+        """``dask.array.Array.map_blocks``, with the library's own arrays."""
+        return super().map_blocks(seeing(func), *args, **_described(options))
+
+    def map_overlap(self, func: Any, *args: Any, **options: Any) -> Any:
+        """``dask.array.Array.map_overlap``, with the library's own arrays."""
+        return super().map_overlap(seeing(func), *args, **_described(options))
+
+
+_BRIDGED = typename(BridgedArray)
+
+
+def computed(results: Any) -> Any:
+    """Join computed blocks and give them as the user asked for them."""
+    return bare(finalize(results))
+
+
+def _described(options: dict[str, Any]) -> dict[str, Any]:
+    if options.get("meta") is not None:
+        options["meta"] = chunked(options["meta"], False)
+    return options
+
+
+def of_blocks(x: Any) -> Any:
+    """Make a Dask array of such blocks, or from one, a `BridgedArray`: Dask's ``array_plugins``.
+
+    Dask says itself, of some that it makes of them, that their blocks are NumPy's (a selection by a
+    mask): what the layers below are tells more.
+    """
+    if type(x) is dask.array.Array and (isinstance(x._meta, Chunk) or _is_on_blocks(x)):
+        x.__class__ = BridgedArray
+    return x
+
+
+def _is_on_blocks(x: Any) -> bool:
+    layers, below = x.dask.layers, x.dask.dependencies.get(x.name, ())
+    notes = (layers[name].collection_annotations for name in below if name in layers)
+    return any(note is not None and note.get("type") == _BRIDGED for note in notes)
+
+
+class Seeing:
+    """A function that sees the library's own arrays, and gives blocks."""
+
+    def __init__(self, function: Any, wrapped: bool = False) -> None:
+        self.function = function
+        self.wrapped = wrapped
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return chunked(self.function(*bare(args), **bare(options)), _is_wrapped(args))
+
+    def __dask_tokenize__(self) -> Any:
+        from dask.tokenize import normalize_token
+
+        return "arraybridge.Seeing", normalize_token(self.function)
+
+    def __reduce__(self) -> Any:
+        return Seeing, (self.function,)
+
+
+def _is_wrapped(args: Any) -> bool:
+    return any(isinstance(x, Chunk) and x.kind.wrapped for x in args)
+
+
+def seeing(function: Any) -> Any:
+    """Return a function as Dask is to call it: NumPy's and Dask's own see the blocks."""
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    package = getattr(inner, "__module__", None) or type(inner).__module__
+    if isinstance(inner, numpy.ufunc | Seeing) or package.partition(".")[0] in _KEEPS_BLOCKS:
+        return function
+    return Seeing(function)
+
+
+class Bring:
+    """Convert one block; what ``convert`` maps over a Dask array."""
+
+    def __init__(self, kind: Kind, options: dict[str, Any]) -> None:
+        self.kind = kind
+        self.options = options
+        self.__name__ = kind.library
+
+    def __call__(self, block: Any) -> Any:
+        library, wrapped = self.kind
+        options = dict(self.options)
+        native = converted(block, library, options.pop("form", None), **options)
+        if library == "numpy" and not wrapped:
+            return native
+        cls: Any = array_class(library)
+        return chunk_class(self.kind)(cls._taken(native))
+
+    def __dask_tokenize__(self) -> Any:
+        return "arraybridge.Bring", *self.kind, sorted((k, str(v)) for k, v in self.options.items())
+
+    def __reduce__(self) -> Any:
+        return Bring, (self.kind, self.options)
+
+
+def kind_of_blocks(x: Any) -> Kind | None:
+    """Return the kind of the arrays in the blocks of a Dask array; None if nothing knows it."""
+    meta = x._meta
+    if isinstance(meta, Chunk):
+        return meta.kind
+    known = type(meta) is numpy.ndarray and not isinstance(x, BridgedArray)
+    return Kind("numpy", False) if known else None
+
+
+def brought(x: Any, library: object, *, wrapped: bool = False, **options: Any) -> Any:
+    """Convert the blocks of a Dask array, when they are computed.
+
+    Raises
+    ------
+    TypeError
+        If the library has no namespace here: Dask could do nothing with such blocks.
+    """
+    prepare()
+    if library is None:
+        own = kind_of_blocks(x)
+        if own is None:
+            raise TypeError(f"name a library: nothing is known of blocks of {_named(x)}")
+        library = own.library
+    kind = Kind(library_named(known_name(library)).name, wrapped)
+    options = given(options)
+    if not options and kind_of_blocks(x) == kind:
+        return x
+    if array_class(kind.library) is None:
+        raise TypeError(_no_namespace(kind.library))
+    bring = Bring(kind, options)
+    meta = bring(x._meta)
+    return dask.array.map_blocks(
+        bring, x, meta=meta, dtype=meta.dtype, name=f"to-{bring.__name__}-{_token(bring, x)}"
+    )
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those keywords of ``convert`` that ask for something."""
+    asked = {name: value for name, value in options.items() if value is not None}
+    if not asked.get("alias_readonly"):
+        asked.pop("alias_readonly", None)
+    return asked
+
+
+def _no_namespace(library: str) -> str:
+    return (
+        f"Dask cannot compute with blocks of {library}, which has no array API namespace here: "
+        "convert them in a function, x.map_blocks(lambda block: function(arraybridge.convert("
+        f"block, {library!r})), ...)"
+    )
+
+
+def _token(*what: Any) -> str:
+    from dask.tokenize import tokenize
+
+    token: str = tokenize(*what)
+    return token
+
+
+def with_blocks(x: Any, **options: Any) -> Any:
+    """Convert the blocks of a Dask array within their library: to a device, say."""
+    kind = kind_of_blocks(x)
+    return brought(x, None, wrapped=kind is not None and kind.wrapped, **options)
+
+
+def alike(model: Any, x: Any, **options: Any) -> Any:
+    """Convert the blocks of a Dask array to the kind of another's."""
+    kind = kind_of_blocks(model)
+    if kind is None:
+        raise TypeError(f"nothing is known of blocks of {_named(model)}")
+    return brought(x, kind.library, wrapped=kind.wrapped, **options)
+
+
+def _named(x: Any) -> str:
+    return f"{type(x._meta).__module__.partition('.')[0]}.{type(x._meta).__qualname__}"
+
+
+def over(x: Any, like: Any = None, **options: Any) -> Any:
+    """Return a Dask array over an array in memory, in the library of ``like``, or its own."""
+    prepare()
+    kind = None if like is None else kind_of_blocks(like)
+    options = given(options)
+    if kind is None:
+        kind = kind_of(x)
+    if array_class(kind.library) is None:
+        raise TypeError(_no_namespace(kind.library))
+    block = Bring(kind, options)(x)
+    return dask.array.from_array(block, chunks="auto", asarray=False)
+
+
+@functools.cache
+def prepare() -> None:
+    """Register with Dask what makes such arrays work, once."""
+    register()
+    register_all()
+    plugins = tuple(config.get("array_plugins", ()))
+    config.set(array_plugins=(*plugins, of_blocks))

@@ -1,0 +1,117 @@
+"""Dask's look-ups by the type of a block: joining, picking, contracting, counting.
+
+For blocks of `chunk`, and for Arrays, PyTorch's tensors and JAX's arrays that somebody else has put
+into a Dask array, of which Dask would otherwise make NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from dask.array import chunk_types, dispatch
+
+from ...array.carrier import Array
+from ...dispatch.records import ConversionError
+from ...exchange import convert
+from .chunk import Chunk, chunk_class, chunked
+from .composed import own_dtype
+from .functions import function_of
+
+_FUNCTIONS = {
+    dispatch.concatenate_lookup: numpy.concatenate,
+    dispatch.take_lookup: numpy.take,
+    dispatch.tensordot_lookup: numpy.tensordot,
+    dispatch.einsum_lookup: numpy.einsum,
+}
+#: The top-level packages of the classes of others that are joined as they are.
+_OTHERS = {"torch": "torch", "jaxlib": "jax", "jax": "jax"}
+
+
+def register_lookups() -> None:
+    """Register everything with ``dask.array``."""
+    chunk_types.register_chunk_type(Chunk)
+    for lookup, function in _FUNCTIONS.items():
+        lookup.register(Chunk, _of_blocks(function))
+        lookup.register(Array, _of_others(function))
+        for package in _OTHERS:
+            lookup.register_lazy(package, _register_others)
+    dispatch.numel_lookup.register(Chunk, count)
+    dispatch.empty_lookup.register(Chunk, _no_empty)
+    dispatch.to_numpy_dispatch.register(
+        (Chunk, Array), lambda x, **options: convert(x, "numpy", **options)
+    )
+
+
+def _register_others() -> None:
+    """Register PyTorch's tensors and JAX's arrays, as far as they have been imported."""
+    import sys
+
+    classes = []
+    if "torch" in sys.modules:
+        classes.append(sys.modules["torch"].Tensor)
+    if "jax" in sys.modules:
+        classes.append(sys.modules["jax"].Array)
+        from jaxlib._jax import ArrayImpl  # no subclass of it to Python
+
+        classes.append(ArrayImpl)
+    for cls in classes:
+        for lookup, function in _FUNCTIONS.items():
+            lookup.register(cls, _of_others(function))
+
+
+def _of_blocks(function: Any) -> Any:
+    def looked_up(*args: Any, **options: Any) -> Any:
+        return function_of(_first(args), function, args, options)
+
+    return looked_up
+
+
+def _of_others(function: Any) -> Any:
+    """Apply a function to arrays that are no blocks; give what they were."""
+
+    def looked_up(*args: Any, **options: Any) -> Any:
+        arrays = _as_blocks(args)
+        first = _first(arrays)
+        result = function_of(first, function, arrays, options)
+        return result.result
+
+    return looked_up
+
+
+def _as_blocks(x: Any) -> Any:
+    if isinstance(x, tuple | list):
+        return type(x)([_as_blocks(each) for each in x])
+    return x if isinstance(x, str | int | None) else chunked(x, False)
+
+
+def _first(x: Any) -> Chunk:
+    found = _find(x)
+    if found is None:
+        raise TypeError("there is no block among the arguments")
+    return found
+
+
+def _find(x: Any) -> Chunk | None:
+    if isinstance(x, Chunk):
+        return x
+    if isinstance(x, tuple | list):
+        return next((found for each in x if (found := _find(each)) is not None), None)
+    return None
+
+
+def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8", **_: Any) -> Any:
+    """Return the number of elements that a reduction covers, as a block, for means."""
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = {each % x.ndim for each in axes}
+    number = int(numpy.prod([n for i, n in enumerate(x.shape) if i in axes], dtype=int))
+    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes)
+    try:
+        own, block = own_dtype(x.array, dtype), chunk_class(x.kind)
+    except ConversionError:
+        own, block = x.xp.float32, chunk_class(x.kind, counts=True)
+    return block(x.xp.full(shape, float(number), dtype=own, device=x.array.device))
+
+
+def _no_empty(*_: Any, **__: Any) -> Any:
+    raise TypeError("Dask asks for an empty block of no library: pass meta=")

@@ -1,0 +1,429 @@
+"""Dask arrays: converted by blocks, computed by Dask alone, in their library to the end."""
+
+from __future__ import annotations
+
+import operator
+import pickle
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+from .support.optional import installed  # noqa: E402
+
+NUMBERS = np.random.default_rng(7).random((6, 8)).astype("float32")
+LIBRARIES = [
+    pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason=f"no {name}"))
+    for name in ("torch", "jax", "array_api_strict")
+]
+
+
+@pytest.fixture(autouse=True)
+def _here():
+    """In this thread: JAX's and PyTorch's are not to be mixed with Dask's pools in one test run."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def lazy(chunks=(3, 4)):
+    return da.from_array(NUMBERS, chunks=chunks)
+
+
+def setitem(x):
+    x = x.copy()
+    x[0] = 7
+    x[2:4, ::2] = x[2:4, 1::2]
+    return x
+
+
+#: What Dask computes with NumPy's functions, and has to give in the blocks' library.
+STAYS = {
+    "itself": lambda x: x,
+    "add": lambda x: x + 1,
+    "arrays": lambda x: x + x[::-1] * x,
+    "reflected": lambda x: 1 - x,
+    "compare": lambda x: x > 0.5,
+    "logical": lambda x: (x > 0.2) & ~(x > 0.8),
+    "sqrt": da.sqrt,
+    "numpy.sqrt": np.sqrt,
+    "exp": da.exp,
+    "isnan": da.isnan,
+    "hypot": lambda x: da.hypot(x, x),
+    "power": lambda x: x**2,
+    "negative": lambda x: abs(-x),
+    "round": lambda x: x.round(1),
+    "clip": lambda x: da.clip(x, 0.2, 0.7),
+    "where": lambda x: da.where(x > 0.5, x, 0),
+    "sum": lambda x: x.sum(axis=0),
+    "sum of all": lambda x: x.sum(),
+    "keepdims": lambda x: x.sum(axis=1, keepdims=True),
+    "split_every": lambda x: x.rechunk(1).sum(split_every=2),
+    "prod": lambda x: x.prod(axis=1),
+    "min": lambda x: x.min(axis=0),
+    "max": lambda x: x.max(),
+    "any": lambda x: (x > 0.99).any(axis=0),
+    "all": lambda x: (x > 0).all(),
+    "mean": lambda x: x.mean(axis=0),
+    "mean of all": lambda x: x.mean(),
+    "var": lambda x: x.var(axis=1, ddof=1),
+    "std": lambda x: x.std(),
+    "argmin": lambda x: x.argmin(axis=0),
+    "argmax of all": lambda x: x.argmax(),
+    "median": lambda x: da.median(x, axis=1),
+    "cumsum": lambda x: x.cumsum(axis=0),
+    "cumprod": lambda x: x.cumprod(axis=1),
+    "nansum": lambda x: da.nansum(da.where(x > 0.5, x, np.nan), axis=1),
+    "nanmean": lambda x: da.nanmean(da.where(x > 0.5, x, np.nan), axis=1),
+    "nanmax": lambda x: da.nanmax(da.where(x > 0.5, x, np.nan), axis=1),
+    "matmul": lambda x: x @ x.T,
+    "dot": lambda x: da.dot(x, x.T),
+    "tensordot": lambda x: da.tensordot(x, x, axes=((1,), (1,))),
+    "outer": lambda x: da.outer(x[0], x[1]),
+    "norm": da.linalg.norm,
+    "singular values": lambda x: da.linalg.svd(x.rechunk((3, 8)))[1],
+    "concatenate": lambda x: da.concatenate([x, x], axis=1),
+    "stack": lambda x: da.stack([x, x]),
+    "rechunk": lambda x: x.rechunk((2, 8)),
+    "slices": lambda x: x[1:5:2, ::-1],
+    "integer": lambda x: x[2],
+    "newaxis": lambda x: x[:, None],
+    "positions": lambda x: x[[4, 0, 5]],
+    "take": lambda x: da.take(x, [3, 1], axis=1),
+    "points": lambda x: x.vindex[[1, 2], [3, 4]],
+    "mask": lambda x: x[x > 0.5],
+    "after a mask": lambda x: (x[x > 0.5] * 2).sum(),
+    "reshape": lambda x: x.reshape(48),
+    "transpose": lambda x: x.T,
+    "flip": lambda x: da.flip(x, 0),
+    "roll": lambda x: da.roll(x, 2, axis=0),
+    "diff": lambda x: da.diff(x, axis=1),
+    "pad": lambda x: da.pad(x, 1, mode="edge"),
+    "repeat": lambda x: da.repeat(x, 2, axis=0),
+    "broadcast": lambda x: da.broadcast_to(x, (2, 6, 8)),
+    "topk": lambda x: da.topk(x, 2, axis=0),
+    "coarsen": lambda x: da.coarsen(np.sum, x, {0: 3}),
+    "overlap": lambda x: da.overlap.overlap(x, depth=1, boundary="reflect"),
+    "setitem": setitem,
+    "astype": lambda x: (x * 10).astype("int32"),
+    "ones_like": da.ones_like,
+    "isclose": lambda x: da.isclose(x, x),
+}
+DOUBLE = {  # needs 64 bits by NumPy's rules
+    "astype": lambda x: x.astype("float64"),
+    "integers divided": lambda x: (x * 10).astype("int32") / 2,
+    "mixed": lambda x: x + (x * 10).astype("int32"),
+    "nanstd": lambda x: da.nanstd(x, axis=1),
+    "covariance": da.cov,
+    "lower triangle": da.tril,
+    "argtopk": lambda x: da.argtopk(x, 2, axis=0),
+}
+
+
+def is_of(x, library):
+    return ab.convert(x, library) is x
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("what", STAYS)
+def test_blocks_stay_in_their_library(what, library):
+    if library == "array_api_strict" and what == "points":
+        pytest.skip("it writes no elements by positions")
+    function = STAYS[what]
+    expected = function(lazy())
+    found = function(ab.convert(lazy(), library))
+    computed = found.compute()
+    assert is_of(computed, library)
+    host = ab.convert(computed, "numpy")
+    if not (library == "jax" and "arg" in what):  # JAX's positions have 32 bits
+        assert found.dtype == expected.dtype == host.dtype
+    assert found.chunks == expected.chunks or np.isnan(found.shape).any()
+    np.testing.assert_allclose(host, expected.compute(), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["torch", "array_api_strict"])
+@pytest.mark.parametrize("what", DOUBLE)
+def test_results_are_promoted_as_dask_has_declared_them(what, library):
+    pytest.importorskip(library)
+    found, expected = DOUBLE[what](ab.convert(lazy(), library)), DOUBLE[what](lazy())
+    computed = found.compute()
+    assert is_of(computed, library)
+    host = ab.convert(computed, "numpy")
+    assert found.dtype == expected.dtype == host.dtype
+    np.testing.assert_allclose(host, expected.compute(), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_arrays_stay_arrays(library):
+    from arraybridge.libraries.dask.arrays import brought
+
+    x = brought(lazy(), library, wrapped=True)
+    for found in (x, x.sum(axis=0), da.sqrt(x), x @ x.T, da.concatenate([x, x]), x[x > 0.5]):
+        computed = found.compute()
+        assert isinstance(computed, ab.Array)
+        assert computed.library == library
+    np.testing.assert_allclose(np.asarray(x.mean().compute()), NUMBERS.mean(), rtol=1e-6)
+    seen = []
+    x.map_blocks(lambda block: seen.append(block) or block, dtype=x.dtype).compute()
+    assert all(isinstance(block, ab.Array) for block in seen)
+
+
+def test_einsum_of_tensors():
+    pytest.importorskip("torch")
+    found = da.einsum("ij,kj->ik", ab.convert(lazy(), "torch"), ab.convert(lazy(), "torch"))
+    assert is_of(found.compute(), "torch")
+    np.testing.assert_allclose(found.compute(), NUMBERS @ NUMBERS.T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_conversion_is_lazy_and_by_blocks(library):
+    x = lazy()
+    with mock.patch.object(type(x), "compute", side_effect=AssertionError("it was computed")):
+        found = ab.convert(x, library)
+    assert (found.shape, found.chunks, found.dtype) == (x.shape, x.chunks, x.dtype)
+    assert found.name == ab.convert(lazy(), library).name != x.name
+    assert ab.convert(found, library) is found
+    assert f"chunktype=arraybridge.Chunk[{library}]" in repr(found)
+    assert is_of(found._meta.native, library)
+    back = ab.convert(found, "numpy")
+    assert type(back.compute()) is type(back._meta) is np.ndarray
+    np.testing.assert_array_equal(back.compute(), NUMBERS)
+    assert ab.convert(x, "numpy") is x
+
+
+def test_keywords_reach_the_blocks():
+    torch = pytest.importorskip("torch")
+    x = da.from_array(NUMBERS, chunks=6)
+    assert ab.convert(x, "torch", copy=True).name != ab.convert(x, "torch").name
+    strided = da.from_array(NUMBERS, chunks=(6, 8)).map_blocks(np.flip, dtype="float32")
+    with pytest.raises(ab.ConversionError, match="negative"):
+        ab.convert(strided, "torch", copy=False).compute()
+    assert ab.convert(strided, "torch", copy=True, device="cpu").compute().dtype == torch.float32
+
+
+def test_what_has_no_namespace_is_refused():
+    pytest.importorskip("pyarrow")
+    with pytest.raises(TypeError, match=r"blocks of pyarrow.*map_blocks"):
+        ab.convert(lazy(), "pyarrow")
+
+
+def test_masks_are_not_lost():
+    pytest.importorskip("torch")
+    masked = da.from_array(np.ma.masked_greater(NUMBERS, 0.5), chunks=3)
+    with pytest.raises(ab.ConversionError, match="mask"):
+        ab.convert(masked, "torch")
+
+
+REFUSED = {
+    "histogram": lambda x: da.histogram(x, bins=3, range=(0, 1))[0],
+    "percentile": lambda x: da.percentile(x.ravel(), 50),
+    "unique": lambda x: da.unique(x),
+    "gradient": lambda x: da.gradient(x)[0],
+    "ndarray": lambda x: x + np.ones(8, "float32"),
+    "blocks of NumPy": lambda x: x + lazy(),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_stay_is_an_error(what):
+    pytest.importorskip("torch")
+    with pytest.raises((TypeError, ValueError)):
+        REFUSED[what](ab.convert(lazy(), "torch")).compute()
+
+
+def test_blocks_of_two_libraries_are_refused():
+    pytest.importorskip("torch")
+    pytest.importorskip("jax")
+    with pytest.raises(TypeError, match="unify"):
+        (ab.convert(lazy(), "torch") + ab.convert(lazy(), "jax")).compute()
+
+
+def test_jax_without_64_bits_is_not_narrowed():
+    jax = pytest.importorskip("jax")
+    if jax.config.jax_enable_x64:
+        pytest.skip("JAX has 64 bits here")
+    with pytest.raises(ab.ConversionError, match="x64"):
+        ab.convert(lazy(), "jax").astype("float64").compute()
+
+
+def test_functions_see_what_the_user_asked_for():
+    torch = pytest.importorskip("torch")
+    x = ab.convert(lazy(), "torch")
+    seen = []
+
+    def function(block):
+        seen.append(type(block))
+        return block.unsqueeze(0).squeeze(0).relu_()
+
+    assert is_of(x.map_blocks(function, dtype="float32").compute(), "torch")
+    assert is_of(x.map_overlap(function, depth=1, boundary="reflect").compute(), "torch")
+    assert set(seen) == {torch.Tensor}
+    assert is_of(da.map_blocks(torch.relu, x, dtype="float32").compute(), "torch")
+    named = x.map_blocks(lambda b, block_id=None: b + block_id[0], dtype="float32")
+    np.testing.assert_allclose(named.compute()[3:], NUMBERS[3:] + 1, rtol=1e-6)
+
+
+def test_a_graph_is_not_computed_unasked():
+    pytest.importorskip("torch")
+    x = lazy()
+    ways = [
+        lambda: ab.from_dlpack(x),
+        lambda: ab.inspect(x),
+        lambda: ab.explain(x, "torch"),
+        lambda: ab.contiguous(x),
+        lambda: ab.copyto(np.zeros((6, 8), "float32"), x),
+        lambda: ab.unify(NUMBERS, x),
+        lambda: ab.unify([{"x": NUMBERS}], {"y": [x]}),
+        lambda: ab.adapt("torch")(lambda t: t)(x),
+        lambda: ab.adapt("numpy")(lambda t: t)([x]),
+    ]
+    with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was computed")):
+        for way in ways:
+            with pytest.raises(TypeError, match=r"is not an array in memory: pass x\.compute\(\)"):
+                way()
+        given = ab.adapt("numpy")(lambda _: x)(NUMBERS)  # what a function makes it may give
+        assert given is x
+    with pytest.raises(TypeError, match=r"blockwise=True.*signature=.*depth="):
+        ab.adapt("torch")(np.sum)(x)
+
+
+def test_namespace_and_unify_agree():
+    compat = pytest.importorskip("array_api_compat.dask.array")
+    torch = pytest.importorskip("torch")
+    x = lazy()
+    assert ab.namespace(x) is ab.namespace(ab.convert(x, "torch")) is compat
+    with pytest.raises(TypeError, match="several libraries"):
+        ab.namespace(x, NUMBERS)
+    xp, a, b = ab.unify(x, torch.ones(8))
+    assert xp is compat
+    assert a is x
+    assert type((a + b).compute()) is np.ndarray
+    t = ab.convert(x, "torch")
+    xp, a, (b, c) = ab.unify(t, (NUMBERS, x))
+    assert a is t
+    assert is_of((a + b + c).compute(), "torch")
+    xp, a = ab.unify(NUMBERS, like=x)
+    assert xp is compat
+    np.testing.assert_array_equal(a.compute(), NUMBERS)
+    assert is_of(ab.convert(torch.ones(3), "dask").sum().compute(), "torch")
+    assert ab.convert(x, "dask") is x
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "arrays"])
+def test_adapted_functions_by_blocks(kind):
+    torch = pytest.importorskip("torch")
+    x = lazy()
+    if kind != "numpy":
+        from arraybridge.libraries.dask.arrays import brought
+
+        x = brought(x, "torch", wrapped=kind == "arrays")
+    seen = []
+
+    def doubled(t, by=2.0):
+        seen.append(type(t))
+        return t.mul(by)
+
+    results = [
+        ab.adapt("torch", blockwise=True)(doubled)(x, by=2.0),
+        ab.adapt("torch", blockwise={"dtype": "float32"})(doubled)(x),
+        ab.adapt("torch", depth=1, boundary="reflect")(doubled)(x),
+        ab.adapt("torch", signature="(i)->(i)")(doubled)(x.rechunk((3, 8))),
+    ]
+    for found in results:
+        assert not isinstance(found, np.ndarray | torch.Tensor)
+        assert type(found._meta) is (np.ndarray if kind == "numpy" else type(x._meta))
+        assert found.dtype == np.float32
+        computed = found.compute()
+        expected = {"numpy": np.ndarray, "torch": torch.Tensor, "arrays": ab.Array}[kind]
+        assert isinstance(computed, expected)
+        np.testing.assert_array_equal(np.asarray(computed), NUMBERS * 2)
+    assert set(seen) == {torch.Tensor}
+    median = ab.adapt("torch", signature="(i)->()")(lambda t: t.sum(-1))(x.rechunk((3, 8)))
+    assert median.shape == (6,)
+    np.testing.assert_allclose(np.asarray(median.compute()), NUMBERS.sum(1), rtol=1e-6)
+    whole = ab.adapt("torch", blockwise=True)(doubled)(NUMBERS)  # in memory: at once
+    assert type(whole) is np.ndarray
+
+
+def test_a_margin_is_what_the_neighbours_have():
+    torch = pytest.importorskip("torch")
+
+    @ab.adapt("torch", depth={0: 1}, boundary={0: "periodic"})
+    def next_row(t):
+        return torch.roll(t, -1, 0)
+
+    np.testing.assert_array_equal(next_row(lazy()).compute(), np.roll(NUMBERS, -1, 0))
+
+
+def test_adapted_functions_by_blocks_refuse_what_they_would_mistake():
+    pytest.importorskip("torch")
+    call = ab.adapt("torch", blockwise=True)(lambda t, other=None: t)
+    with pytest.raises(TypeError, match="in memory: pass it as a Dask array"):
+        call(lazy(), NUMBERS)
+    with pytest.raises(TypeError, match="by position"):
+        call(t=lazy())
+    np.testing.assert_array_equal(call(lazy(), other=NUMBERS).compute(), NUMBERS)
+    with pytest.raises(ValueError, match="pass one"):
+        ab.adapt("torch", signature="(i)->(i)", depth=1)
+    with pytest.raises(ValueError, match="depth="):
+        ab.adapt("torch", boundary="reflect")
+
+    async def later(t):
+        return t
+
+    with pytest.raises(TypeError, match="plain functions"):
+        ab.adapt("torch", blockwise=True)(later)
+
+
+def test_blocks_travel():
+    pytest.importorskip("torch")
+    x = ab.convert(lazy(), "torch")
+    again = pickle.loads(pickle.dumps(x))
+    assert type(again) is type(x)
+    assert again.name == x.name
+    assert is_of(again.sum().compute(), "torch")
+    block = pickle.loads(pickle.dumps(x._meta))
+    assert type(block) is type(x._meta)
+    (kept,) = dask.persist(x)
+    assert is_of(kept.compute(), "torch")
+    both = dask.compute(x, x.sum(), lazy())
+    assert [type(each).__name__ for each in both] == ["Tensor", "Tensor", "ndarray"]
+
+
+def test_several_threads():
+    pytest.importorskip("torch")
+    x = ab.convert(lazy((1, 2)), "torch")
+    with dask.config.set(scheduler="threads", num_workers=4):
+        np.testing.assert_allclose(
+            ((x - x.mean(axis=0)) @ x.T).compute(),
+            (NUMBERS - NUMBERS.mean(0)) @ NUMBERS.T,
+            atol=1e-5,
+        )
+
+
+def test_operators_of_arrays_beside_dask_arrays_still_refuse():
+    x = ab.from_dlpack(NUMBERS)
+    ab.convert(lazy(), "array_api_strict") if installed("array_api_strict") else None
+    for op in (operator.add, operator.eq):
+        for pair in ((x, lazy()), (lazy(), x)):
+            with pytest.raises(TypeError, match=r"pass x\.compute\(\)"):
+                op(*pair)
+
+
+def test_casts_reach_the_blocks():
+    torch = pytest.importorskip("torch")
+    x = ab.convert(lazy(), "torch", dtype="float64")
+    assert x.dtype == np.float64
+    assert x.compute().dtype == torch.float64
+    assert x.name != ab.convert(lazy(), "torch", dtype="float16").name
+    half = ab.convert(lazy(), "torch", dtype="bfloat16")
+    assert half.dtype.name == "bfloat16"
+    assert half.sum(axis=0).compute().dtype == torch.bfloat16
+    with pytest.raises((TypeError, ab.ConversionError)):
+        ab.convert(lazy(), "torch", dtype="int32", casting="safe").compute()
+    _, a, b = ab.unify(lazy(), NUMBERS, dtype="float64")
+    assert a.dtype == b.dtype == np.float64
