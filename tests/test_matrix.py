@@ -19,7 +19,7 @@ from .matrix.__main__ import command_line
 from .matrix.__main__ import main as run_main
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
-HEAVY = ["tensorflow", "paddle", "warp", "mlx", "onnxruntime", "openvino", "dpnp"]
+HEAVY = ["tensorflow", "paddle", "warp", "mlx", "onnxruntime", "openvino", "pillow", "dpnp"]
 # Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
 LIVE = {
     "numpy": 250,
@@ -32,6 +32,7 @@ LIVE = {
     "paddle": 120,
     "warp": 180,
     "mlx": 120,
+    "pillow": 5,
     "onnxruntime": 80,
     "openvino": 140,
     "dpnp": 120,

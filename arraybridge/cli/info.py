@@ -24,8 +24,8 @@ INSTALL = {entry.name: entry.install for entry in LIBRARIES}
 
 
 def package(name: str) -> str:
-    """The package that a library is imported from; of Numba's CUDA, not Numba's."""
-    return {"numba": "numba_cuda"}.get(name, name)
+    """The package that a library is imported from; of Numba, its CUDA."""
+    return {"numba": "numba_cuda", "pillow": "PIL"}.get(name, name)
 
 
 def present(name: str) -> bool:

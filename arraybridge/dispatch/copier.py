@@ -261,7 +261,7 @@ def on_host(info: TensorInfo) -> HostCopy:
 
 def copies_itself(target: Library, info: TensorInfo) -> bool:
     """Whether the import of a library copies what an info describes."""
-    accepts = target.accepts
+    accepts = target.accepts_of(info)
     return accepts.copies or info.dtype_name in accepts.copied
 
 

@@ -55,6 +55,10 @@ class Library:
         """What the library takes as a view, now (JAX's x64 state may change it)."""
         raise NotImplementedError
 
+    def accepts_of(self, info: TensorInfo) -> Accepts:
+        """Return `accepts`, or what of it is true of arrays with a dtype and shape."""
+        return self.accepts
+
     def owns(self, array_type: type) -> bool:
         """Whether instances of a type are arrays of this library."""
         raise NotImplementedError

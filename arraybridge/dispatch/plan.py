@@ -16,6 +16,7 @@ _PENDING = {
     "byteorder": "its bytes are in the other order",
     "bitpacked": "its booleans are packed eight to a byte",
     "fraction": "its strides are not whole elements",
+    "truth": "its booleans are not stored as 0 and 1",
     "chunks": "its elements lie in several chunks",
     "columns": "its columns lie apart",
 }

@@ -45,7 +45,8 @@ class TensorInfo(NamedTuple):
     pending : tuple of str
         What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
         ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements), ``"chunks"`` (elements
-        in several blocks of memory). Only the library itself can apply it, by a copy.
+        in several blocks of memory), ``"truth"`` (booleans that are not 0 and 1). Only the library
+        itself can apply it, by a copy.
     refused : str or None
         Why this array can never be handed to another library, and what to do.
     legacy : bool

@@ -124,7 +124,7 @@ def planned(
     """Plan a route, and refuse what the two libraries have no functions for."""
     route = plan(
         info,
-        accepts,
+        accepts if type(target).accepts_of is Library.accepts_of else target.accepts_of(info),
         device=device,
         copy=copy,
         alias_readonly=alias_readonly,

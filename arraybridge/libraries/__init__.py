@@ -35,6 +35,7 @@ LIBRARIES = (
     Entry("warp", "warp-lang"),
     Entry("mlx", "mlx[cpu]"),
     Entry("onnxruntime", "onnxruntime", nicknames=("ort", "onnx")),
+    Entry("pillow", "pillow", ("PIL",), nicknames=("pil",)),
     Entry("openvino", "openvino", nicknames=("ov",)),
     Entry("array_api_strict", "array-api-strict"),
     Entry("dask", "dask[array]", nicknames=("da",)),

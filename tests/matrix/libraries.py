@@ -326,6 +326,7 @@ NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "mlx": (".heavy_libraries", "Mlx"),
     "onnxruntime": (".runtimes", "OnnxRuntime"),
     "openvino": (".runtimes", "OpenVINO"),
+    "pillow": (".light_libraries", "Pillow"),
     "dpnp": (".device_libraries", "Dpnp"),
     "cupy": (".device_libraries", "CuPy"),
     "numba": (".device_libraries", "NumbaCuda"),
