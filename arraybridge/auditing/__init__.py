@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from . import inputs, seams
+from . import doors, inputs, seams
 from .log import MOST, AuditLog, Record, Sums
 from .watching import Audit, Copies, CopyForbiddenError, CopyWarning
 
-__all__ = ["AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "Sums", "audit"]
+__all__ = ["Audit", "AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "Sums", "audit"]
 
 
-def audit(*, copies: Copies = "log", most: int = MOST) -> Audit:
+def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) -> Audit:
     """Log every route that arrays take inside a ``with`` statement, and who asked for it.
 
     Conversions (``convert``, ``adapt``, ``unify``, ``from_dlpack``, ``asarray``, what a namespace
@@ -23,6 +23,10 @@ def audit(*, copies: Copies = "log", most: int = MOST) -> Audit:
         ``"warn"``: copies give a :class:`~arraybridge.auditing.CopyWarning` at the caller's line as
         well. ``"forbid"``: the first one, also where it was asked for, raises
         :class:`~arraybridge.auditing.CopyForbiddenError`, before memory is copied.
+    libraries : bool, default False
+        Watch the libraries' own doors, too, where programs call them: ``numpy.asarray``,
+        ``torch.Tensor.cpu``, ``jax.numpy.asarray``, ... (`Library.watched`). Whether one of them
+        copied is known afterwards, so that is when it is forbidden.
     most : int, default 10000
         How many records are kept. The sums are of all routes.
 
@@ -44,30 +48,37 @@ def audit(*, copies: Copies = "log", most: int = MOST) -> Audit:
     name of the thread, and forbidden too. Audits may be nested and end in any order; each logs
     everything while it is on, and a copy that one of them forbids is forbidden.
     """
-    return Audit(copies, most, _start, _stop)
+    return Audit(copies, libraries, most, _start, _stop)
 
 
-_depth = 0
+_on = [0, 0]  # how many audits are on, and how many of them watch libraries
 
 
-def _start() -> None:
+def _start(libraries: bool) -> None:
     """Begin to look; called under a lock, once for each audit."""
-    global _depth
-    if not _depth:
-        try:
+    try:
+        if not _on[0]:
             inputs.start()
             seams.start()
-        except BaseException:
-            seams.stop()
-            inputs.stop()
-            raise
-    _depth += 1
+        if libraries and not _on[1]:
+            doors.start()
+    except BaseException:
+        _end(not _on[0], not _on[1])
+        raise
+    _on[0] += 1
+    _on[1] += libraries
 
 
-def _stop() -> None:
+def _stop(libraries: bool) -> None:
     """Put everything back, once as many audits have ended as began."""
-    global _depth
-    _depth -= 1
-    if not _depth:
+    _on[0] -= 1
+    _on[1] -= libraries
+    _end(not _on[0], libraries and not _on[1])
+
+
+def _end(bridge: bool, libraries: bool) -> None:
+    if libraries:
+        doors.stop()
+    if bridge:
         seams.stop()
         inputs.stop()

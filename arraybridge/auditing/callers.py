@@ -36,7 +36,7 @@ def caller() -> Caller:
     """
     skipped = {_OURS, "array_api_compat", *packages()}
     frame: FrameType | None = sys._getframe(1)
-    outside = ours = last = None
+    outside = ours = None
     while frame is not None:
         package = package_of(frame)
         if package == _OURS:
@@ -45,9 +45,10 @@ def caller() -> Caller:
             outside = frame
         if package not in skipped:
             return _at(frame, ours)
-        last, frame = frame, frame.f_back
-    assert last is not None, "a call has a frame"
-    return _at(outside or last, ours)
+        frame = frame.f_back
+    if outside is None:  # Python itself calls, at its end
+        return Caller(_named(ours), "<python>", 0, "", {})
+    return _at(outside, ours)
 
 
 def _at(frame: FrameType, ours: FrameType | None) -> Caller:

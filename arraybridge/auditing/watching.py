@@ -44,13 +44,13 @@ class _Here(threading.local):
         How many routes.
     made : int
         The ``id`` of what the last of them made, where it will be seen again.
-    exporting : bool
-        Whether an export was noted and is going on.
+    exporting, watching : bool
+        Whether an export, or a call of a library's own door, was noted and is going on.
     """
 
     count = 0
     made = 0
-    exporting = False
+    exporting = watching = False
 
 
 here = _Here()
@@ -74,9 +74,10 @@ class Audit:
     def __init__(
         self,
         copies: Copies,
+        libraries: bool,
         most: int,
-        start: Callable[[], None],
-        stop: Callable[[], None],
+        start: Callable[[bool], None],
+        stop: Callable[[bool], None],
     ) -> None:
         if copies not in get_args(Copies):
             known = ", ".join(map(repr, get_args(Copies)))
@@ -86,6 +87,7 @@ class Audit:
                 f"most is {most!r}; expected how many records are kept, such as {MOST}"
             )
         self.copies = copies
+        self.libraries = bool(libraries)
         self.log = AuditLog(most)
         self._start, self._stop = start, stop
 
@@ -94,7 +96,7 @@ class Audit:
         with _lock:
             if self in _on:
                 raise RuntimeError("this audit is on already: call arraybridge.audit() again")
-            self._start()
+            self._start(self.libraries)
             _on = (*_on, self)
         return self.log
 
@@ -103,7 +105,7 @@ class Audit:
         with _lock:
             if self in _on:
                 _on = tuple(audit for audit in _on if audit is not self)
-                self._stop()
+                self._stop(self.libraries)
 
 
 def on() -> bool:

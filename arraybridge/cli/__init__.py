@@ -1,4 +1,4 @@
-"""The command line: ``python -m arraybridge info | explain | matrix | warmup``."""
+"""The command line: ``python -m arraybridge info | explain | audit | matrix | warmup``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import __version__
-from . import explain, info, matrix, warmup
+from . import audit, explain, info, matrix, warmup
 from .arrays import DTYPES, LAYOUTS, STATES
 
 
@@ -42,6 +42,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--copy", choices=("none", "true", "false"), default="none")
     command.add_argument("--alias-readonly", action="store_true")
     command.add_argument("--json", action="store_true", help="print JSON")
+
+    command = commands.add_parser(
+        "audit",
+        help="run a program and print what it copied, and where",
+        usage="%(prog)s [options] (program.py | -m module) [arguments]",
+        description="Runs a program and prints, at its end and to standard error, every route that "
+        "arrays took in it: through arraybridge, and through the libraries' own doors "
+        "(numpy.asarray, torch.Tensor.cpu, jax.numpy.asarray, ...). The exit status is the "
+        "program's.",
+    )
+    command.set_defaults(show=audit.show, fail=command.error)
+    command.add_argument("--json", type=Path, metavar="FILE", help="write every record to a file")
+    command.add_argument(
+        "--copies",
+        default="log",
+        choices=("log", "warn", "forbid"),
+        help="warn of copies, or raise at the first",
+    )
+    command.add_argument(
+        "--bridge-only", action="store_true", help="leave the libraries' own doors alone"
+    )
+    command.add_argument(
+        "--most", type=int, default=10_000, help="records that are kept (default: 10000)"
+    )
+    rest = argparse.REMAINDER  # the program's own arguments, whatever they look like
+    command.add_argument("-m", dest="module", nargs=rest, metavar="module", help="run a module")
+    command.add_argument("program", nargs=rest, help="a file, and its arguments")
 
     command = commands.add_parser(
         "matrix",

@@ -41,6 +41,9 @@ class Library:
         Classes of what conversions give where another library owns them.
     lazy : bool
         Whether its arrays are graphs that are computed later: :meth:`deferred` converts them.
+    watched : tuple of str
+        Its own functions that copy arrays or take them in, from the package on
+        (``"torch.Tensor.cpu"``): an audit watches them where it is to watch libraries.
     """
 
     name: str = ""
@@ -49,6 +52,7 @@ class Library:
     forms: tuple[type, ...] = ()
     lazy: bool = False
     doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data
+    watched: tuple[str, ...] = ()
 
     @property
     def accepts(self) -> Accepts:

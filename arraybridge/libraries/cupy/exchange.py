@@ -41,6 +41,10 @@ class CuPy(Library):
     """Arrays on a CUDA or ROCm device."""
 
     name = "cupy"
+    watched = (
+        "cupy.array", "cupy.asarray", "cupy.ascontiguousarray", "cupy.asnumpy",
+        "cupy.from_dlpack",
+    )  # fmt: skip
     accepts = Accepts(
         library="cupy",
         tested="14.2.0",  # without a device: what it builds, not what it computes

@@ -65,6 +65,11 @@ class Jax(Library):
     """JAX."""
 
     name = "jax"
+    watched = (
+        "jax.device_get", "jax.device_put", "jax.dlpack.from_dlpack", "jax.numpy.array",
+        "jax.numpy.asarray", "jax.numpy.from_dlpack",
+        "jax._src.array.ArrayImpl.__array__",
+    )  # fmt: skip
     exports_description = True
 
     @property

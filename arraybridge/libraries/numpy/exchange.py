@@ -102,6 +102,10 @@ class NumPy(Library):
     """NumPy."""
 
     name = "numpy"
+    watched = (
+        "numpy.array", "numpy.asanyarray", "numpy.asarray", "numpy.ascontiguousarray",
+        "numpy.asfortranarray", "numpy.copy", "numpy.from_dlpack", "numpy.require",
+    )  # fmt: skip
     exports_description = True
     on_cpu_alone = True
     accepts = Accepts(

@@ -48,6 +48,10 @@ class TensorFlow(Library):
     """TensorFlow."""
 
     name = "tensorflow"
+    watched = (
+        "tensorflow.constant", "tensorflow.convert_to_tensor",
+        "tensorflow.experimental.dlpack.from_dlpack",
+    )  # fmt: skip
     exports_description = True
     accepts = Accepts(
         library="tensorflow",

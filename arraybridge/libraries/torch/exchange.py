@@ -71,6 +71,13 @@ class Torch(Library):
     """PyTorch."""
 
     name = "torch"
+    watched = (
+        "torch.as_tensor", "torch.asarray", "torch.from_dlpack", "torch.from_numpy",
+        "torch.tensor", "torch.utils.dlpack.from_dlpack", "torch.Tensor.__array__",
+        "torch.Tensor.contiguous", "torch.Tensor.cpu", "torch.Tensor.cuda",
+        "torch.Tensor.double", "torch.Tensor.float", "torch.Tensor.half",
+        "torch.Tensor.numpy", "torch.Tensor.to",
+    )  # fmt: skip
     exports_description = True
     accepts = Accepts(
         library="torch",

@@ -1,0 +1,115 @@
+"""``audit``: run a program as Python would, and print what it copied on the way."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import builtins
+import io
+import os
+import runpy
+import sys
+import traceback
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from ..auditing import Audit, audit
+
+_HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames that are not the program's
+
+
+def show(args: argparse.Namespace) -> int:
+    """Run the program; its exit status. The report is printed when the process ends."""
+    program = [*(args.module or []), *args.program]
+    if not program:
+        args.fail("name a program to run: audit [options] program.py [arguments], or -m module")
+    if args.module is None and not Path(program[0]).exists():
+        args.fail(f"cannot open {program[0]!r}: no such file")
+    if args.most < 0:
+        args.fail(f"--most is a number of records, got {args.most}")
+    watch = audit(copies=args.copies, libraries=not args.bridge_only, most=args.most)
+    watch.__enter__()
+    # Called when Python has waited for the program's threads, after what the program registers.
+    atexit.register(_report, watch, program, args.json, os.getpid())
+    return _run(_script if args.module is None else _module, program)
+
+
+def _report(watch: Audit, program: list[str], file: Path | None, process: int) -> None:
+    if os.getpid() != process:  # a child by fork, which ends as its parent does
+        return
+    watch.__exit__()
+    _flush()
+    log = watch.log
+    if file is None:
+        print(f"\ncopies of {' '.join(program)}\n{log}", file=sys.stderr)
+        return
+    file.write_text(log.to_json(indent=1) + "\n")
+    print(log.summary(), file=sys.stderr)
+
+
+def _run(run: Callable[[str], None], program: list[str]) -> int:
+    """Run a program to its end; return what Python's exit status would be."""
+    sys.argv = program
+    try:
+        run(program[0])
+    except SystemExit as ended:
+        return _status(ended.code)
+    except BaseException as error:
+        _told(error)
+        # 128 and the signal's number, as shells have it
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _script(path: str) -> None:
+    """Run a file as ``python path`` does."""
+    main, place = ModuleType("__main__"), os.path.abspath(path)
+    main.__file__, vars(main)["__builtins__"] = place, builtins
+    if Path(path).is_dir() or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")  # which puts it on sys.path
+        return
+    if not sys.flags.safe_path:
+        sys.path[0] = str(Path(path).resolve().parent)
+    sys.modules["__main__"] = main
+    with io.open_code(place) as file:
+        code = compile(file.read(), place, "exec", dont_inherit=True)
+    exec(code, vars(main))
+
+
+def _module(name: str) -> None:
+    """Run a module as ``python -m name`` does."""
+    if not sys.flags.safe_path:
+        sys.path[0] = os.getcwd()
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _status(code: object) -> int:
+    """Return the exit status of ``SystemExit(code)``, as Python has it."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    _flush()
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _told(error: BaseException) -> None:
+    """Print a traceback as Python would, of the program's own frames."""
+    _flush()
+    frames: TracebackType | None = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename in _HERE:
+        frames = frames.tb_next
+    error.__traceback__ = frames
+    if sys.excepthook is sys.__excepthook__:
+        traceback.print_exception(error)
+    else:
+        sys.excepthook(type(error), error, frames)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
