@@ -17,7 +17,15 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.array import native_array
-from arraybridge.auditing import AuditLog, CopyForbiddenError, CopyWarning, Record, log, watching
+from arraybridge.auditing import (
+    AuditLog,
+    CopyForbiddenError,
+    CopyWarning,
+    Record,
+    log,
+    seams,
+    watching,
+)
 from arraybridge.dispatch.registry import RECORDS, TypeRecord
 
 from .support.optional import needs
@@ -78,6 +86,8 @@ CALLS = {
         ("numpy", "torch"),
         True,
     ),
+    "dtype=": (lambda x: ab.convert(x, "torch", dtype="f4"), "convert", ("numpy", "torch"), 48),
+    "order=": (lambda x: ab.convert(x, "numpy", order="F"), "convert", ("numpy", "numpy"), True),
     "Array.to": (lambda x: ab.from_dlpack(x).to("torch"), "to", ("numpy", "torch"), True),
     "from_dlpack": (ab.from_dlpack, "from_dlpack", ("numpy", "numpy"), False),
     "from_dlpack, a copy": (
@@ -191,10 +201,10 @@ def test_calls(name) -> None:
             function(strided())
         record = logged.records[-1]
         assert (record.call, record.source, record.target) == (call, source, target)
-        assert record.copied == copied
+        assert record.copied == bool(copied)
         assert record.file == __file__
-        assert record.nbytes == (96 if copied else 0)
-        assert [each.copied for each in logged].count(True) == copied
+        assert record.nbytes == (0 if not copied else 96 if copied is True else copied)
+        assert [each.copied for each in logged].count(True) == bool(copied)
     if copied:
         with ab.audit(copies="forbid") as logged, pytest.raises(CopyForbiddenError, match="forbid"):
             function(strided())
@@ -361,6 +371,19 @@ def test_the_quick_ways_are_back() -> None:
     assert record.ways["torch"][None]
     assert record.doors["torch"] is not None
     assert record.compact is not None
+
+
+def test_every_table_of_quick_ways_is_empty() -> None:
+    """Also one that is added to the records one day."""
+    tables = {name for name in TypeRecord.__slots__ if type(getattr(TypeRecord(int), name)) is dict}
+    assert {"doors", "ways", "ways_with", "casts"} <= tables
+    with ab.audit():
+        record = RECORDS[np.ndarray]
+        for name in tables:
+            table = getattr(record, name)
+            assert type(table) is seams._Always, name
+            assert not table["anything"]
+            assert not table.get("anything")
 
 
 def test_after_an_exception() -> None:
