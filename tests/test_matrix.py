@@ -19,7 +19,17 @@ from .matrix.__main__ import command_line
 from .matrix.__main__ import main as run_main
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
-HEAVY = ["tensorflow", "paddle", "warp", "mlx", "onnxruntime", "openvino", "pillow", "dpnp"]
+HEAVY = [
+    "tensorflow",
+    "paddle",
+    "warp",
+    "mlx",
+    "onnxruntime",
+    "openvino",
+    "pillow",
+    "cuda_core",
+    "dpnp",
+]
 # Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
 LIVE = {
     "numpy": 250,
@@ -33,6 +43,7 @@ LIVE = {
     "warp": 180,
     "mlx": 120,
     "pillow": 5,
+    "cuda_core": 150,
     "onnxruntime": 80,
     "openvino": 140,
     "dpnp": 120,

@@ -25,18 +25,22 @@ INSTALL = {entry.name: entry.install for entry in LIBRARIES}
 
 def package(name: str) -> str:
     """The package that a library is imported from; of Numba, its CUDA."""
-    return {"numba": "numba_cuda", "pillow": "PIL"}.get(name, name)
+    return {"numba": "numba_cuda", "pillow": "PIL", "cuda_core": "cuda.core"}.get(name, name)
 
 
 def present(name: str) -> bool:
     """Whether a library is installed; nothing is imported."""
-    return find_spec(package(name)) is not None
+    try:
+        return find_spec(package(name)) is not None
+    except ModuleNotFoundError:  # not even what it is a part of
+        return False
 
 
 def version_of(package: str) -> str:
     """The version of the distribution that a package is in, by its metadata."""
-    owners = packages_distributions().get(package)
-    return version(owners[0]) if owners else "?"
+    owners = packages_distributions().get(package.partition(".")[0], ())
+    own = package.replace(".", "-")  # one of several in a namespace
+    return version(own if own in owners else owners[0]) if owners else "?"
 
 
 def _asked(name: str) -> dict[str, Any]:

@@ -317,8 +317,16 @@ def package_of(cls: type) -> str:
 
 def library_of_package(cls: type) -> Library | None:
     """Return the library whose package defines a class, loading it if necessary, or None."""
-    name = _packages.get(package_of(cls))
-    return None if name is None else library_named(name)
+    package = package_of(cls)
+    name = _packages.get(package)
+    if name is None:
+        return None
+    try:
+        return library_named(name)
+    except ImportError:
+        if package == name:
+            raise
+        return None  # a namespace without that part of it, as cuda.bindings without cuda.core
 
 
 def library_of_type(array_type: type) -> Library | None:
@@ -335,7 +343,7 @@ def _find(array_type: type) -> Library | None:
     for base in array_type.__mro__:
         name = _packages.get(package_of(base))
         if name is not None and name not in _loaded and name not in _registered:
-            library = _loading(name)
-            if library.owns(array_type):
-                return library
+            found = library_of_package(base)
+            if found is not None and found.owns(array_type):
+                return found
     return None

@@ -34,6 +34,7 @@ LIBRARIES = (
     Entry("paddle", "paddlepaddle"),
     Entry("warp", "warp-lang"),
     Entry("mlx", "mlx[cpu]"),
+    Entry("cuda_core", "cuda-core", ("cuda",)),
     Entry("onnxruntime", "onnxruntime", nicknames=("ort", "onnx")),
     Entry("pillow", "pillow", ("PIL",), nicknames=("pil",)),
     Entry("openvino", "openvino", nicknames=("ov",)),

@@ -327,6 +327,7 @@ NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "onnxruntime": (".runtimes", "OnnxRuntime"),
     "openvino": (".runtimes", "OpenVINO"),
     "pillow": (".light_libraries", "Pillow"),
+    "cuda_core": (".light_libraries", "CudaCore"),
     "dpnp": (".device_libraries", "Dpnp"),
     "cupy": (".device_libraries", "CuPy"),
     "numba": (".device_libraries", "NumbaCuda"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from arraybridge.layout import c_strides
+from arraybridge.protocols.numpy_dtypes import NATIVE
+
 from .libraries import (
     InexpressibleError,
     Native,
@@ -271,3 +274,44 @@ class Pillow(Native):
 
     def door(self, x):
         return self.xp.fromarray(x)
+
+
+class CudaCore(Native):
+    """cuda.core's views of memory: NumPy's, or PyTorch's for what NumPy lacks."""
+
+    name = "cuda_core"
+    module = "cuda.core.utils"
+
+    def build(self, case):
+        if not case.legal or case.steps[-1:] == (("byteorder",),):
+            raise InexpressibleError("cuda_core has none")
+        of = Torch() if case.dtype not in NATIVE else NumPy()
+        return self._take(of.load().build(case))
+
+    def make(self, values):
+        of = Torch() if values.dtype.name not in NATIVE else NumPy()
+        return self._take(of.load().make(values))
+
+    def _take(self, x):
+        try:
+            return self.xp.StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+        except Exception as error:
+            raise InexpressibleError(str(error)) from error
+
+    def values(self, x):
+        return raw(x.ptr, self.shape(x), x.strides or c_strides(x.shape), self.dtype(x))
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def pointer(self, x):
+        return x.ptr
+
+    def readonly(self, x):
+        return bool(x.readonly)
+
+    def write(self, x, place):
+        return False  # it has no way to
+
+    def door(self, x):
+        return self.xp.StridedMemoryView.from_dlpack(x, stream_ptr=-1)

@@ -330,7 +330,7 @@ class NumPy(Library):
         return NumPyArray
 
 
-def _from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
+def from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
     """Import by DLPack: NumPy takes all strides and offsets, and refuses what it lacks.
 
     For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
@@ -340,4 +340,4 @@ def _from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
 
 LIBRARY = NumPy()
 # Most libraries add their own: the library of an array is loaded before its door is needed.
-LIBRARY.doors = {"tvm_ffi": _from_versioned, "paddle": _from_versioned}
+LIBRARY.doors = {"tvm_ffi": from_versioned, "paddle": from_versioned}
