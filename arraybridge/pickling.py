@@ -106,9 +106,11 @@ def register(
     its elements alone are sent, and views of one tensor are not views of one tensor on arrival.
     An array of JAX arrives on the CPU.
 
-    ``torch.save``, ``copy.copy`` and multiprocessing, for which PyTorch has ways of its own, are
-    left as they are. Dask's ``distributed``, if it is imported, takes tensors of bfloat16 and
-    float8, too, which it refuses, and ``default_collate`` Arrays.
+    ``torch.save`` and ``copy.copy`` are left as they are, and so are native tensors in
+    multiprocessing, which PyTorch sends through shared memory. With ``"torch"`` Arrays over PyTorch
+    go there as well, as copies, and the sender has to live until they are received, as for tensors.
+    ``default_collate`` takes Arrays then, and Dask's ``distributed``, if it is imported, tensors of
+    bfloat16 and float8, which it refuses else.
     """
     homes: list[Any] = [library_named(library) for library in libraries] or [
         library_named(name) for name in LIBRARIES if name in sys.modules

@@ -7,6 +7,7 @@ import gc
 import io
 import pickle
 from collections import ChainMap
+from multiprocessing.reduction import ForkingPickler
 from multiprocessing.shared_memory import SharedMemory
 
 import jax.numpy as jnp
@@ -300,6 +301,14 @@ class TestReadOnlyTensor:
         (x @ weight).sum().backward()
         assert weight.grad.tolist() == [12, 15, 18, 21]
 
+    def test_a_deep_copy_can_be_trained(self, registered):
+        stream, buffers = dumped(torch.nn.Linear(2, 3), REGISTERED.Pickler)
+        module = pickle.loads(stream, buffers=[bytes(buffer) for buffer in buffers])
+        again = copy.deepcopy(module)
+        assert type(again.weight) is torch.nn.Parameter
+        _step(again.weight)
+        assert not torch.equal(again.weight, module.weight)
+
     def test_to_others_it_is_read_only(self):
         x, memory = read_only()
         assert ab.inspect(x).readonly
@@ -362,6 +371,26 @@ class TestRegistration:
             assert arrived(torch.ones(2, requires_grad=True), Another)[0] == "own"
             assert torch.Tensor not in REGISTERED.Pickler.dispatch_table
         assert Another.dispatch_table == {torch.Tensor: own}
+
+    def test_arrays_in_multiprocessing(self):
+        def sent(x):
+            return pickle.loads(ForkingPickler.dumps(x))
+
+        x = torch.arange(40000.0).reshape(200, 200).T
+        assert not sent(ab.from_dlpack(x)).native.is_shared()
+        with REGISTERED.register("torch"):
+            again = sent(ab.from_dlpack(x))
+            assert again.native.is_shared()
+            assert again.native.stride() == x.stride()
+            assert torch.equal(again.native, x)
+            again.native.zero_()
+            assert x.any()
+            assert not x.is_shared()
+            assert sent(ab.from_dlpack(x[::2, ::3])).native.shape == (100, 67)
+            assert not sent(ab.from_dlpack(x[:2, :2])).native.is_shared()
+            tracked = ab.from_dlpack(x.clone().requires_grad_())
+            assert sent(tracked).native.requires_grad
+        assert not sent(ab.from_dlpack(x)).native.is_shared()
 
     def test_with_nothing_imported(self):
         python(
@@ -521,6 +550,14 @@ def main():
                 wanted[0] = 9
                 assert (ab.convert(x, "numpy") == wanted[::-1]).all()
                 assert (ab.convert(native, "numpy") == before).all()
+            large = torch.arange(40.0 * 1000).reshape(1000, 40).T
+            with arraybridge.pickling.register("torch"):
+                inbox.put(ab.from_dlpack(large))
+                back = outbox.get(timeout=60)
+            wanted = large.clone()
+            wanted[0] = 9
+            assert torch.equal(back.native, wanted.flip(0, 1))
+            assert large[0, 0] == 0  # the worker wrote to a copy
             inbox.put(None)
             worker.join(60)
             assert worker.exitcode == 0

@@ -1,7 +1,7 @@
-"""What others that send tensors between processes have to know: ``DataLoader``, Dask's distributed.
+"""What sends tensors between processes: multiprocessing, ``DataLoader``, Dask's distributed.
 
 A batch of Arrays is a tensor, as one of NumPy's arrays is. In a worker process it is made in shared
-memory, by which it travels.
+memory, by which it travels; so are Arrays that multiprocessing sends.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from math import prod
+from functools import partial
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from ...array import Array
+from ...array.pickling import restored
 from ...copies import copyto
 from ...dispatch.records import ConversionError
 from ...kernels.cpu.pool import num_threads
@@ -56,12 +58,33 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
     return result
 
 
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def _empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """Make a tensor of any values, in a worker process in shared memory."""
     if get_worker_info() is None or 0 in shape:
         return torch.empty(shape, dtype=dtype)
-    storage = torch.UntypedStorage._new_shared(prod(shape) * dtype.itemsize)
-    return torch.empty(0, dtype=dtype).set_(storage, 0, shape)
+    return _in_shared_memory(torch.empty(shape, dtype=dtype, device="meta"))
+
+
+def _in_shared_memory(like: torch.Tensor) -> torch.Tensor:
+    storage = torch.UntypedStorage._new_shared(like.numel() * like.itemsize)
+    return torch.empty(0, dtype=like.dtype).set_(storage, 0, like.shape, like.stride())
+
+
+def _shared(x: Any) -> Any:
+    """Reduce an Array over PyTorch to a copy in shared memory, which the receiver alone has.
+
+    In place of four copies: to the pickle, into the pipe, out of it, and from the pickle.
+    """
+    native = x.native
+    info = x.info if native.is_cpu and native.nbytes >= _LARGE else None
+    if info is None or info.refused or info.pending:
+        return x.__reduce_ex__(4)
+    copy = _in_shared_memory(torch.empty_like(native, device="meta"))  # with its order of axes
+    copyto(copy, native)
+    return restored, ("torch", copy)
+
+
+_LARGE = 1 << 16  # a file descriptor each: below, the pipe costs about as much
 
 
 def collated(batch: Sequence[Any]) -> Any:
@@ -71,12 +94,21 @@ def collated(batch: Sequence[Any]) -> Any:
 
 
 def serve() -> list[Callable[[], object]]:
-    """Enter Arrays in ``default_collate``, and what NumPy lacks in Dask's distributed, if there."""
-    table = default_collate_fn_map
+    """Enter Arrays in multiprocessing and ``default_collate``.
+
+    And in Dask's distributed, if it is imported, tensors of dtypes that NumPy lacks.
+    """
+    from .array import TorchArray
+
+    entries: tuple[tuple[Any, Any, Any], ...] = (
+        (default_collate_fn_map, Array, collate_arrays),
+        (ForkingPickler._extra_reducers, TorchArray, _shared),  # type: ignore[attr-defined]
+    )
     undo: list[Callable[[], object]] = []
-    if Array not in table:
-        table[Array] = collate_arrays
-        undo.append(lambda: table.pop(Array, None))
+    for table, kind, function in entries:
+        if kind not in table:
+            table[kind] = function
+            undo.append(partial(table.pop, kind, None))
     if "distributed" in sys.modules:
         undo.append(_serve_distributed())
     return undo

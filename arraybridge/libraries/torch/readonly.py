@@ -33,27 +33,21 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
     def __torch_dispatch__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if any(not issubclass(kind, ReadOnlyTensor) for kind in types):
+        if len(types) > 1:
             return NotImplemented  # a tensor without memory of its own, or of several devices
-        kwargs = kwargs or {}
-        schema = func._schema
-        if schema.is_mutable:
-            for place, argument in enumerate(schema.arguments):
-                alias = argument.alias_info
-                if alias is None or not alias.is_write:
-                    continue
-                value = args[place] if place < len(args) else kwargs.get(argument.name)
-                if any(isinstance(x, ReadOnlyTensor) for x in _flat(value)):
-                    raise ValueError(
-                        f"{schema.name} would write to a read-only tensor, whose memory is not "
-                        "this tensor's alone: pass x.clone()"
-                    )
+        for place, name in _WRITTEN[func]:
+            value = args[place] if place < len(args) else kwargs and kwargs.get(name)
+            if any(x.__class__ is ReadOnlyTensor for x in _flat(value)):
+                raise ValueError(
+                    f"{func._schema.name} would write to a read-only tensor, whose memory is not "
+                    "this tensor's alone: pass x.clone()"
+                )
         sources: list[torch.Tensor] = []
-        result = func(
-            *_unmarked(args, sources),
-            **{name: _unmarked(value, sources) for name, value in kwargs.items()},
-        )
-        return _marked(result, sources)
+        args = _unmarked(args, sources)
+        if kwargs:
+            kwargs = {name: _unmarked(value, sources) for name, value in kwargs.items()}
+            return _marked(func(*args, **kwargs), sources)
+        return _marked(func(*args), sources)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Return a NumPy array on the same memory, read-only too."""
@@ -89,7 +83,10 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         return self.detach()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
-        return memo.setdefault(id(self), self.clone())
+        result = self.detach().clone()
+        if isinstance(self, torch.nn.Parameter):
+            result = torch.nn.Parameter(result, self.requires_grad)
+        return memo.setdefault(id(self), result.requires_grad_(self.requires_grad))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if int(protocol) < 5:  # torch.save's: what others load is a plain tensor
@@ -112,31 +109,48 @@ def plain(x: torch.Tensor) -> torch.Tensor:
         return torch.Tensor.detach(x)
 
 
+class _Written(dict[Any, tuple[tuple[int, str], ...]]):
+    """The arguments that each operator writes to, by place and name."""
+
+    def __missing__(self, func: Any) -> tuple[tuple[int, str], ...]:
+        found = self[func] = tuple(
+            (place, argument.name)
+            for place, argument in enumerate(func._schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        )
+        return found
+
+
+_WRITTEN = _Written()
+
+
 def _flat(value: Any) -> Iterator[Any]:
-    """Go through the tensors of arguments; those of operators are in lists at most."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
+    """Go through an argument; tensors are in lists at most."""
+    if isinstance(value, list | tuple):
         for each in value:
             yield from _flat(each)
+    else:
+        yield value
 
 
 def _unmarked(value: Any, sources: list[torch.Tensor]) -> Any:
     """Replace read-only tensors in arguments by plain ones, and list these."""
-    if isinstance(value, ReadOnlyTensor):
-        sources.append(plain(value))
-        return sources[-1]
-    if isinstance(value, list | tuple):
-        return type(value)([_unmarked(x, sources) for x in value])
+    kind = value.__class__
+    if kind is ReadOnlyTensor:
+        value = plain(value)
+        sources.append(value)
+    elif kind is tuple or kind is list:
+        return kind([_unmarked(x, sources) for x in value])
     return value
 
 
 def _marked(result: Any, sources: list[torch.Tensor]) -> Any:
     """Make a result read-only where it is memory of a read-only tensor."""
-    if isinstance(result, torch.Tensor):
-        if type(result) is torch.Tensor and any(_aliases(result, x) for x in sources):
-            return read_only(result)
-        return result
-    if isinstance(result, list | tuple):
-        return type(result)([_marked(x, sources) for x in result])
+    kind = result.__class__
+    if kind is torch.Tensor:
+        for source in sources:
+            if _aliases(result, source):
+                return read_only(result)
+    elif kind is tuple or kind is list:
+        return kind([_marked(x, sources) for x in result])
     return result
