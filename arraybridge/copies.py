@@ -65,6 +65,10 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     x, library = as_source(x)
     if library is PROTOCOL:
         return _of_bare_memory(x)
+    if library.in_pieces:
+        from .protocols.assembled import whole
+
+        return _of_bare_memory(whole(x))
     held = library.held(x)
     info = library.describe(held)
     if info.c_contiguous and not info.pending:

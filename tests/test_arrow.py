@@ -6,6 +6,7 @@ import ctypes
 import gc
 import json
 import struct
+import sys
 import threading
 import weakref
 
@@ -21,6 +22,7 @@ from arraybridge.dlpack import Device, DeviceType, MalformedTensorError
 from .support.arrow import Made, OnDevice, Streamed
 from .support.optional import optional
 from .support.probe import described
+from .support.processes import python
 
 torch = optional("torch")
 
@@ -207,6 +209,9 @@ class TestFrames:
         assert np.array_equal(found, np.concatenate([values] * chunks))
         if torch:
             assert np.array_equal(ab.convert(table, "torch"), found)
+        assert ab.convert(table, "numpy", order="C").flags.c_contiguous
+        assert found.flags.f_contiguous  # columns stay whole
+        assert np.array_equal(ab.convert(table.select(["a"]), "numpy"), found[:, :1])
 
     def test_lists_in_columns(self):
         lists = pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))
@@ -376,6 +381,11 @@ def test_a_null_count_that_is_not_known_is_counted():
         ab.convert(x, "numpy")
     x = Made({}, {"null_count": -1})
     assert ab.convert(x, "numpy").tolist() == [1, 1, 1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages that fault, by mprotect")
+def test_bitmaps_and_bits_are_read_to_their_last_byte_and_no_further():
+    python("from tests.support.arrow import check_ends; check_ends()")
 
 
 @pytest.mark.parametrize("given_", [None, (), (1, 2), "capsules"])
@@ -550,6 +560,54 @@ class TestExports:
             )()
         )
         assert (again.device, again.data) == (Device(DeviceType.CUDA, 1), x.info.data)
+
+
+class TestElsewhere:
+    """What else takes columns and frames, and what they are there."""
+
+    @pytest.mark.parametrize("dtype", ["bool", "float64"])
+    def test_contiguous_and_from_dlpack(self, dtype):
+        values = np.array([[0, 1], [1, 1], [0, 0]], dtype)
+        column = Capsules(pa.array(values[:, 1]))
+        table = pa.table({"a": values[:, 0].copy(), "b": values[:, 1].copy()})
+        for x, expected in ((column, values[:, 1]), (table, values)):
+            array = ab.from_dlpack(x)
+            assert isinstance(array, ab.Array)
+            assert (array.library, array.native) == ("dlpack", None)
+            assert np.array_equal(np.asarray(array), expected)
+            made = ab.contiguous(x)
+            assert np.array_equal(np.asarray(made), expected)
+            to = np.zeros(expected.shape, dtype)
+            ab.copyto(to, x)
+            assert np.array_equal(to, expected)
+        if dtype == "bool":
+            with pytest.raises(ab.ConversionError, match="copy=False"):
+                ab.from_dlpack(column, copy=False)
+        else:
+            assert ab.from_dlpack(column, copy=False).readonly
+
+    @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+    def test_asarray_refuses_nulls(self, library):
+        if library != "numpy":
+            pytest.importorskip(library)
+        xp = __import__(f"arraybridge.xp.{library}", fromlist=["asarray"])
+        assert xp.asarray(Capsules(pa.array([1.0], "float32"))).shape == (1,)
+        for x in (Capsules(pa.array([1, None])), pa.table({"a": [1, None]})):
+            with pytest.raises(ab.ConversionError, match="null"):
+                xp.asarray(x)
+
+    def test_casts(self):
+        x = Capsules(pa.array([1, 2]))
+        assert ab.convert(x, "numpy", dtype="float32").dtype == "float32"
+        assert ab.explain(x, "numpy", dtype="float32").kind == "kernel"
+
+    def test_a_class_is_looked_at_again_after_a_library_was_registered(self):
+        from arraybridge.dispatch.registry import forget
+
+        x = Capsules(pa.array([1, 2]))
+        for _ in range(2):
+            assert ab.convert(x, "numpy").tolist() == [1, 2]
+            forget()
 
 
 class TestTarget:

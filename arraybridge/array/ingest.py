@@ -62,7 +62,12 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     copy = checked_copy(copy)
     if device is not None:
         device = place_named(device)
+    native: Any
     native, library = as_source(x)
+    if library.in_pieces:
+        from ..protocols.assembled import whole
+
+        native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
     if info.refused and not library.carries(native):
         raise ConversionError(info.refused)

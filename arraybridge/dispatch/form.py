@@ -163,8 +163,9 @@ def route_to(
             return route, info
         if _has_order(info, axes) and route.kind == "view":
             return route, info
-        if route.kind in ("kernel", "transfer") and axes == tuple(range(info.ndim)):
-            return route, info  # in C order, as every copy
+        in_c = not source.in_pieces or _has_order(info, axes)  # columns stay whole in a copy
+        if route.kind in ("kernel", "transfer") and in_c and axes == tuple(range(info.ndim)):
+            return route, info  # in C order, as every other copy
     return _recast(x, info, source, target, form, wanted, axes, device, copy), info
 
 

@@ -37,6 +37,8 @@ class Library:
         ``alias_readonly=True`` asks for, and ``on_host`` tells that all its results are on the CPU.
     on_cpu_alone : bool
         Whether all its arrays are on the device ``cpu``.
+    in_pieces : bool
+        Whether its arrays are only a description of memory in pieces.
     forms : tuple of type
         Classes of what conversions give where another library owns them.
     lazy : bool
@@ -49,6 +51,7 @@ class Library:
     name: str = ""
     exports_description: bool = False
     on_cpu_alone: bool = False
+    in_pieces: bool = False
     forms: tuple[type, ...] = ()
     lazy: bool = False
     doors: dict[str, Callable[[Any], Any]] = {}  # noqa: RUF012 - class data

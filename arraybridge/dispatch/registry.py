@@ -66,6 +66,9 @@ class TypeRecord:
     casts : dict
         By the target, the data type and the rule of casting, as callers spell them: the quick way
         of a cast, or None.
+    frame : callable or None
+        What gives, of a data frame or a column of one, what stands for it; see
+        ``arraybridge.protocols.frames``.
     compact : callable or None
         The quick way to contiguous arrays; see ``Library.compact``.
     namespace : module or None
@@ -82,6 +85,7 @@ class TypeRecord:
         "casts",
         "compact",
         "doors",
+        "frame",
         "in_memory",
         "is_array",
         "kind",
@@ -102,6 +106,7 @@ class TypeRecord:
         self.ways: dict[object, dict[object, tuple[Callable[[Any], Any], ...]]] = {}
         self.ways_with: dict[object, tuple[Callable[[Any], Any], ...]] = {}
         self.casts: dict[tuple[object, ...], Callable[[Any], Any] | None] = {}
+        self.frame: Callable[[Any, bool], Any] | None = None
         self.compact: Callable[[Any], Any] | None = None
         self.namespace: Any = None
         self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None

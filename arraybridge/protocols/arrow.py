@@ -6,22 +6,23 @@ have one data type is a matrix. What no tensor holds is refused, as pyarrow's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
 
+from ..dispatch.library import Library
 from ..dispatch.records import NO_DTYPE, ConversionError
 from ..dispatch.registry import package_of
 from ..dlpack import CPU, Device, DeviceType, MalformedTensorError
 from ..dlpack.validate import checked_device
-from .arrow_memory import Column, columns, kinds_of, metadata_of
+from .arrow_memory import Column, Doors, columns, doors_of, kinds_of, metadata_of
 from .arrow_types import EXTENSION, Kind, kind_of, remedy_of_nulls
-from .assembled import Assembled, Piece, bytes_at
+from .assembled import LIBRARY, Assembled, Piece, bytes_at
 
-__all__ = ["assembled", "check_lasting"]
+__all__ = ["assembled", "opener_of"]
 
 ARRAYS = ("__arrow_c_array__", "__arrow_c_device_array__")  # which can be asked again
 _LARGEST = 2**60  # rows; no sum or product of a few such leaves 64 bits unnoticed
@@ -31,31 +32,39 @@ class _Refused(Exception):
     """Why there is no tensor."""
 
 
-def check_lasting(x: Any) -> None:
-    """Refuse to look at what has to be consumed, or computed, to be looked at.
+def opener_of(cls: type) -> Callable[[Any, bool], tuple[object, Library]]:
+    """Return what takes the arrays of the instances of a class; see `frames.opened_frame`."""
+    doors = doors_of(cls)
+    transient = _transient(cls)
 
-    Raises
-    ------
-    ConversionError
-        For a stream, which can be read once, and for a query.
-    """
-    cls = type(x)
+    def opened(x: Any, looking: bool) -> tuple[object, Library]:
+        if looking and transient is not None:
+            raise ConversionError(transient)
+        return assembled(x, doors), LIBRARY
+
+    return opened
+
+
+def _transient(cls: type) -> str | None:
+    """Return why instances are not looked at: they would be consumed, or computed; else None."""
     if any(getattr(cls, door, None) is not None for door in ARRAYS):
-        return
+        return None
     if not hasattr(cls, "__len__"):
         what = "can be read only once"
     elif hasattr(cls, "execute") or hasattr(cls, "fetchall"):
         what = "is a query, which would run"
     else:
-        return
-    raise ConversionError(
+        return None
+    return (
         f"{package_of(cls)}.{cls.__qualname__} {what}: convert it, or look at a table of it, "
         "pyarrow.table(x)"
     )
 
 
-def assembled(x: Any) -> Assembled:
+def assembled(x: Any, doors: Doors | None = None) -> Assembled:
     """Take the arrays of an object; why there is no tensor of them `Assembled.refused` says.
+
+    ``doors`` are those of its class, if they are known.
 
     Raises
     ------
@@ -64,7 +73,7 @@ def assembled(x: Any) -> Assembled:
     """
     chunks: list[Column] = []
     try:
-        with closing(columns(x)) as found:
+        with closing(columns(x, doors or doors_of(type(x)))) as found:
             chunks.append(next(found))
             return _read(x, chunks, found)
     except _Refused as refused:

@@ -20,12 +20,15 @@ from ..dlpack import MalformedTensorError, is_capsule, pyapi
 
 __all__ = [
     "DEEPEST",
+    "DOORS",
     "Array",
     "Column",
     "DeviceArray",
+    "Doors",
     "Schema",
     "Stream",
     "columns",
+    "doors_of",
     "format_of",
     "kinds_of",
     "metadata_of",
@@ -288,11 +291,25 @@ def _addresses(at: int | None, count: int) -> tuple[int | None, ...]:
     return tuple((c_void_p * count).from_address(at)) if count and at else ()
 
 
-def columns(x: Any) -> Generator[Column, None, None]:
-    """Take the arrays of an object; the first has no rows where there is none.
+Doors = tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure] | None], ...]
+#: The methods, in the order in which they are tried, with the struct in the capsule that they
+#: give, and for streams that of their arrays. Those for devices come first: an object with memory
+#: on a device may offer the others by a copy to the host.
+DOORS: Doors = (
+    ("__arrow_c_device_array__", DeviceArray, None),
+    ("__arrow_c_array__", Array, None),
+    ("__arrow_c_device_stream__", DeviceStream, DeviceArray),
+    ("__arrow_c_stream__", Stream, Array),
+)
 
-    The device interface comes first: an object with memory on a device may offer the other one by
-    a copy to the host.
+
+def doors_of(cls: type) -> Doors:
+    """Return those of the methods that a class has."""
+    return tuple(door for door in DOORS if getattr(cls, door[0], None) is not None)
+
+
+def columns(x: Any, doors: Doors) -> Generator[Column, None, None]:
+    """Take the arrays of an object; the first has no rows where there is none.
 
     Raises
     ------
@@ -301,49 +318,25 @@ def columns(x: Any) -> Generator[Column, None, None]:
     MalformedTensorError, TypeError
         For structs that contradict the format, and what is no capsule.
     """
-    for door, kind in _ARRAYS:
-        capsules = _called(x, door)
-        if capsules is _CLOSED:
-            continue
-        if not isinstance(capsules, tuple) or len(capsules) != 2:
-            raise TypeError(f"{type(x).__name__}.{door} gave {capsules!r}; expected two capsules")
-        schema = taken(capsules[0], Schema)
+    for door, kind, of in doors:
         try:
-            array = taken(capsules[1], kind)
+            found = getattr(x, door)()
+        except NotImplementedError:
+            continue
+        if of is not None:
+            yield from _streamed(taken(found, kind), of)
+            return
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise TypeError(f"{type(x).__name__}.{door} gave {found!r}; expected two capsules")
+        schema = taken(found[0], Schema)
+        try:
+            array = taken(found[1], kind)
         except BaseException:
             schema.release()
             raise
         yield _column(schema, array)
         return
-    for door, kind, of in _STREAMS:
-        capsule = _called(x, door)
-        if capsule is not _CLOSED:
-            yield from _streamed(taken(capsule, kind), of)
-            return
     raise TypeError(f"no door of Arrow's of {type(x).__name__} is open")
-
-
-_ARRAYS: tuple[tuple[str, type[ctypes.Structure]], ...] = (
-    ("__arrow_c_device_array__", DeviceArray),
-    ("__arrow_c_array__", Array),
-)
-_STREAMS: tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure]], ...] = (
-    ("__arrow_c_device_stream__", DeviceStream, DeviceArray),
-    ("__arrow_c_stream__", Stream, Array),
-)
-
-
-_CLOSED = object()
-
-
-def _called(x: Any, door: str) -> Any:
-    """Return what a door gives; `_CLOSED` where there is none, or it is not implemented."""
-    if getattr(type(x), door, None) is None:
-        return _CLOSED
-    try:
-        return getattr(x, door)()
-    except NotImplementedError:
-        return _CLOSED
 
 
 def _column(schema: Owned, array: Owned) -> Column:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dispatch.library import Library
-from ..dispatch.registry import frames_of, package_of
+from ..dispatch.registry import RECORDS, frames_of, package_of
 from .remedies import BY_PACKAGE
 
 __all__ = ["is_frame", "opened_frame", "speaks_arrow"]
@@ -47,16 +47,16 @@ def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None
         Whether it is only described; what would be consumed or computed is refused then.
     """
     cls = type(x)
-    opener = frames_of(cls)
-    if opener is not None:
-        found: tuple[object, Library] | None = opener(x)
+    own = frames_of(cls)
+    if own is not None:
+        found: tuple[object, Library] | None = own(x)
         if found is not None:
+            RECORDS[cls].frame = lambda x, looking: own(x)
             return found
     if not speaks_arrow(cls):
         return None
-    from .arrow import assembled, check_lasting
-    from .assembled import LIBRARY
+    from .arrow import opener_of
 
-    if looking:
-        check_lasting(x)
-    return assembled(x), LIBRARY
+    # Some answer slowly when they are asked for an attribute that they have not, as polars does.
+    opener = RECORDS[cls].frame = opener_of(cls)
+    return opener(x, looking)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dispatch.library import Library
 from ..dispatch.records import Accepts, ConversionError, TensorInfo
-from ..dispatch.registry import library_named, library_of_type
+from ..dispatch.registry import RECORDS, library_named
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
 from ..layout import span
 from .foreign import handed_on, lost, no_array, own
@@ -55,9 +55,13 @@ def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
     ConversionError
         If its memory is not all of it: it has a unit, or passes on the protocol of what it wraps.
     """
-    library = library_of_type(type(x))
+    record = RECORDS[type(x)]
+    library = record.library
     if library is not None:
         return x, library
+    if record.frame is not None:
+        frame: tuple[object, Library] = record.frame(x, looking)
+        return frame
     if hasattr(type(x), "__arraybridge__"):
         carried: tuple[object, Library] = x.__arraybridge__()
         return carried

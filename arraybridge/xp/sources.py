@@ -20,6 +20,7 @@ from ..dispatch.registry import RECORDS, library_named, library_of_type
 from ..dlpack import DeviceType, is_capsule
 from ..exchange import convert
 from ..protocols.foreign import check_whole
+from ..protocols.frames import is_frame
 from .recovery import Arguments, Check
 from .standard.data_types import DATA_TYPES
 
@@ -114,10 +115,11 @@ class _Taking:
             return self.sequence(obj, dtype)
         if sort == OTHER and not is_capsule(obj):
             check_whole(obj)
-            found = _memory(obj, shared)
-            if found is None:
-                return obj
-            obj = found
+            if not is_frame(type(obj)):  # NumPy would make NaN of what is missing
+                found = _memory(obj, shared)
+                if found is None:
+                    return obj
+                obj = found
         return self.array(obj, dtype, device, shared)
 
     def sequence(self, obj: Any, dtype: Any) -> Any:

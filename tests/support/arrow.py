@@ -9,7 +9,9 @@ from typing import Any
 from arraybridge.dlpack import pyapi
 from arraybridge.protocols.arrow_memory import Array, DeviceArray, Schema, Stream
 
-__all__ = ["Made", "OnDevice", "Streamed"]
+from .pages import Pages
+
+__all__ = ["Made", "OnDevice", "Streamed", "check_ends"]
 
 _RELEASE = CFUNCTYPE(None, c_void_p)
 _GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
@@ -175,3 +177,40 @@ class Streamed(Made):
             setattr(struct, name, ctypes.cast(callback, c_void_p))
         struct.release = self.releasing(Stream, "stream")
         return self.capsule(struct, b"arrow_array_stream")
+
+
+def check_ends() -> None:
+    """Read null bitmaps and booleans that end at any bit, before pages that fault."""
+    import arraybridge as ab
+
+    made: list[Made] = []  # which outlive what is made of them
+    for length, offset in ((1, 0), (8, 0), (9, 0), (16, 7), (17, 7), (64, 3), (4096 * 8, 0)):
+        last = (offset + length + 7) // 8
+        bitmap, bits, numbers = Pages(last, None), Pages(last, None), Pages(8 * length, None)
+        bitmap.bytes[-last:] = 0xFF
+        bits.bytes[-last:] = 0b01010101
+        for schema, data in (("b", bits.address), ("l", numbers.address - 8 * offset)):
+            array = {
+                "length": length,
+                "offset": offset,
+                "null_count": -1,
+                "buffers": (bitmap.address, data),
+            }
+            made.append(Made({"format": schema.encode()}, array))
+            found = ab.convert(made[-1], "numpy")
+            if schema == "b":
+                assert found.tolist() == [(offset + at) % 2 == 0 for at in range(length)]
+            else:
+                assert not found.any()
+        first = offset // 8  # nor a byte before the first
+        start = Pages(last - first, 0)
+        start.bytes[: last - first] = 0xFF
+        array: dict = {
+            "length": length,
+            "offset": offset,
+            "null_count": -1,
+            "buffers": (start.address - first, start.address - first),
+        }
+        made.append(Made({"format": b"b"}, array))
+        assert ab.convert(made[-1], "numpy").all()
+    del found

@@ -22,6 +22,7 @@ from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, ManagedTensor, c_strides
 from ...layout import in_elements
+from ...protocols.assembled import Piece, unpacked
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 from ..numpy.exchange import is_writable
@@ -121,9 +122,8 @@ class PyArrow(Library):
             return self.wrap(tensor)
         while isinstance(x, pa.FixedSizeListArray):
             x = x.flatten()
-        x = x.cast(pa.uint8())
-        data = x.buffers()[1].address + x.offset
-        return ManagedTensor.adopt(data, info.shape, _BOOL, owner=x)
+        bits = unpacked(Piece(self.describe(x).data, x.offset % 8, len(x)), 1)
+        return ManagedTensor.adopt(bits.ctypes.data, info.shape, _BOOL, owner=bits)
 
     def data_type(self, dtype: Any) -> DataType | None:
         if not isinstance(dtype, pa.DataType):
