@@ -179,6 +179,7 @@ def test_gradient(library):
             compare(library, "gradient", x, *arguments, axis=axis)
     if library != "jax":  # which has no spacing but a number
         compare(library, "gradient", x, np.asarray([0.0, 1.0, 3.0, 3.5]), axis=1, edge_order=2)
+        compare(library, "gradient", values(), np.arange(4) / 2, axis=1)  # a NaN stays where it is
         compare(library, "gradient", x[0], 2.0, np.asarray([0.0, 1.0, 3.0, 3.5, 9.0]))
 
 
@@ -187,6 +188,7 @@ def test_products(library):
     x, y = values(holes=False)[:, :3, 0], values(holes=False)[:, 1:4, 1]
     compare(library, "einsum", "ij,kj->ik", x, y)
     compare(library, "einsum", "ij,jk,kl", x, y, x)
+    compare(library, "einsum", "ij,kj->ik", x, y > 0)
     compare(library, "cross", x, y)
     compare(library, "cross", x, y, axis=0)
 
@@ -283,3 +285,24 @@ def test_ddof_is_the_correction(library):
     x = xp.asarray(values(holes=False))
     for name in ("std", "var"):
         same(getattr(xp, name)(x, axis=1, ddof=1), getattr(xp, name)(x, axis=1, correction=1))
+
+
+@each
+def test_numpys_scalars_are_cast(library):
+    """xarray brings fill values to a dtype by it."""
+    xp = import_module(f"arraybridge.xp.{library}")
+    found = xp.astype(np.float64("nan"), xp.float32)
+    assert isinstance(found, ab.Array)
+    assert found.dtype == xp.float32
+    assert xp.isnan(found)
+
+
+@each
+def test_numpys_indices_of_negative_strides(library):
+    """xarray sorts by them."""
+    xp = import_module(f"arraybridge.xp.{library}")
+    x = xp.asarray(values())
+    backwards = np.arange(4)[::-1]
+    same(x[:, backwards], values()[:, backwards])
+    x[0, backwards, 0] = xp.asarray([1.0, 2.0, 3.0, 4.0])
+    same(x[0, :, 0], [4.0, 3.0, 2.0, 1.0])

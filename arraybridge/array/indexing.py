@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from ..named import NamedTuple
 from ..protocols.foreign import check_whole
 from .bounds import fitting, is_fractional
@@ -97,6 +99,9 @@ def _part(array: Any, part: Any) -> Any:
     unwrap = getattr(part, "__arraybridge__", None)
     if unwrap is not None:
         part = array._same(part)
+    elif part.__class__ is numpy.ndarray:
+        if any(step < 0 for step in part.strides):
+            part = part.copy()  # PyTorch takes no negative strides
     elif hasattr(part, "__array__"):  # NumPy would compute a graph, drop a mask or a unit
         check_whole(part)
     if is_fractional(part):  # PyTorch would cut it to an integer

@@ -285,11 +285,13 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Ma
     rest = "arrays" if "arrays" in positions else "else"
     last = positions.index(rest) if rest == "arrays" else len(positions)
 
-    typed = native.path == "result_type"  # to which a NumPy scalar alone has a dtype
+    # A scalar of NumPy's counts here with its dtype.
+    whole: Any = {"result_type": _same, "astype": lambda x: cls._namespace.asarray(x)._native}
+    whole = whole.get(native.path)
 
     def argument(x: Any, kind: str) -> Any:
-        if typed and isinstance(x, numpy.generic):
-            return x
+        if whole is not None and isinstance(x, numpy.generic):
+            return whole(x)
         if kind in ("array", "arrays"):
             return unwrapped(x, cls)
         if kind == "sequence":

@@ -197,7 +197,11 @@ def _quantiles(function: Any, x: Tensor, q: Any, axis: Any, method: str, keepdim
 
 # Products, differences, edges, windows.
 
-einsum = torch.einsum
+
+def einsum(subscripts: str, *operands: Tensor) -> Tensor:
+    """``torch.einsum`` of operands of several dtypes, too."""
+    common = xp.result_type(*operands)
+    return torch.einsum(subscripts, *(each.to(common) for each in operands))
 
 
 def cross(x1: Tensor, x2: Tensor, axis: int = -1) -> Tensor:
@@ -217,6 +221,9 @@ def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     for i, each in itertools.zip_longest(axes, given, fillvalue=1.0):
         if numpy.ndim(each) or isinstance(each, Tensor):
             each = torch.as_tensor(each, dtype=f.dtype, device=f.device)
+            steps = torch.diff(each)
+            if each.ndim and bool((steps == steps[:1]).all()):  # which leaves the middle out
+                each = steps[0]
         spacing = (each,) if isinstance(each, Tensor) and each.ndim else float(each)
         found += torch.gradient(f, spacing=spacing, dim=i, edge_order=edge_order)
     return found[0] if len(axes) == 1 else tuple(found)
@@ -225,13 +232,20 @@ def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
 _INDICES = frozenset({"edge", "reflect", "symmetric", "wrap"})
 
 
-def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+def pad(
+    x: Tensor,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+    stat_length: Any = None,
+) -> Tensor:
     """Elements before and after each axis: a constant, or a copy of others.
 
     Raises
     ------
     NotImplementedError
-        For a mode that computes the elements ("mean", "linear_ramp").
+        For a mode that computes the elements ("mean", which has a ``stat_length``; "linear_ramp").
     """
     widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode in _INDICES:
@@ -273,11 +287,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
         each.__name__: each
         for each in (
-            cross, cumprod, cumsum, gradient, median, nanargmax, nanargmin, nancumprod, nancumsum,
-            nanmax, nanmean, nanmedian, nanmin, nanprod, nanquantile, nanstd, nansum, nanvar, pad,
-            quantile,
+            cross, cumprod, cumsum, einsum, gradient, median, nanargmax, nanargmin, nancumprod,
+            nancumsum, nanmax, nanmean, nanmedian, nanmin, nanprod, nanquantile, nanstd, nansum,
+            nanvar, pad, quantile,
         )
     },
-    "einsum": einsum,
     "lib.stride_tricks.sliding_window_view": sliding_window_view,
 }  # fmt: skip
