@@ -149,6 +149,7 @@ class TestFaces:
             assert xp.astype(x, of("int8")).dtype == xp.int8
             assert xp.asarray([1], dtype=dtype).dtype == xp.float32
             assert xp.sum(x, dtype=of("float64")).dtype == xp.float64
+            assert xp.mean(x, dtype=of("float64")).dtype == xp.float64
             assert xp.empty_like(x, dtype=of("int8")).dtype == xp.int8
 
     def test_numpys_are_taken(self):

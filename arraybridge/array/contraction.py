@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from .carrier import Array
+
+
+def _namespace(operands: tuple[Any, ...]) -> Any:
+    """Return the namespace of the first Array, which says what is wrong with the others."""
+    return next(x for x in operands if isinstance(x, Array)).__array_namespace__()
+
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
     """Contract two Arrays, as their namespace's ``tensordot``."""
-    return x1.__array_namespace__().tensordot(x1, x2, axes=axes)
+    return _namespace((x1, x2)).tensordot(x1, x2, axes=axes)
 
 
 def transpose(x: Any, axes: Any) -> Any:
@@ -21,4 +28,4 @@ def transpose(x: Any, axes: Any) -> Any:
 
 def einsum(subscripts: str, /, *operands: Any) -> Any:
     """Contract Arrays, as the ``einsum`` of their library."""
-    return operands[0].__array_namespace__().einsum(subscripts, *operands)
+    return _namespace(operands).einsum(subscripts, *operands)

@@ -130,7 +130,7 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
             before = CHECKS[path](surroundings)
         elif path == "astype":
             before = needing(check_dtype)
-        elif not before and _gives_dtype(template):
+        elif not before and (_gives_dtype(template) or path in _ALSO_DTYPE):
             dtype_at = _dtype_at(public)
             before = checking(dtype_at, check_dtype)
         if before is not None:  # whose name Python puts into errors about the arguments
@@ -150,6 +150,10 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
             )
         )
     return functions
+
+
+# What libraries take a data type for, though the standard does not.
+_ALSO_DTYPE = frozenset({"mean", "linalg.matrix_norm", "linalg.vector_norm"})
 
 
 def _gives_dtype(template: Any) -> bool:

@@ -12,7 +12,7 @@ from ..goals import measure, table
 from ..results import command, head
 
 #: A module of this folder, with ``cases()`` -> the packages whose versions it is measured with.
-MODULES: dict[str, str] = {"ray": "ray"}
+MODULES: dict[str, str] = {"ray": "ray", "xarray": "xarray"}
 
 
 def report(*, quick: bool = False) -> str:

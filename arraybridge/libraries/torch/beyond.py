@@ -41,6 +41,12 @@ def _holes(x: Tensor, value: float) -> Tensor:
     return torch.where(torch.isnan(x), value, x) if inexact else x
 
 
+def _beside(value: Any, x: Tensor) -> Tensor:
+    """Convert numbers to a tensor of the dtype and on the device of another; NumPy's are copied."""
+    numbers = value if isinstance(value, Tensor) else numpy.array(value)
+    return torch.as_tensor(numbers, dtype=x.dtype, device=x.device)
+
+
 # Sums and products, along axes or accumulated.
 
 
@@ -106,11 +112,11 @@ def nanvar(
     x = _floating(x if dtype is None else x.to(dtype))
     axes = _axes(x, axis)
     there = ~torch.isnan(x)
-    apart = x - torch.nanmean(x, axes, keepdim=True)
+    apart = torch.where(there, x, 0) - torch.nanmean(x, axes, keepdim=True)
+    apart = torch.where(there, apart, 0)  # twice: the gradient of what is left out would be NaN
     squares = (apart * apart.conj()).real if x.is_complex() else apart * apart
     left = there.sum(axes, keepdim=keepdims) - (ddof if correction is None else correction)
-    sums = torch.where(there, squares, 0).sum(axes, keepdim=keepdims)
-    return torch.where(left > 0, sums / left, math.nan)
+    return torch.where(left > 0, squares.sum(axes, keepdim=keepdims) / left, math.nan)
 
 
 def nanstd(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -185,7 +191,7 @@ def nanmedian(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 def _quantiles(function: Any, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool) -> Tensor:
     x, axes = _floating(x), _axes(x, axis)
-    q = torch.as_tensor(q, dtype=x.dtype, device=x.device)
+    q = _beside(q, x)
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = x.permute(*kept, *axes).reshape([*(x.shape[i] for i in kept), -1])
     found: Tensor = function(flat, q.reshape(-1), -1, interpolation=method)
@@ -220,7 +226,7 @@ def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     found = []
     for i, each in itertools.zip_longest(axes, given, fillvalue=1.0):
         if numpy.ndim(each) or isinstance(each, Tensor):
-            each = torch.as_tensor(each, dtype=f.dtype, device=f.device)
+            each = _beside(each, f)
             steps = torch.diff(each)
             if each.ndim and bool((steps == steps[:1]).all()):  # which leaves the middle out
                 each = steps[0]

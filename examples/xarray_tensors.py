@@ -1,0 +1,59 @@
+"""Labelled tensors: a year of weather in xarray, whose arithmetic PyTorch does.
+
+    python examples/xarray_tensors.py
+
+It prints what each step gives, and that gradients go through. Needs xarray and torch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import xarray as xr
+
+import arraybridge as ab
+import arraybridge.xp.torch as xp
+
+
+def told(what: str, x: xr.DataArray) -> None:
+    """Print what holds a result, and its mean."""
+    first = x.data.native.detach().nanmean()
+    print(f"{what:24} {dict(x.sizes)!s:26} {type(x.data).__name__}, {x.dtype}, mean {first:.3f}")
+
+
+# A tensor, with a gap in the measurements, and what tells the axes apart.
+torch.manual_seed(0)
+days = torch.arange(365)
+warmth = 10 - 12 * torch.cos(days / 58) + torch.randn(4, 365)
+warmth[1, 100:110] = torch.nan
+warmth.requires_grad_()
+weather = xr.DataArray(
+    ab.from_dlpack(warmth),
+    dims=("station", "day"),
+    coords={"station": list("ABCD"), "day": np.arange(365), "region": ("station", [0, 0, 1, 1])},
+    name="warmth",
+)
+
+told("the tensor itself", weather)
+told("mean of the year", weather.mean("day"))
+told("anomaly", weather - weather.mean("day"))
+told("every second day", weather.isel(day=slice(None, None, 2)))
+told("seven days' mean", weather.rolling(day=7).mean())
+told("by region", weather.groupby("region").median())
+told("above 20", weather.where(weather > 20))
+told("padded", weather.pad(day=3))
+told("correlation", xr.corr(weather, weather.shift(day=1), "day"))
+
+# Nothing was copied on the way in, and gradients go through: a tensor stays a tensor.
+print("the same memory:", weather.data.native is warmth)
+weather.std().data.native.backward()
+assert warmth.grad is not None
+print("gradient:", warmth.grad.shape, "without a NaN:", not bool(warmth.grad[0].isnan().any()))
+
+# Coordinates are NumPy's. What mixes the two says so, and is brought into the library by hand.
+try:
+    weather * weather.day
+except TypeError as error:
+    print("refused:", error)
+day = xr.DataArray(xp.asarray(weather.day.values, dtype=xp.float32), dims="day")
+told("weighted by the day", weather.weighted(day).mean("day"))
