@@ -123,6 +123,8 @@ def small_copy(x: object, info: TensorInfo, source: Library, target: Library) ->
     """Return the copy by the library of an array, if it is small and the target takes it so."""
     if info.device != CPU or info.pending or not may_be_small(source, target):
         return None
+    if source is not target and copies_itself(target, info):
+        return None  # once is enough
     return SmallCopy(source) if source.copies_small(x, info) else None
 
 

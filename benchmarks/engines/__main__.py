@@ -12,7 +12,11 @@ from ..goals import measure, table
 from ..results import command, head
 
 #: A module of this folder, with ``cases()`` -> the packages whose versions it is measured with.
-MODULES: dict[str, str] = {"ray": "ray", "xarray": "xarray"}
+MODULES: dict[str, str] = {
+    "ray": "ray",
+    "runtimes": "onnxruntime openvino pillow",
+    "xarray": "xarray",
+}
 
 
 def report(*, quick: bool = False) -> str:

@@ -17,6 +17,7 @@ from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..numpy.exchange import LIBRARY as NUMPY
+from ..numpy.exchange import is_writable
 from .memory import pixels
 
 _UINT8, _BOOL = DataType.named("uint8"), DataType.named("bool")
@@ -212,4 +213,17 @@ def _fill(image: Image.Image, array: np.ndarray) -> None:
         target[..., :3] = array
 
 
+def _from_numpy(x: np.ndarray) -> Image.Image | None:
+    """Share what is in C order and has one channel, or four."""
+    flags = x.flags
+    if not (flags.c_contiguous and flags.writeable == is_writable(x) and x.size):
+        return None
+    mode = _SHARED.get(x.dtype) if x.ndim == 2 else None
+    if x.ndim == 3 and x.shape[2] == 4 and x.dtype == np.uint8:
+        mode = "RGBA"
+    return None if mode is None else _shared(x, mode)
+
+
+_SHARED = {np.dtype(name): mode for name, mode in _MODES.items() if name != "bool"}
 LIBRARY = Pillow()
+LIBRARY.doors = {"numpy": _from_numpy}
