@@ -14,11 +14,12 @@ import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what 
 from . import forked, libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - `forked` first
 
 if TYPE_CHECKING:
-    from . import dlpack
+    from . import dlpack, xp
     from .adaptation import adapt
     from .array import Array, from_dlpack, from_pointer
     from .auditing import audit
     from .copies import contiguous, copyto
+    from .creation import asarray
     from .dispatch.kernel import register_kernel
     from .dispatch.library import Library
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
         get_block_cache_limit,
         set_block_cache_limit,
     )
-    from .exchange import convert, explain, inspect
+    from .exchange import explain, inspect
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
+    from .signatures import convert
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ _HOMES = {
     ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
     ".dlpack.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
+    ".creation": ("asarray",),
     ".copies": ("contiguous", "copyto"),
     ".exchange": ("convert", "explain", "inspect"),
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
@@ -66,6 +69,7 @@ __all__ = [
     "Route",
     "TensorInfo",
     "adapt",
+    "asarray",
     "audit",
     "contiguous",
     "convert",
@@ -86,14 +90,15 @@ __all__ = [
     "set_num_threads",
     "unify",
     "unregister_library",
+    "xp",
 ]
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "dlpack":
-        return import_module(".dlpack", __name__)
+    if name in ("dlpack", "xp"):
+        return import_module(f".{name}", __name__)
     home = _home_of.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

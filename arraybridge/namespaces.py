@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -20,6 +21,7 @@ from .dispatch.registry import KNOWN, RECORDS, UNKNOWN, library_named, library_o
 from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
 from .exchange import convert
+from .named import NamedTuple
 from .protocols.foreign import handed_on, lost, no_array
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
@@ -140,10 +142,11 @@ def unify(
         Arrays of any libraries, on their own or in nested lists, tuples, dicts and dataclasses,
         which are returned as containers of the same class. Scalars, None and anything else that is
         not an array are returned as they are.
-    like : array or container, optional
+    like : array, container, str or module, optional
         The model: an array (the first one of a container) whose library, kind and device all others
-        take, by copies across devices if necessary. By default it is the first array of ``xs``, and
-        arrays that cannot be on its device without such a copy are an error.
+        take, by copies across devices if necessary; or a library, such as ``"jax"``, whose native
+        arrays they become where they are. By default it is the first array of ``xs``, and arrays
+        that cannot be on its device without such a copy are an error.
     device : Device, (int, int), str or a library's own device, optional
         The device of the results, instead of the model's.
     copy : bool, optional
@@ -177,30 +180,18 @@ def unify(
         quick = _unified(xs)
         if quick is not None:
             return quick
-    model = next(iter(arrays_in(xs if like is None else like)), None)
-    if model is None:
-        raise TypeError(
-            "unify() needs at least one array"
-            if like is None
-            else f"like= is an array, or a container that holds one, got {like!r}"
-        )
+    model = _model(xs if like is None else like, given=like is not None)
     copy = checked_copy(copy)
     found = arrays_in(xs)
     lazy = next((library for x in (model, *found) if (library := graphs_of(x))), None)
     if lazy is not None:
-        goal = None if device is None else place_named(device)
-        return _graphs(lazy, model, xs, found, {"device": goal, "copy": copy, "form": form})
-    kind = kind_of(model)
-    if kind.wrapped and array_class(kind.library) is None:
-        kind = Kind(fallback_library(model.device), True)
+        there = None if device is None else place_named(device)
+        return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "form": form})
+    goal = goal_of(like, model)
+    kind, xp = goal.kind, goal.namespace()  # before anything is converted
+    place = goal.place if like is not None else None
     if device is not None:
-        place: Device | None = place_named(device)
-    else:
-        place = None if like is None else place_of(model)
-    # Checked before anything is converted: a library without a namespace cannot be the model.
-    cls = array_class(kind.library) if kind.wrapped else None
-    own = library_named(kind.library).native_namespace() if cls is None else cls._namespace
-    xp = namespace(model) if own is None else own
+        place = place_named(device)
     done: dict[int, tuple[Any, Any]] = {}
 
     def bring(x: Any) -> Any:
@@ -229,6 +220,57 @@ def _graphs(
     done = {id(x): lazy.like(model, x, **options) for x in found}
     arrays = mapped(lambda x: done.get(id(x), x), xs, is_array)
     return (lazy.native_namespace(), *arrays)
+
+
+class Goal(NamedTuple):
+    """What arrays become.
+
+    Attributes
+    ----------
+    kind : Kind
+    model : array or None
+    place : Device or None
+        The model's.
+    """
+
+    kind: Kind
+    model: Any
+    place: Device | None
+
+    def namespace(self) -> Any:
+        """Return the namespace of arrays of the kind; TypeError where the library has none."""
+        cls = array_class(self.kind.library) if self.kind.wrapped else None
+        if cls is not None:
+            return cls._namespace
+        own = library_named(self.kind.library).native_namespace()
+        if own is None and self.model is None:
+            raise TypeError(f"{self.kind.library} has no array-API namespace")
+        return namespace(self.model) if own is None else own
+
+
+def _model(like: Any, given: bool = True) -> Any:
+    """Return the array that ``like`` is or holds; None for the name of a library."""
+    if given and isinstance(like, str | ModuleType):
+        return None
+    model = next(iter(arrays_in(like)), None)
+    if model is None:
+        raise TypeError(
+            f"like= is a library, an array, or a container that holds one, got {like!r}"
+            if given
+            else "unify() needs at least one array"
+        )
+    return model
+
+
+def goal_of(like: Any, model: Any = None) -> Goal:
+    """Read ``like``: a library, an array, or a container; its `model`, where that is known."""
+    model = _model(like) if model is None else model
+    if model is None:
+        return Goal(Kind(library_named(like).name, False), None, None)
+    kind = kind_of(model)
+    if kind.wrapped and array_class(kind.library) is None:
+        kind = Kind(fallback_library(model.device), True)
+    return Goal(kind, model, None if like is None else place_of(model))
 
 
 def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:

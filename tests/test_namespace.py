@@ -345,7 +345,7 @@ class TestUnify:
     def test_errors(self):
         with pytest.raises(TypeError, match="at least one array"):
             ab.unify(1, 2.0)
-        with pytest.raises(TypeError, match=r"like= is an array, .* got"):
+        with pytest.raises(TypeError, match=r"like= is a library, an array, .* got"):
             ab.unify(np.ones(3), like=[1])
         with pytest.raises(TypeError, match="no array-API namespace"):
             ab.unify(pyarrow.array([1.0]), np.ones(1))

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy
 
-from ..dispatch.library import Library
+from ..dispatch.library import Library, place_named
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_named, library_of_type
+from ..dispatch.registry import library_named, library_of_package, library_of_type
 from ..dlpack import Device
 from ..exchange import convert
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
@@ -339,8 +339,8 @@ class NativeArray(Array):
         cls, native, library = type(self), self._native, self._library
         if stream is not None and not cls._takes_stream:
             raise ValueError(f"to_device of {library.name} takes no stream: pass stream=None")
-        if isinstance(device, str | tuple) or type(device).__module__ == "builtins":
-            device = Device.parse(device)
+        if library_of_package(type(device)) is not library:
+            device = place_named(device)
         if device == self.device or device == getattr(native, "device", None):
             return self
         if isinstance(device, Device):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, exchange_api
 from ..dlpack.dtypes import BY_NAME
 from .records import Accepts, ConversionError, TensorInfo
-from .registry import library_of_package
+from .registry import imported_libraries, library_of_package
 
 if TYPE_CHECKING:
     from ..machine_code.front import Front
@@ -334,7 +334,10 @@ class Library:
         return str(device)
 
     def place(self, device: object) -> Device | None:
-        """Return the Device of the library's own device object; None for other objects."""
+        """Return the Device of the library's own device object; None for other objects.
+
+        Asked as well about strings that are no Device's name.
+        """
         return None
 
     def current_stream(self, device: Device) -> int | None:
@@ -355,6 +358,14 @@ class Library:
     def applied(self, function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
         """Call an adapted function later, on parts of arrays of this lazy library."""
         raise NotImplementedError
+
+    def native_dtype(self, dtype: DataType) -> object | None:
+        """Return the library's own object for a data type; None if it has none."""
+        return getattr(self.native_namespace(), dtype.name, None)
+
+    def from_python(self, obj: Any) -> object | None:
+        """Make an array of Python's numbers, for a library without an array-API namespace."""
+        return None
 
     def native_namespace(self) -> Any:
         """Return the array API namespace of native arrays; None if there is none.
@@ -390,9 +401,15 @@ def place_named(device: object) -> Device:
     """Parse a ``device=``: as `Device.parse`, or a library's own device object."""
     try:
         return Device.parse(device)
-    except TypeError:
+    except (TypeError, ValueError):  # TensorFlow's are pairs of something else, or strings
         library = library_of_package(type(device))
-        place = None if library is None else library.place(device)
+        if library is not None:
+            place = library.place(device)
+        elif isinstance(device, str):
+            named = (library.place(device) for library in imported_libraries())
+            place = next((place for place in named if place is not None), None)
+        else:
+            place = None
         if place is None:
             raise
         return place

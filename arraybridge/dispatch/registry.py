@@ -186,6 +186,14 @@ def registered(name: str) -> Library | None:
     return _registered.get(name)
 
 
+def imported_libraries() -> list[Library]:
+    """List the libraries that the program has imported, and those that users registered."""
+    from sys import modules
+
+    names = [name for name in _entries if name in modules and name not in _registered]
+    return [*_registered.values(), *map(_loading, names)]
+
+
 def registered_names() -> list[str]:
     """List the names of the libraries that users registered, in alphabetical order."""
     return sorted(_registered)

@@ -26,7 +26,7 @@ LIBRARIES = (
     Entry("torch", "torch", computes=_TORCH, differentiates=True),
     Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",), differentiates=True),
     Entry("numba", "numba-cuda"),
-    Entry("dpnp", "dpnp", computes={"oneapi": "dpnp"}),
+    Entry("dpnp", "dpnp", ("dpctl",), computes={"oneapi": "dpnp"}),
     Entry("pyarrow", "pyarrow", synonyms=("arrow",), nicknames=("pa",)),
     Entry("pyarrow.Array", "pyarrow"),
     Entry("tvm_ffi", "apache-tvm-ffi"),

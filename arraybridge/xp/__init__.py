@@ -1,6 +1,14 @@
 """The array API standard over Arrays: one module for each library."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import array_api_strict as array_api_strict
+    from . import cupy as cupy
+    from . import dpnp as dpnp
+    from . import jax as jax
+    from . import numpy as numpy
+    from . import torch as torch
 
 
 def __getattr__(name: str) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..array.carrier import Array
 from ..array.native_array import NativeArray
+from ..dispatch.library import place_named
 from ..dispatch.plan import missing_device
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import package_of
-from ..dlpack import Device
+from ..dispatch.registry import library_of_package
 from ..exchange import imported
 from ..named import NamedTuple
 from .recovery import Function, Refused
@@ -64,8 +64,10 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
     """Return the library's own device for a Device, its name, or the library's own device."""
     if device is None:
         return None
-    if isinstance(device, Device | str | tuple) or package_of(type(device)) == "builtins":
-        place, home = Device.parse(device), cls._home
+    home = cls._home
+    library = library_of_package(type(device))
+    if library is None or library is not home:
+        place = place_named(device)
         own = home.native_device(place)  # of a device that it misses, the library may say more
         why = missing_device(home.accepts, place)
         if why is not None:

@@ -111,3 +111,13 @@ def exchange(native: npt.NDArray[np.float32]) -> None:
     ab.namespace(native).sum(native)
     with ab.num_threads(1):
         ab.copyto(native, ab.contiguous(native))
+
+
+def names(native: npt.NDArray[np.float32], name: str) -> None:
+    assert_type(ab.convert(native, "numpy", order="F"), np.ndarray[Any, Any])
+    assert_type(ab.convert(native, name), Any)
+    assert_type(ab.convert(native, "mine", casting="same_kind"), Any)
+    assert_type(ab.convert(native, np), Any)
+    assert_type(ab.xp.numpy.sum(ab.xp.numpy.ones(3)), ab.Array)
+    assert_type(ab.xp.jax.linalg.qr(ab.xp.jax.ones((2, 2))).Q, ab.Array)
+    ab.unify(native, like="jax", dtype=np.float32)

@@ -118,6 +118,9 @@ class CuPy(Library):
         with x.device:
             return x.copy(order="C")
 
+    def place(self, device: object) -> Device | None:
+        return Device(_DEVICE, device.id) if isinstance(device, cupy.cuda.Device) else None
+
     def empty(self, info: TensorInfo) -> cupy.ndarray:
         with cupy.cuda.Device(info.device.id):
             return cupy.empty(info.shape, numpy_dtype(info.dtype))

@@ -11,7 +11,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from dpctl import SyclDeviceCreationError
+from dpctl import SyclDevice, SyclDeviceCreationError
 from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
@@ -97,6 +97,10 @@ class Dpnp(Library):
 
     def copy(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return x.copy(order="C")
+
+    def place(self, device: object) -> Device | None:
+        device = getattr(device, "sycl_device", device)
+        return Device(_ONEAPI, device.get_device_id()) if isinstance(device, SyclDevice) else None
 
     def empty(self, info: TensorInfo) -> dpnp.ndarray:
         return dpnp.empty(

@@ -170,6 +170,8 @@ class Jax(Library):
             ) from error
 
     def place(self, device: object) -> Device | None:
+        if isinstance(device, jax.sharding.Sharding) and len(device.device_set) == 1:
+            (device,) = device.device_set
         for place in self.accepts.devices if isinstance(device, jax.Device) else ():
             known = jax.devices(next(k for k, v in _PLATFORMS.items() if v == place))
             if device in known:
@@ -182,6 +184,9 @@ class Jax(Library):
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # the layout of its arrays is JAX's to choose
         return in_order and super().recasts(info, dtype, axes)
+
+    def native_dtype(self, dtype: DataType) -> np.dtype | None:
+        return numpy_dtype(dtype) if dtype.name in self.accepts.dtypes else None
 
     def quick_kind(self, x: jax.Array) -> DataType | None:
         return None if isinstance(x, _TRACER) else _dlpack_dtypes.get(x.dtype)

@@ -10,13 +10,15 @@ Export evaluates a lazy array: before, it has neither memory nor strides.
 
 from __future__ import annotations
 
+from typing import Any
+
 import mlx.core as mx
 import numpy as np
 
 from ...dispatch.kernel import compact_copy
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
-from ...dlpack import DataType, Device, ManagedTensor, from_capsule
+from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import is_non_negative, relaxed
 from ..numpy.exchange import LIBRARY as NUMPY
 
@@ -56,6 +58,15 @@ class MLX(Library):
             ) from error
         tensor.readonly, tensor.legacy = True, False
         return tensor
+
+    def from_python(self, obj: Any) -> mx.array:
+        return mx.array(obj)
+
+    def place(self, device: object) -> Device | None:
+        kind = device.type if isinstance(device, mx.Device) else device
+        if not isinstance(kind, mx.DeviceType):
+            return None
+        return CPU if kind == mx.DeviceType.cpu else Device(DeviceType.METAL)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):

@@ -292,7 +292,8 @@ class NumPy(Library):
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         return False  # `Recast` does it, into a block
 
-    native_dtype = staticmethod(numpy_dtype)
+    def native_dtype(self, dtype: DataType) -> np.dtype:
+        return numpy_dtype(dtype)
 
     @staticmethod
     def kind(dtype: np.dtype) -> DataType | None:

@@ -36,6 +36,7 @@ _CLEARED = (
 )
 _API = exchange_api(paddle.Tensor)
 _CPU_PLACE = paddle.CPUPlace()
+_PLACES = (paddle.CPUPlace, paddle.CUDAPlace, paddle.CUDAPinnedPlace)
 _GPU = DeviceType.ROCM if paddle.is_compiled_with_rocm() else DeviceType.CUDA
 _gpus = paddle.is_compiled_with_cuda() or paddle.is_compiled_with_rocm()
 
@@ -135,6 +136,16 @@ class Paddle(Library):
             return _API.empty(info.shape, info.dtype, info.device)
         kind = next(kind for kind, dtype in _dlpack_dtypes.items() if dtype == info.dtype)
         return paddle.empty(info.shape, kind, device=paddle.CUDAPlace(info.device.id))
+
+    def from_python(self, obj: Any) -> paddle.Tensor:
+        return paddle.to_tensor(obj)
+
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, _PLACES):
+            place = paddle.base.core.Place()
+            place.set_place(device)
+            device = place
+        return _device(device) if isinstance(device, paddle.base.core.Place) else None
 
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         """Gradients, and what is elsewhere; Paddle has no strided results to give."""

@@ -12,6 +12,7 @@ to memory that somebody else refers to.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ _numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
 _plain = frozenset(np.dtype(name) for name in _NAMES if name != "bfloat16")
 _QUANTIZED = frozenset(tf.dtypes.QUANTIZED_DTYPES)
 _ALIGNMENT = 64
+_DEVICE_NAME = re.compile(r"[/:](?P<kind>CPU|GPU)(:(?P<number>\d+))?$", re.IGNORECASE)
 _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
 
@@ -106,6 +108,21 @@ class TensorFlow(Library):
     def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:
         x = _eager(x)
         return None if _on_host(x) else tf.raw_ops.DeepCopy(x=x)
+
+    def from_python(self, obj: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(obj)
+
+    def place(self, device: object) -> Device | None:
+        name = device if isinstance(device, str) else None
+        if isinstance(device, tf.config.LogicalDevice | tf.config.PhysicalDevice):
+            name = device.name
+        elif isinstance(device, tf.DeviceSpec):
+            name = device.to_string()
+        found = None if name is None else _DEVICE_NAME.search(name)
+        if found is None:
+            return None
+        kind = DeviceType.CPU if found["kind"].upper() == "CPU" else _GPU
+        return Device(kind, int(found["number"] or 0))
 
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # its only layout

@@ -417,6 +417,9 @@ class Torch(Library):
                 made = laid.clone(memory_format=torch.contiguous_format)
         return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
 
+    def native_dtype(self, dtype: DataType) -> torch.dtype | None:
+        return TORCH_DTYPES.get(dtype)
+
     def quick_kind(self, x: torch.Tensor) -> DataType | None:
         return DLPACK_DTYPES.get(x.dtype) if x.layout is _STRIDED else None
 

@@ -94,6 +94,11 @@ class TvmFfi(Library):
     def pin(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
         return x.__dlpack__()  # a handle of its own: that of ``x`` may be moved to another object
 
+    def place(self, device: object) -> Device | None:
+        if not isinstance(device, tvm_ffi.Device):
+            return None
+        return Device(int(device.dlpack_device_type()), device.index)
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tvm_ffi.Tensor:
         return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
 

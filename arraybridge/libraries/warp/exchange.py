@@ -149,6 +149,11 @@ class Warp(Library):
         wp.synchronize_device(name)
         return moved
 
+    def place(self, device: object) -> Device | None:
+        if not isinstance(device, wp.Device):
+            return None
+        return CPU if device.is_cpu else Device(DeviceType.CUDA, device.ordinal)
+
     def current_stream(self, device: Device) -> int | None:
         if device.type not in _ON_CUDA:
             return None
