@@ -301,6 +301,91 @@ class TestPyTorchCalls:
         assert x.grad.shape == (0, 3)
 
 
+class TestMemory:
+    """Of a compiled function: views both ways, as long as nobody can tell."""
+
+    def test_arguments_are_views(self):
+        seen = []
+        f = of_jax(jax.jit(lambda x, c: x * c))
+        x, c = tensor(64), tensor(64, requires_grad=False)
+        with pytest.MonkeyPatch.context() as patch:
+            from arraybridge.libraries.jax import gradients
+
+            compiled = gradients.compiled
+            patch.setattr(gradients, "compiled", lambda *a: seen.append(a) or compiled(*a))
+            f(x, c)
+        flat, (given_,) = seen[0]
+        assert given_.unsafe_buffer_pointer() == x.data_ptr()
+        assert flat.call[1][1].unsafe_buffer_pointer() == c.data_ptr()
+
+    def test_results_are_memory_of_their_own(self):
+        """XLA's results share memory with nothing: this is what `borrows` relies upon."""
+        constant = jnp.arange(64.0)
+        f = jax.jit(lambda x: jax.vjp(lambda x: (x, x, jnp.exp(x), constant, x[:4]), x))
+        x = jnp.ones(64)
+        places = [y.unsafe_buffer_pointer() for y in jax.tree_util.tree_leaves((x, constant, f(x)))]
+        assert len(set(places)) == len(places)
+
+    def test_writing_afterwards(self, jitted):
+        """Neither arguments nor results are shared with what JAX has kept."""
+        constant = jnp.ones(64)
+        f = of_jax(jitted(lambda x, c: (jnp.exp(x) * c, x, constant)))
+        x, c = tensor(64), tensor(64, requires_grad=False)
+        right = torch.exp(x.detach()) * c
+        y, same, ones = f(x, c)
+        expected = y.detach().clone()
+        same.detach().numpy()[:] = 7
+        ones.detach().numpy()[:] = 7
+        torch.testing.assert_close(y.detach(), expected)
+        y.sum().backward()
+        torch.testing.assert_close(x.grad, right)
+        assert constant.tolist() == [1] * 64
+        again = f(x, torch.ones(64, dtype=torch.float64))[2]
+        assert again.tolist() == [1] * 64
+
+    def test_constants_that_are_written(self):
+        """As with PyTorch's own operations: what the graph needs must not change before."""
+        x, c = tensor(64), tensor(64, requires_grad=False)
+        for f in (of_jax(jax.jit(lambda x, c: x * c)), lambda x, c: x * c):
+            y = f(x, c)
+            c.fill_(7)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+
+    def test_constants_of_others_are_copies(self, jitted):
+        x, c = tensor(64), np.ones(64)
+        y = of_jax(jitted(lambda x, c: x * x * c))(x, c)
+        c[:] = 7
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        torch.testing.assert_close(g, 2 * x)
+        g.sum().backward()
+        assert x.grad.tolist() == [2] * 64
+
+    def test_gradients_may_be_written(self, jitted):
+        x = tensor(64)
+        y = of_jax(jitted(lambda x: x * 2))(x).sum()
+        (first,) = torch.autograd.grad(y, x, retain_graph=True)
+        first.fill_(9)
+        (second,) = torch.autograd.grad(y, x)
+        assert second.tolist() == [2] * 64
+
+    def test_donated_arguments_are_copies(self):
+        f = of_jax(jax.jit(lambda x: x + 1, donate_argnums=0))
+        x = tensor(64)
+        before = x.detach().clone()
+        with torch.no_grad():
+            f(x)
+        assert torch.equal(x.detach(), before)
+        f(x).sum().backward()
+        assert torch.equal(x.detach(), before)
+
+    def test_the_copy_that_was_asked_for(self, jitted):
+        f = of_jax(jitted(lambda x: x * 2), copy=True)
+        x = tensor(64)
+        f(x).sum().backward()
+        assert x.grad.tolist() == [2] * 64
+
+
 class TestJaxCalls:
     """A function of PyTorch in what JAX traces."""
 

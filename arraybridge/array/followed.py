@@ -18,7 +18,7 @@ from ..containers import leaves, mapped
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
 from ..dlpack import Device
-from ..exchange import convert
+from ..exchange import convert, imported
 from ..named import NamedTuple
 from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
 from .terms import Terms
@@ -74,6 +74,14 @@ class Differentiation:
         raise NotImplementedError
 
     # As the library of the function:
+
+    def borrows(self, function: Callable[..., Any]) -> bool:
+        """Whether `linearized` is done with the memory of its arguments when it returns.
+
+        So are the gradients' cotangents, and nobody else has the memory of the results. Then both
+        are views, although the caller may write to its arrays, or to the results, later on.
+        """
+        return False
 
     def is_float(self, x: Any) -> bool:
         """Whether an array, or a `Shape`, can be differentiated."""
@@ -149,6 +157,8 @@ class Flat:
         self.run = run
         self.shapes: Outcome | None = None  # of the result, where the caller gave them
         self.call: tuple[Any, Any, Any] | None = None  # the function, its arguments with slots
+        self.borrows = False  # see `Differentiation.borrows`
+        self.constants: list[Any] = []  # the caller's, as views: they are not to be written either
 
     def __call__(self, arrays: Sequence[Any]) -> Outcome:
         return self.run(arrays)
@@ -157,9 +167,11 @@ class Flat:
         """Whether a gradient may be asked with respect to an array, or a `Shape`."""
         return self.terms.differentiable and self.differentiation.is_float(x)
 
-    def into(self, x: Any) -> Any:
-        """Convert an array that is not followed any more for the function."""
+    def into(self, x: Any, *, borrows: bool = True) -> Any:
+        """Convert an array that is not followed, or not any more, for the function."""
         try:
+            if borrows and self.borrows:
+                return imported(x, self.terms.library)
             return convert(x, self.terms.library, **self.terms.options)
         except BufferError as error:
             error.add_note(
@@ -169,8 +181,10 @@ class Flat:
 
     def back(self, x: Any, library: str) -> Any:
         """Convert an array of the outcome, or a gradient, to the caller's library and device."""
-        copy = False if self.terms.copy is False else None
         try:
+            if self.borrows:
+                return convert(x, library, alias_readonly=True)
+            copy = False if self.terms.copy is False else None
             return convert(x, library, device=self.place, copy=copy)
         except BufferError as error:
             error.add_note(f"That was a result of {self.terms.function}, adapted by arraybridge.")
@@ -252,6 +266,7 @@ def followed_call(
     goal = kind_of(followed[0], natives[0])
     place = place_of(natives[0]) if terms.sends else None
     flat = Flat(terms, own, place, lambda arrays: _called(flat, arrays))
+    flat.borrows = not terms.options and own.borrows(function)
     method = terms.own is not None and args and terms.is_own(args[0])
 
     def put(x: Any) -> Any:
@@ -263,7 +278,10 @@ def followed_call(
         native = unwrapped(x)
         if record_of(type(native)).kind == terms.home and not terms.asks:
             return native
-        return flat.into(x)
+        if flat.borrows and kind_of(x, native).library == goal.library:
+            flat.constants.append(native)
+            return flat.into(native)
+        return flat.into(x, borrows=False)
 
     slotted = mapped(put, args[1:] if method else args, is_array)
     flat.call = function, (args[0], *slotted) if method else slotted, mapped(put, kwargs, is_array)

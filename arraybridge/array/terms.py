@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
 from ..dispatch.form import Form
-from ..dispatch.registry import library_named
+from ..dispatch.registry import UNKNOWN, library_named
 from ..dlpack import Device
 from .kinds import Kind
 
@@ -18,17 +18,18 @@ class Terms:
     """The options of an adapted function; see :func:`arraybridge.adapt`."""
 
     __slots__ = (
-        "_out",
         "asks",
         "callback",
         "copy",
         "differentiable",
+        "find_out",
         "function",
         "home",
         "library",
         "like",
         "memo",
         "options",
+        "out",
         "own",
         "quick",
         "result",
@@ -75,7 +76,8 @@ class Terms:
         self.differentiable, self.callback = differentiable, callback or differentiable
         self.shapes, self.vmap_method = result_shape_dtypes, vmap_method
         self.memo: dict[str, Any] = {}  # what a library keeps of the function
-        self._out: Argument | Callable[..., Any] | None = function
+        self.out: Any = UNKNOWN  # the argument `out`, None where there is none
+        self.find_out = partial(_out_of, function)
 
     def find_home(self) -> Kind:
         """Return the kind of the function's own arrays; called late, as it may load the library."""
@@ -85,13 +87,6 @@ class Terms:
     def is_own(self, x: Any) -> bool:
         """Whether ``x`` is the object on which the function, a method, is called."""
         return any((cls.__module__, cls.__qualname__) == self.own for cls in type(x).__mro__)
-
-    @property
-    def out(self) -> Argument:
-        """The argument ``out``, which need not exist."""
-        if not isinstance(self._out, Argument):
-            self._out = Argument(self._out, "out", optional=True)
-        return self._out
 
 
 class Argument:
@@ -137,9 +132,10 @@ class Argument:
                 self.name = None if p.kind is p.POSITIONAL_ONLY else name
                 self.position = None if p.kind is p.KEYWORD_ONLY else position
                 return
-        if not optional and all(p.kind is not p.VAR_KEYWORD for p in parameters):
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            self.name = name
+        elif not optional:
             raise ValueError(_no_argument(function, name, parameters))
-        self.name = name
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return what a call has for it, or None."""
@@ -148,6 +144,12 @@ class Argument:
         if self.position is not None and self.position < len(args):
             return args[self.position]
         return None
+
+
+def _out_of(function: Any) -> Argument | None:
+    """Return the argument ``out`` of a function, or None."""
+    out = Argument(function, "out", optional=True)
+    return None if out.name is None and out.position is None else out
 
 
 def _no_argument(function: Any, name: object, parameters: list[Parameter]) -> str:

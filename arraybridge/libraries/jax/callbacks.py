@@ -99,9 +99,17 @@ def _struct(flat: Flat, shape: Shape) -> jax.ShapeDtypeStruct:
 def _host(flat: Flat, structs: Any, method: str | None, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Call the function on what XLA hands over."""
     seen = [flat.into(x) for x in arrays]
+    versions = [getattr(x, "_version", None) for x in seen]
     with flat.differentiation.silent():
         outcome: Outcome = flat(seen)
-    found = [flat.back(x, "numpy") for x in (*outcome.floats, *outcome.others)]
+    results = (*outcome.floats, *outcome.others)
+    for x, version in zip(seen, versions, strict=True):
+        if getattr(x, "_version", None) != version and not any(y is x for y in results):
+            raise ConversionError(
+                f"{flat.terms.function} wrote to the copy of an argument that cannot be written "
+                "(jax, read-only): take what it returns"
+            )
+    found = [flat.back(x, "numpy") for x in results]
     if len(found) != len(structs):
         raise ConversionError(
             f"{flat.terms.function} returned {len(found)} arrays; {len(structs)} were expected"

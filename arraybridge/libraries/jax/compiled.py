@@ -31,16 +31,34 @@ class _Spec(tuple[Any, ...]):
     __slots__ = ()
 
 
+def is_compiled(function: Any) -> bool:
+    """Whether ``jax.jit`` made a function, and it is known of which arguments."""
+    return type(function) is _COMPILED and hasattr(function, "_jit_info")
+
+
+def borrows(function: Any) -> bool:
+    """As `Differentiation.borrows`.
+
+    XLA's results are memory of their own, and so is what it keeps. All of one execution is there
+    as soon as one result is, for which whoever converts it waits. Arguments that are donated may be
+    overwritten.
+    """
+    if not is_compiled(function):
+        return False
+    info = function._jit_info
+    return not (info.donate_argnums or info.donate_argnames)
+
+
 def compiled(
     flat: Flat, arrays: Sequence[Any]
-) -> tuple[Outcome, Callable[[Sequence[Any]], Sequence[Any]]] | None:
-    """As `Differentiation.linearized`; None for what ``jax.jit`` did not make."""
-    if flat.call is None or type(flat.call[0]) is not _COMPILED:
-        return None
+) -> tuple[Outcome, Callable[[Sequence[Any]], Sequence[Any]]]:
+    """As `Differentiation.linearized`, for a function that ``jax.jit`` made."""
+    assert flat.call is not None
     function, args, kwargs = flat.call
     taken = _taken(function, args, kwargs)
     if taken is None:
-        return None
+        flat(arrays)  # JAX says what is wrong
+        raise TypeError(f"an argument of {flat.terms.function} is neither an array nor static")
     spec, rest = taken
     memo = flat.terms.memo
     forward = memo.get("jax") or memo.setdefault("jax", _forward(function))
@@ -57,9 +75,7 @@ def compiled(
 
 def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | None:
     """Separate what is traced from what is not; None where JAX is to say what is wrong."""
-    info = getattr(function, "_jit_info", None)
-    if info is None:
-        return None
+    info = function._jit_info
     numbers = {n % len(args) for n in info.static_argnums if -len(args) <= n < len(args)}
     pairs: list[tuple[Any, bool, Any]] = [(i, i in numbers, x) for i, x in enumerate(args)]
     pairs += [(name, name in info.static_argnames, x) for name, x in kwargs.items()]

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from ...array.followed import Differentiation, Flat, Outcome
-from .compiled import compiled
+from .compiled import borrows, compiled, is_compiled
 from .cotangents import pulled
 
 
@@ -34,12 +34,14 @@ class JaxGradients(Differentiation):
     def is_float(self, x: Any) -> bool:
         return jnp.issubdtype(x.dtype, jnp.inexact)
 
+    def borrows(self, function: Callable[..., Any]) -> bool:
+        return borrows(function)
+
     def linearized(
         self, flat: Flat, arrays: list[Any]
     ) -> tuple[Outcome, Callable[[Sequence[Any]], Sequence[Any]]]:
-        quick = compiled(flat, arrays)
-        if quick is not None:
-            return quick
+        if flat.call is not None and is_compiled(flat.call[0]):
+            return compiled(flat, arrays)
         kept: list[Outcome] = []
 
         def alone(*xs: Any) -> Any:

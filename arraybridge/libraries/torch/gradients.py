@@ -14,11 +14,9 @@ from typing import Any
 import torch
 
 from ...array.followed import Differentiation, Flat, Outcome, Shape
-from ...dispatch.records import ConversionError
 from .state import has_tangent, transformed
-from .tables import DLPACK_DTYPES, TORCH_DTYPES
+from .tables import BY_NAME
 
-_BY_NAME = {dtype.name: TORCH_DTYPES[dtype] for dtype in DLPACK_DTYPES.values()}
 _grad_enabled = torch.is_grad_enabled
 
 
@@ -31,11 +29,11 @@ class TorchGradients(Differentiation):
     def recorded(self, flat: Flat, arrays: list[torch.Tensor]) -> Any:
         if not _grad_enabled() and transformed() is None:
             call = _Call(flat)
-            return call.rebuilt(*call.split(call.run(arrays, linearize=False)))
+            return call.result(call.run(arrays, linearize=False))
         return _recorded(_Call(flat), arrays)
 
     def is_float(self, x: torch.Tensor | Shape) -> bool:
-        dtype = _BY_NAME[x.dtype] if isinstance(x, Shape) else x.dtype
+        dtype = BY_NAME[x.dtype] if isinstance(x, Shape) else x.dtype
         return dtype.is_floating_point or dtype.is_complex
 
     def silent(self) -> AbstractContextManager[Any]:
@@ -73,40 +71,10 @@ class TorchGradients(Differentiation):
         zeros = torch.zeros_like
         return [zeros(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
 
-    def shapes(self, flat: Flat, arguments: Sequence[Shape]) -> Outcome | None:
-        from torch._subclasses.fake_tensor import FakeTensorMode
+    def shapes(self, flat: Flat, arguments: Sequence[Shape]) -> Outcome:
+        from .shapes import shapes_of
 
-        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-            device = flat.terms.options.get("device")
-            place = None if device is None else _torch().native_device(device)
-            fakes = [torch.empty(x.shape, dtype=_BY_NAME[x.dtype], device=place) for x in arguments]
-            try:
-                outcome = flat(fakes)
-            except Exception as error:
-                error.add_note(
-                    f"{flat.terms.function} was called with fake tensors, to learn the shapes of "
-                    "its results before there are values: pass result_shape_dtypes= to adapt where "
-                    "it looks at values"
-                )
-                raise
-            return Outcome(
-                [_shape(x) for x in outcome.floats],
-                [_shape(x) for x in outcome.others],
-                outcome.rebuilt,
-            )
-
-
-def _torch() -> Any:
-    from .exchange import LIBRARY
-
-    return LIBRARY
-
-
-def _shape(x: torch.Tensor) -> Shape:
-    dtype = DLPACK_DTYPES.get(x.dtype)
-    if dtype is None:
-        raise ConversionError(f"{x.dtype} has no DLPack type: pass x.to(torch.float32)")
-    return Shape(tuple(x.shape), dtype.name)
+        return shapes_of(flat, arguments)
 
 
 class _Call:
@@ -115,7 +83,7 @@ class _Call:
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
         self.pull: Callable[[Sequence[Any]], Sequence[Any]] | None = None
-        self.outcome: Outcome | None = None
+        self.rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
         self.floats = 0
 
     def run(
@@ -128,15 +96,12 @@ class _Call:
             outcome, self.pull = flat.differentiation.linearized(flat, seen)
         else:
             outcome = flat(seen)
-        self.outcome, self.floats = outcome, len(outcome.floats)
+        self.rebuilt, self.floats = outcome.rebuilt, len(outcome.floats)
         return tuple([flat.back(x, "torch") for x in (*outcome.floats, *outcome.others)])
 
-    def split(self, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        return results[: self.floats], results[self.floats :]
-
-    def rebuilt(self, floats: Sequence[Any], others: Sequence[Any]) -> Any:
-        assert self.outcome is not None
-        return self.outcome.rebuilt(floats, others)
+    def result(self, arrays: Sequence[torch.Tensor]) -> Any:
+        """Return what the function returned, with arrays of the caller."""
+        return self.rebuilt(arrays[: self.floats], arrays[self.floats :])
 
     def gradients(
         self, cotangents: Sequence[torch.Tensor | None], wanted: Sequence[bool]
@@ -149,29 +114,25 @@ class _Call:
 
 
 def _recorded(call: _Call, tensors: Sequence[torch.Tensor]) -> Any:
-    results = Adapted.apply(call, *tensors)
-    return call.rebuilt(*call.split(results))
+    # What can be transformed reads the signature of `forward` in every call, 30 µs.
+    node = Adapted if transformed() is None else Transformed
+    results = node.apply(call, *tensors)
+    return call.result(results)
 
 
 class Adapted(torch.autograd.Function):  # type: ignore[misc]
     """A call in PyTorch's graph."""
 
     @staticmethod
-    def forward(call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return call.run(tensors)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        call, *tensors = inputs
-        keeper = torch.empty(0)
-        keeper.call = call  # freed with what is saved
-        ctx.flat, ctx.floats = call.flat, call.floats
-        ctx.save_for_backward(*tensors, keeper)
-        ctx.set_materialize_grads(False)
+    def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results = call.run(tensors)
+        _save(ctx, call, tensors)
+        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
-        *tensors, keeper = ctx.saved_tensors
+        *saved, keeper = ctx.saved_tensors
+        tensors = saved[: ctx.count]
         floats, wanted = cotangents[: ctx.floats], ctx.needs_input_grad[1:]
         call = getattr(keeper, "call", None)  # what packs saved tensors may have lost it
         if call is None or call.pull is None or _grad_enabled() or transformed() is not None:
@@ -183,12 +144,34 @@ class Adapted(torch.autograd.Function):  # type: ignore[misc]
             found = call.gradients(floats, wanted)
         return None, *[next(found) if want else None for want in wanted]
 
+
+class Transformed(torch.autograd.Function):  # type: ignore[misc]
+    """A call inside ``torch.func``, where the graph is made after the call."""
+
+    @staticmethod
+    def forward(call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return call.run(tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        _save(ctx, inputs[0], inputs[1:])
+
+    backward = Adapted.backward
+
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: _Call, *tensors: torch.Tensor) -> Any:
         inner = _Call(call.flat.vectorized(in_dims[1:]))
-        results = Adapted.apply(inner, *tensors)
-        call.outcome, call.floats = inner.outcome, inner.floats
+        results = Transformed.apply(inner, *tensors)
+        call.rebuilt, call.floats = inner.rebuilt, inner.floats
         return results, (0,) * len(results)
+
+
+def _save(ctx: Any, call: _Call, tensors: Sequence[torch.Tensor]) -> None:
+    keeper = torch.empty(0)
+    keeper.call = call  # freed with what is saved
+    ctx.flat, ctx.floats, ctx.count = call.flat, call.floats, len(tensors)
+    ctx.save_for_backward(*tensors, *call.flat.constants, keeper)
+    ctx.set_materialize_grads(False)
 
 
 GRADIENTS = TorchGradients()

@@ -16,6 +16,7 @@ if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements a byte
     DLPACK_DTYPES[torch.float4_e2m1fn_x2] = DataType(17, 4, 2)
 
 TORCH_DTYPES = {kind: dtype for dtype, kind in DLPACK_DTYPES.items()}
+BY_NAME = {kind.name: dtype for dtype, kind in DLPACK_DTYPES.items()}
 #: Bytes of an element, and whether it has a conjugate.
 ITEMS = {dtype: (dtype.itemsize, dtype.is_complex) for dtype in DLPACK_DTYPES}
 
