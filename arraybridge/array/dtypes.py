@@ -72,11 +72,14 @@ class DType:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        """What ``isinstance`` asks after the type: ``numpy.dtype``, which has no Python subclasses.
+        """What ``isinstance`` asks after the type: NumPy's, which cannot be derived from.
 
-        xarray and pandas, among others, take nothing for a data type that is no instance of it.
+        xarray and pandas, among others, take nothing for a data type that is no ``numpy.dtype``.
         """
-        return numpy.dtype
+        try:
+            return type(self.__numpy_dtype__)
+        except TypeError:
+            return DType
 
     dtype = __numpy_dtype__  # by which NumPy before 2.4 reads it
 
