@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arraybridge as ab
+from arraybridge.dispatch.registry import forget
 
 from .support.optional import optional
 from .support.processes import python
@@ -218,6 +219,30 @@ def test_a_unit_in_a_column_is_not_dropped():
 
     with pytest.raises(ab.ConversionError, match=r"would lose its unit: pass x.pint.magnitude"):
         ab.convert(Quantities(), "numpy")
+
+
+def test_what_one_instance_is_says_nothing_of_the_next():
+    """What opens a class is kept; each of its instances is looked at."""
+    whole, holes = pl.Series([1.0, 2.0]), pl.Series([1.0, None])
+    parts, dates = pl.concat([whole, whole], rechunk=False), pl.Series([datetime.date.today()])
+    frames = pl.DataFrame({"a": [1.0]}), pl.DataFrame({"a": [1.0, None]})
+    for _ in range(2):
+        assert ab.convert(whole, "numpy", copy=False).tolist() == [1, 2]
+        assert ab.convert(parts, "numpy").tolist() == [1, 2, 1, 2]
+        assert ab.convert(frames[0], "numpy").tolist() == [[1]]
+        for refused in (holes, dates, frames[1]):
+            with pytest.raises(ab.ConversionError):
+                ab.convert(refused, "numpy")
+        assert ab.convert(pd.Series([1.0]), "numpy").tolist() == [1]
+        with pytest.raises(ab.ConversionError):
+            ab.convert(pd.Series([1, None], dtype="Int64"), "numpy")
+        forget()
+
+
+def test_a_scalar_of_pandas_is_no_array():
+    for x in (pd.NA, pd.Timestamp(0), pl.col("a")):
+        with pytest.raises(TypeError, match="is not an array"):
+            ab.convert(x, "numpy")
 
 
 class TestPolars:

@@ -57,7 +57,13 @@ def _load_pandas() -> Callable[[Any], Any]:
     return opened
 
 
+def _load_polars() -> Callable[[Any], Any]:
+    from .polars.frames import opened
+
+    return opened
+
+
 provide(LIBRARIES, _load)
-provide_frames({"pandas": _load_pandas})
+provide_frames({"pandas": _load_pandas, "polars": _load_polars})
 if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
     import_module(f"{__name__}.dask.registration").register()

@@ -6,6 +6,7 @@ frame. ``convert``, ``from_dlpack`` and ``asarray`` take them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..dispatch.library import Library
@@ -47,16 +48,26 @@ def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None
         Whether it is only described; what would be consumed or computed is refused then.
     """
     cls = type(x)
-    own = frames_of(cls)
-    if own is not None:
-        found: tuple[object, Library] | None = own(x)
-        if found is not None:
-            RECORDS[cls].frame = lambda x, looking: own(x)
-            return found
-    if not speaks_arrow(cls):
+    opener = _opener(cls)
+    if opener is None:
         return None
+    found = opener(x, looking)
+    if found is not None:
+        RECORDS[cls].frame = opener
+    return found
+
+
+def _opener(cls: type) -> Callable[[Any, bool], tuple[object, Library] | None] | None:
+    """Return what opens the instances of a class.
+
+    It is kept: some classes answer slowly for attributes that they have not, as polars' do.
+    """
+    own, speaking = frames_of(cls), speaks_arrow(cls)
+    if not speaking:
+        return None if own is None else lambda x, looking: own(x)
     from .arrow import opener_of
 
-    # Some answer slowly when they are asked for an attribute that they have not, as polars does.
-    opener = RECORDS[cls].frame = opener_of(cls)
-    return opener(x, looking)
+    by_arrow = opener_of(cls)
+    if own is None:
+        return by_arrow
+    return lambda x, looking: own(x) or by_arrow(x, looking)

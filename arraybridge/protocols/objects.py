@@ -60,8 +60,9 @@ def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
     if library is not None:
         return x, library
     if record.frame is not None:
-        frame: tuple[object, Library] = record.frame(x, looking)
-        return frame
+        frame: tuple[object, Library] | None = record.frame(x, looking)
+        if frame is not None:
+            return frame
     if hasattr(type(x), "__arraybridge__"):
         carried: tuple[object, Library] = x.__arraybridge__()
         return carried

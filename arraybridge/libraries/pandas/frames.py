@@ -93,6 +93,8 @@ def _no_number(x: Any) -> str:
 
 
 def _frame(x: pd.DataFrame) -> tuple[object, Library]:
+    if x.size and _one_block(x):  # the quick question first
+        return x.to_numpy(), library_named("numpy")
     dtypes = list(x.dtypes)
     if not dtypes:
         return _refused(len(x), "a frame without columns has no data type: pass one with columns")
@@ -106,7 +108,7 @@ def _frame(x: pd.DataFrame) -> tuple[object, Library]:
             f"one type, such as x[[{x.columns[0]!r}]], or cast them first, x.astype('float64')",
         )
     numbers = isinstance(first, np.dtype) and first.char in CHARS
-    if numbers and (not len(x) or _one_block(x)):
+    if numbers and not len(x):
         return x.to_numpy(), library_named("numpy")
     columns: list[tuple[Piece, ...]] = []
     owners: list[object] = []
@@ -135,7 +137,9 @@ def _frame(x: pd.DataFrame) -> tuple[object, Library]:
 
 
 def _one_block(x: pd.DataFrame) -> bool:
-    """Whether a frame of one data type lies in one block: then a matrix of it is a view."""
-    probe = x.iloc[:1].to_numpy()
-    column = x.iloc[:, 0].to_numpy()
-    return address_of(probe) == address_of(column)
+    """Whether a frame lies in one block of numbers: then its matrix is a view."""
+    column = x.iloc[:, 0]
+    if not isinstance(column.dtype, np.dtype) or column.dtype.char not in CHARS:
+        return False
+    probe = x.iloc[:1].to_numpy()  # a row: of several blocks it is a copy, with a common type
+    return address_of(probe) == address_of(column.to_numpy())

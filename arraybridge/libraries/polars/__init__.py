@@ -1,0 +1,1 @@
+"""polars: columns and frames that NumPy can view."""
