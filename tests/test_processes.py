@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm_ffi
 
 import arraybridge as ab
 import arraybridge.pickling
@@ -329,6 +330,25 @@ class TestReadOnlyTensor:
         gc.collect()
         assert view.tolist() == before[1:]
 
+    def test_consumers_in_c_do_not_write(self):
+        x, memory = read_only()
+        with pytest.raises((ValueError, TypeError)):
+            tvm_ffi.from_dlpack(x)  # would be a writable view
+        made = ab.convert(x, "tvm_ffi")
+        assert ab.inspect(made).pointer != memory.ctypes.data
+        array = ab.from_dlpack(x)
+        for _ in range(3):  # what native code keeps, too
+            assert not np.asarray(array).flags.writeable
+            assert not np.from_dlpack(array).flags.writeable
+
+    @pytest.mark.heavy  # for the import of the compiler alone
+    @pytest.mark.filterwarnings("ignore:Dynamo does not know:UserWarning")
+    def test_compiled(self):
+        x, memory = read_only()
+        assert torch.compile(lambda t: t[1:] * 2, backend="eager")(x).sum() == 2 * memory[1:].sum()
+        with pytest.raises(ValueError, match="read-only"):
+            torch.compile(lambda t: t.add_(1), backend="eager")(x)
+
     def test_in_modes_that_have_no_memory(self):
         from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -430,6 +450,7 @@ class TestSharedMemory:
         yield block
         block.unlink()
 
+    @needs("torch")
     def test_every_process_sees_what_is_written(self, block):
         x = ab.convert(REGISTERED.from_shared_memory(block, (2, 3), "bfloat16"), "torch")
         x[...] = 3
@@ -472,6 +493,7 @@ class TestSharedMemory:
             REGISTERED.from_shared_memory(block, 5000, "uint8")
 
 
+@needs("torch")
 class TestCollate:
     def test_arrays_of_any_library_and_layout(self):
         images = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
