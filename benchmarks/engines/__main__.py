@@ -15,6 +15,7 @@ from ..results import command, head
 MODULES: dict[str, str] = {
     "frames": "pandas polars pyarrow",
     "gradients": "jaxlib",
+    "casts": "ml_dtypes",
     "ray": "ray",
     "runtimes": "onnxruntime openvino pillow",
     "xarray": "xarray",
