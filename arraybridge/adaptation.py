@@ -198,8 +198,8 @@ def adapt(
     form = None
     if dtype is not None or order is not None:
         form = form_of(dtype, casting, order)
-        if differentiable or callback:
-            raise ValueError("dtype= and order= go without differentiable= and callback=")
+        if (differentiable or callback) and (order is not None or casting == "same_value"):
+            raise ValueError("order= and 'same_value' go without differentiable= and callback=")
     place = None if device is None else place_named(device)
     graph = None
     if blockwise or signature is not None or depth is not None:

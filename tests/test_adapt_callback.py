@@ -243,6 +243,7 @@ ENVIRONMENT = os.environ | {
 }
 
 
+@pytest.mark.heavy  # imports both libraries anew
 def test_large_arrays_do_not_deadlock():
     """On one XLA thread too, where a callback that waits for a copy would wait for itself."""
     done = subprocess.run(

@@ -123,6 +123,11 @@ class TestPyTorchCalls:
             torch.testing.assert_close(g, n * x.detach() ** (n - 1))
         assert f(x, 2, how="not").tolist() == x.tolist()
 
+    def test_static_arrays(self):
+        f = of_jax(jax.jit(lambda x, y: x, static_argnums=1))
+        with pytest.raises(TypeError, match="static argument 1 is an array whose gradient"):
+            f(tensor(3), tensor(3))
+
     def test_scalars_are_not_compiled_anew(self):
         traced = []
 
@@ -299,6 +304,35 @@ class TestPyTorchCalls:
         x = tensor(0, 3)
         of_jax(jitted(lambda x: x * 2))(x).sum().backward()
         assert x.grad.shape == (0, 3)
+
+
+class TestCasts:
+    """dtype=: the cast is part of the graph."""
+
+    def test_pytorch_calls(self, jitted):
+        f = of_jax(jitted(lambda x, c: x * c), dtype={"float64": "float32"})
+        with jax.enable_x64(False):
+            x, c = tensor(3), tensor(3, requires_grad=False)
+            y = f(x, c)
+            assert y.dtype == torch.float32
+            (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+            assert g.dtype == torch.float64
+            torch.testing.assert_close(g.detach(), c, rtol=1e-6, atol=1e-6)
+            assert f(x.detach(), c).dtype == torch.float32
+
+    def test_jax_calls(self):
+        f = of_torch(lambda x: x * 2, dtype="float32")
+        assert jax.jit(f)(array(3)).dtype == jnp.float32
+        assert jax.grad(lambda x: f(x).sum())(array(3)).dtype == jnp.float64
+        g = ab.adapt("numpy", callback=True, dtype="float32", result_shape_dtypes=lambda x: x)
+        assert jax.jit(g(np.sort))(array(3)).dtype == jnp.float32
+
+    def test_rules(self):
+        f = of_jax(jnp.sin, dtype="float32", casting="safe")
+        with pytest.raises(ab.ConversionError, match="casting='safe' does not allow that from"):
+            f(tensor(3))
+        with pytest.raises(ValueError, match="go without differentiable"):
+            ab.adapt("jax", dtype="float32", casting="same_value", differentiable=True)
 
 
 class TestMemory:

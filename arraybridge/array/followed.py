@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..containers import leaves, mapped
+from ..dispatch.casting import allowed, data_type_named
+from ..dispatch.form import Form
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
 from ..dlpack import Device
-from ..exchange import convert, imported
+from ..exchange import convert, converted, imported
 from ..named import NamedTuple
 from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
 from .terms import Terms
@@ -68,6 +70,10 @@ class Differentiation:
     def follows(self, x: Any) -> bool:
         """Whether ``x`` is followed: its gradient, or its trace, would be lost in a conversion."""
         return False
+
+    def cast(self, x: Any, dtype: str) -> Any:
+        """Cast an array that is followed, as an operation of this library."""
+        raise NotImplementedError
 
     def recorded(self, flat: Flat, arrays: list[Any]) -> Any:
         """Call ``flat`` as an operation of this library; return the function's result."""
@@ -167,12 +173,23 @@ class Flat:
         """Whether a gradient may be asked with respect to an array, or a `Shape`."""
         return self.terms.differentiable and self.differentiation.is_float(x)
 
-    def into(self, x: Any, *, borrows: bool = True) -> Any:
-        """Convert an array that is not followed, or not any more, for the function."""
+    def into(self, x: Any) -> Any:
+        """Convert an array that is not followed any more for the function."""
+        if not self.borrows:
+            return self.constant(x, None)
         try:
-            if borrows and self.borrows:
-                return imported(x, self.terms.library)
-            return convert(x, self.terms.library, **self.terms.options)
+            return imported(x, self.terms.library)
+        except BufferError as error:
+            error.add_note(
+                f"That was an argument of {self.terms.function}, adapted by arraybridge."
+            )
+            raise
+
+    def constant(self, x: Any, form: Form | None) -> Any:
+        """Convert an array that nobody follows for the function, as `adapt` has it."""
+        options = {key: value for key, value in self.terms.options.items() if key != "form"}
+        try:
+            return converted(x, self.terms.library, form, **options)
         except BufferError as error:
             error.add_note(
                 f"That was an argument of {self.terms.function}, adapted by arraybridge."
@@ -262,7 +279,8 @@ def followed_call(
     """Call the function as an operation of the caller's library; see `follower`."""
     home = library_named(terms.library)
     own = home.differentiation() or NO_GRADIENTS
-    natives = [unwrapped(x) for x in followed]
+    form = terms.options.get("form")
+    natives = [_cast(terms, differentiation, unwrapped(x), form) for x in followed]
     goal = kind_of(followed[0], natives[0])
     place = place_of(natives[0]) if terms.sends else None
     flat = Flat(terms, own, place, lambda arrays: _called(flat, arrays))
@@ -281,7 +299,7 @@ def followed_call(
         if flat.borrows and kind_of(x, native).library == goal.library:
             flat.constants.append(native)
             return flat.into(native)
-        return flat.into(x, borrows=False)
+        return flat.constant(x, form)
 
     slotted = mapped(put, args[1:] if method else args, is_array)
     flat.call = function, (args[0], *slotted) if method else slotted, mapped(put, kwargs, is_array)
@@ -289,6 +307,22 @@ def followed_call(
         flat.shapes = _told(flat, natives)
     result = differentiation.recorded(flat, natives)
     return mapped(lambda x: _wrapped(goal, x), result, is_array) if goal.wrapped else result
+
+
+def _cast(terms: Terms, differentiation: Differentiation, x: Any, form: Form | None) -> Any:
+    """Give an array that is followed the data type that was asked for."""
+    if form is None:
+        return x
+    given = data_type_named(x.dtype)
+    wanted = form.wanted(given)
+    if wanted == given:
+        return x
+    if not allowed(given, wanted, form.casting):
+        raise ConversionError(
+            f"{terms.function} is adapted with dtype= {wanted.name}, and casting={form.casting!r} "
+            f"does not allow that from {given.name}"
+        )
+    return differentiation.cast(x, wanted.name)
 
 
 def _wrapped(goal: Kind, x: Any) -> Any:

@@ -83,6 +83,8 @@ def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | N
     spec: list[Any] = []
     for key, is_static, x in pairs:
         if is_static:
+            if any(type(leaf) is Slot for leaf in jax.tree_util.tree_leaves(x)):
+                raise TypeError(f"static argument {key!r} is an array whose gradient is asked for")
             spec.append((key, type(x), x))
             continue
         leaves, tree = jax.tree_util.tree_flatten(x)

@@ -26,6 +26,9 @@ class JaxGradients(Differentiation):
     def follows(self, x: Any) -> bool:
         return isinstance(x, jax.core.Tracer)
 
+    def cast(self, x: Any, dtype: str) -> Any:
+        return x.astype(dtype)
+
     def recorded(self, flat: Flat, arrays: list[Any]) -> Any:
         from .callbacks import recorded
 

@@ -26,6 +26,9 @@ class TorchGradients(Differentiation):
     def follows(self, x: torch.Tensor) -> bool:
         return x.requires_grad or transformed() is not None or has_tangent(x)
 
+    def cast(self, x: torch.Tensor, dtype: str) -> torch.Tensor:
+        return x.to(BY_NAME[dtype])
+
     def recorded(self, flat: Flat, arrays: list[torch.Tensor]) -> Any:
         if not _grad_enabled() and transformed() is None:
             call = _Call(flat)
