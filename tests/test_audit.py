@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -608,6 +609,102 @@ def test_the_table() -> None:
 def test_wrong_arguments(wrong) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         ab.audit(**wrong)
+
+
+def arrays() -> dict[str, object]:
+    """Return arrays of every sort that conversions tell apart."""
+    import jax
+    import torch
+
+    x = np.arange(24.0).reshape(2, 3, 4)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    odd = np.frombuffer(b"\0" * 25, dtype="f8", offset=1, count=3)
+    t, j = torch.from_numpy(x.copy()), jax.numpy.asarray(x)
+    made = {
+        "plain": x,
+        "strided": x[:, ::-1, ::2],
+        "transposed": x.T,
+        "broadcast": np.broadcast_to(x[0], x.shape),
+        "read-only": fixed,
+        "unaligned": odd,
+        "swapped": x.astype(">f8"),
+        "scalar": np.array(3.0),
+        "empty": x[:0],
+        "large": np.ones((300, 400))[:, ::-1],
+        "text": np.array(["a"]),
+        "masked": np.ma.masked_array([1.0, 2.0], [True, False]),
+        "number": np.float64(2),
+        "buffer": bytearray(b"bytes"),
+        "tensor": t,
+        "tensor, strided": t.permute(2, 0, 1)[:, ::2],
+        "gradient": t.clone().requires_grad_(),
+        "conjugate": torch.ones(3, dtype=torch.complex64).conj(),
+        "bfloat16": t.to(torch.bfloat16),
+        "meta": torch.empty(3, device="meta"),
+        "jax": j,
+        "key": jax.random.key(0),
+    }
+    return made | {
+        f"Array of {name}": ab.from_dlpack(x)
+        for name, x in made.items()
+        if name in ("plain", "strided", "swapped", "tensor, strided", "gradient", "bfloat16", "jax")
+    }
+
+
+def outcome(function, given) -> object:
+    """Return all that tells two results apart: memory, layout, flags, elements; or the error."""
+    try:
+        result = function()
+    except Exception as error:
+        return type(error), str(error)
+    if result is given:
+        return "itself"
+    info = ab.inspect(result)
+    shared = info.pointer if info.pointer == ab.inspect(given).pointer else None
+    elements = None
+    if info.device.host and info.data and not (info.refused or info.pending):
+        elements = ab.from_dlpack(result).__bytes__()
+    if not info.size:  # whose strides mean nothing
+        info = info._replace(strides=())
+    return (type(result), shared, elements, *info[3:])
+
+
+@needs("torch", "jax")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_results_are_what_they_are() -> None:
+    calls = {
+        (name, label): (partial(function, x), x)
+        for name, x in arrays().items()
+        for label, function in ROUTES.items()
+    }
+    before = {key: outcome(*call) for key, call in calls.items()}
+    with ab.audit() as logged:
+        for key, call in calls.items():
+            noted = len(logged)
+            assert outcome(*call) == before[key], key
+            if before[key] == "itself" or len(before[key]) > 2:
+                assert len(logged) > noted or key[1] in ("adapt", "unify"), key
+    for key, call in calls.items():
+        assert outcome(*call) == before[key], key
+
+
+ROUTES = {
+    "numpy": lambda x: ab.convert(x, "numpy"),
+    "torch": lambda x: ab.convert(x, "torch"),
+    "jax": lambda x: ab.convert(x, "jax"),
+    "view": lambda x: ab.convert(x, "torch", copy=False),
+    "copy": lambda x: ab.convert(x, "numpy", copy=True),
+    "cpu": lambda x: ab.convert(x, "torch", device="cpu", alias_readonly=True),
+    "cast": lambda x: ab.convert(x, "torch", dtype="float32"),
+    "order": lambda x: ab.convert(x, "numpy", order="F"),
+    "contiguous": lambda x: ab.contiguous(x),
+    "from_dlpack": lambda x: ab.from_dlpack(x),
+    "numpy.asarray": lambda x: np.asarray(ab.from_dlpack(x)),
+    "numpy.from_dlpack": lambda x: np.from_dlpack(ab.from_dlpack(x)),
+    "adapt": lambda x: ab.adapt("torch")(lambda y: y)(x),
+    "unify": lambda x: ab.unify(np.ones(2), x)[2],
+}
 
 
 def test_errors_are_what_they_are() -> None:

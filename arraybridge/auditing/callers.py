@@ -11,6 +11,9 @@ from ..named import NamedTuple
 
 _OURS = __name__.partition(".")[0]
 
+# What runs other code: nobody's place.
+_MACHINERY = ("array_api_compat", "asyncio", "concurrent", "contextlib", "functools", "threading")
+
 
 class Caller(NamedTuple):
     """A place in a program, and what it called; no frame, which would keep its arrays alive."""
@@ -32,9 +35,10 @@ def caller() -> Caller:
     """Find the frame that called arraybridge, and name the function of ours that it called.
 
     Array libraries' frames are passed over: ``torch.from_dlpack(array)`` is where the program says
-    so. Where there are no others, it is the first frame that is not ours.
+    so. So are those of asyncio and of pools of threads. Where there are no others, it is the first
+    frame that is not ours.
     """
-    skipped = {_OURS, "array_api_compat", *packages()}
+    skipped = {_OURS, *_MACHINERY, *packages()}
     frame: FrameType | None = sys._getframe(1)
     outside = ours = None
     while frame is not None:
