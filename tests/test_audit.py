@@ -28,6 +28,7 @@ from arraybridge.auditing import (
     watching,
 )
 from arraybridge.dispatch.registry import RECORDS, TypeRecord
+from arraybridge.dlpack.offered import table_of
 
 from .support.optional import needs
 
@@ -323,6 +324,9 @@ def state() -> list[object]:
     for cls in native_array.NativeArray.__subclasses__():
         found += [cls, cls.__dict__.get("__dlpack__"), cls.__dict__.get("_exported")]
         found.append(cls.__dict__.get("_namespace"))
+        capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
+        if type(capsule).__name__ == "PyCapsule":
+            found.append(table_of(capsule).way)
     for name, module in sorted(sys.modules.items()):
         if name.startswith("arraybridge.") and not name.startswith("arraybridge.auditing"):
             found += [
@@ -361,6 +365,8 @@ def test_the_quick_ways_are_back() -> None:
     import arraybridge.xp.numpy
     import arraybridge.xp.torch  # noqa: F401
 
+    for cls in native_array.NativeArray.__subclasses__():
+        getattr(cls, "__dlpack_c_exchange_api__", None)  # made when it is first asked for
     before = state()
     with ab.audit():
         ab.convert(view, "torch"), ab.contiguous(x)

@@ -56,7 +56,6 @@ class _Planned(TypeRecord):
         self.ways = _Always(_Always(()))
         self.ways_with = _Always(())
         self.casts = _Always(None)
-        self.casts = _Always(None)
 
 
 def _execute(x: object, source: Library, target: Library, route: Route, info: TensorInfo) -> object:
