@@ -208,3 +208,27 @@ def test_no_copy_and_gradients(library):
     assert d.isel(y=slice(2)).data.native.data_ptr() == x.data_ptr()
     d.rolling(x=2).mean().std().data.native.backward()
     assert x.grad.shape == (4, 6)
+
+
+CHUNKED: dict[str, Callable[[Any], Any]] = {
+    "chunk": lambda d: d.chunk(x=2),
+    "arithmetic": lambda d: d.chunk(x=2) * 2 + 1,
+    "mean": lambda d: d.chunk(x=2).mean("x"),
+    "std": lambda d: d.chunk(x=2).std("x"),
+    "where": lambda d: d.chunk(x=2).where(d.chunk(x=2) > 0.5),
+    "isel": lambda d: d.chunk(x=2).isel(x=slice(0, 4)),
+    "concat": lambda d: xr.concat([d.chunk(x=2)] * 2, "y"),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("what", CHUNKED)
+def test_chunks_of_dask_stay_in_the_library(library, what):
+    pytest.importorskip("dask.array")
+    xp = import_module(f"arraybridge.xp.{library}")
+    wanted = CHUNKED[what](labelled(data()).drop_vars("g")).compute()
+    lazy = CHUNKED[what](labelled(xp.asarray(data())).drop_vars("g"))
+    assert lazy.chunks
+    found = lazy.compute()
+    assert type(found.data) is type(xp.asarray(0.0))
+    np.testing.assert_allclose(np.asarray(found.data), wanted.values, rtol=1e-6)

@@ -30,13 +30,6 @@ CAUSES = (
         "asarray takes numbers",
         "SciPy passes a string to `asarray`, and its test lists the messages of each library.",
     ),
-    Cause(
-        "xarray",
-        r"test_dot\[",
-        "",
-        "opt_einsum looks for `einsum` and `tensordot` in the package that the array's class comes "
-        "from. For array-api-strict that is the namespace; the package `arraybridge` is not one.",
-    ),
 )
 
 # array-api-extra expects an error from array-api-strict alone, by its name, and success from every
