@@ -70,7 +70,9 @@ class Pillow(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, Image.Image)
 
-    def describe(self, x: Image.Image) -> TensorInfo:
+    def describe(self, x: Image.Image | np.ndarray) -> TensorInfo:
+        if isinstance(x, np.ndarray):  # what resolve makes
+            return NUMPY.describe(x)._replace(library="pillow")
         return self._described(x)[0]
 
     def _described(self, x: Image.Image) -> tuple[TensorInfo, object]:
@@ -107,7 +109,9 @@ class Pillow(Library):
         readonly = bool(x.readonly) or mode in ("LA", "La")
         return _info(shape, dtype, data, strides, readonly, pending), holder
 
-    def pin(self, x: Image.Image, info: TensorInfo) -> object:
+    def pin(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
+        if isinstance(x, np.ndarray):
+            return x
         now, holder = self._described(x)
         if now.data != info.data:
             raise ConversionError("the image got other pixels meanwhile: convert it again")
