@@ -72,6 +72,8 @@ STAYS = {
     "mean of all": lambda x: x.mean(),
     "var": lambda x: x.var(axis=1, ddof=1),
     "std": lambda x: x.std(),
+    "var of many blocks": lambda x: x.rechunk(1).var(),
+    "mean of many blocks": lambda x: x.rechunk(1).mean(),
     "argmin": lambda x: x.argmin(axis=0),
     "argmax of all": lambda x: x.argmax(),
     "median": lambda x: da.median(x, axis=1),
@@ -113,6 +115,16 @@ STAYS = {
     "ones_like": da.ones_like,
     "isclose": lambda x: da.isclose(x, x),
 }
+STRICT = (
+    "arrays",
+    "sum",
+    "mean",
+    "var of many blocks",
+    "argmax of all",
+    "mask",
+    "matmul",
+    "setitem",
+)
 DOUBLE = {  # needs 64 bits by NumPy's rules
     "astype": lambda x: x.astype("float64"),
     "integers divided": lambda x: (x * 10).astype("int32") / 2,
@@ -131,8 +143,8 @@ def is_of(x, library):
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("what", STAYS)
 def test_blocks_stay_in_their_library(what, library):
-    if library == "array_api_strict" and what == "points":
-        pytest.skip("it writes no elements by positions")
+    if library == "array_api_strict" and what not in STRICT:
+        pytest.skip("a sample is enough of what differs in nothing but its errors")
     function = STAYS[what]
     expected = function(lazy())
     found = function(ab.convert(lazy(), library))

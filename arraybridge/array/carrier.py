@@ -14,6 +14,7 @@ from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
 from ..dispatch.records import ConversionError, TensorInfo, of_native
+from ..dispatch.registry import library_named
 from ..dispatch.transfer import fetched
 from ..dlpack import (
     Device,
@@ -303,6 +304,11 @@ class Array(ArrayObject):
             return self.info
         except ConversionError as error:
             raise AttributeError(f"no {name}: {error}") from error
+
+    def __dask_tokenize__(self) -> Any:
+        """Return what Dask hashes: the same for the same elements, data type and library."""
+        dask: Any = library_named("dask")
+        return dask.token(self)
 
     def __bytes__(self) -> bytes:
         """Return the elements' bytes in C order, whatever the layout."""

@@ -12,11 +12,12 @@ from dask.array.core import finalize
 from dask.utils import typename
 
 from ...array.kinds import Kind, kind_of
-from ...array.native_array import array_class
+from ...array.native_array import NativeArray, array_class
 from ...dispatch.registry import known_name, library_named
 from ...exchange import converted
 from .chunk import Chunk, bare, chunk_class, chunked
-from .registration import register, register_all
+from .lookups import register_lookups
+from .registration import register_sizes
 
 _KEEPS_BLOCKS = frozenset({"numpy", "dask", "arraybridge", "array_api_compat"})
 
@@ -61,8 +62,11 @@ def of_blocks(x: Any) -> Any:
     """Make a Dask array of such blocks, or from one, a `BridgedArray`: Dask's ``array_plugins``.
 
     Dask says itself, of some that it makes of them, that their blocks are NumPy's (a selection by a
-    mask): what the layers below are tells more.
+    mask): what the layers below are tells more. Of Arrays in the blocks (``from_array(array)``),
+    which refuse NumPy's functions, such blocks are made.
     """
+    if type(x) is dask.array.Array and isinstance(x._meta, NativeArray):
+        return brought(x, x._meta.library, wrapped=True)
     if type(x) is dask.array.Array and (isinstance(x._meta, Chunk) or _is_on_blocks(x)):
         x.__class__ = BridgedArray
     return x
@@ -226,7 +230,7 @@ def over(x: Any, like: Any = None, **options: Any) -> Any:
 @functools.cache
 def prepare() -> None:
     """Register with Dask what makes such arrays work, once."""
-    register()
-    register_all()
+    register_sizes()
+    register_lookups()
     plugins = tuple(config.get("array_plugins", ()))
     config.set(array_plugins=(*plugins, of_blocks))

@@ -21,7 +21,7 @@ from ...dispatch.records import ConversionError
 from ...dispatch.registry import library_of_type
 from ...exchange import convert
 from ...protocols.foreign import check_whole
-from ...protocols.numpy_dtypes import numpy_dtype
+from .composed import cast, dtype_of, positions
 
 
 class Chunk:
@@ -67,7 +67,7 @@ class Chunk:
     @property
     def dtype(self) -> numpy.dtype[Any]:
         """NumPy's data type of its elements."""
-        return numpy_dtype(self.array.info.dtype)
+        return dtype_of(self.array)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,8 +117,6 @@ class Chunk:
 
     def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Self:
         """Convert the elements to a data type of NumPy's."""
-        from .composed import cast
-
         casting = options.pop("casting", "unsafe")
         if options.keys() - {"order", "subok"}:
             raise TypeError(f"astype of a block takes no {', '.join(options)}")
@@ -190,8 +188,6 @@ class Chunk:
         if isinstance(key, Chunk):
             return key.array
         if isinstance(key, numpy.ndarray | list):  # positions that Dask has found by NumPy
-            from .composed import positions
-
             return positions(self.array, key)
         return int(key) if isinstance(key, numpy.integer) else key
 
@@ -243,6 +239,9 @@ class Chunk:
 
     def __jax_array__(self) -> Any:
         return convert(self.array, "jax")
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, self.counts, self.array.__dask_tokenize__()
 
     def __reduce__(self) -> Any:
         return _restored, (self.kind.wrapped, self.counts, self.array)
@@ -297,6 +296,9 @@ def chunk_class(kind: Kind, counts: bool = False) -> type[Chunk]:
 
 @functools.cache
 def _made(kind: Kind, counts: bool) -> type[Chunk]:
+    from .lookups import register_lookups
+
+    register_lookups()  # in a worker, such a class is the first that it hears of arraybridge
     name = f"arraybridge.{kind.library}" if kind.wrapped else kind.library
     base = _made(kind, False) if counts else Chunk
     body = {"__slots__": (), "kind": kind, "counts": counts, "__module__": __name__}

@@ -19,9 +19,18 @@ IGNORED = frozenset({"order", "like", "subok", "casting"})
 _NO = numpy._NoValue
 
 
+_numpys: dict[Any, numpy.dtype[Any]] = {}  # by the library's own data type
+
+
 def dtype_of(x: Any) -> numpy.dtype[Any]:
     """Return NumPy's data type of the elements of an Array."""
-    return numpy_dtype(x.info.dtype)
+    own = x._native.dtype
+    if isinstance(own, numpy.dtype):
+        return own
+    found = _numpys.get(own)
+    if found is None:
+        found = _numpys[own] = numpy_dtype(x.info.dtype)
+    return found
 
 
 def own_dtype(x: Any, dtype: Any) -> Any:
@@ -383,6 +392,12 @@ def _asarray(
     return a[(None,) * max(0, ndmin - a.ndim) + (...,)]
 
 
+def _arange(xp: Any, *args: Any, dtype: Any = None, **_: Any) -> Any:
+    *ends, given = args if len(args) == 4 else (*args, None)
+    dtype = given if dtype is None else dtype
+    return xp.arange(*ends) if dtype is None else xp.asarray(numpy.arange(*ends, dtype=dtype))
+
+
 def _real(xp: Any, a: Any) -> Any:
     return xp.real(a) if dtype_of(a).kind == "c" else a
 
@@ -516,6 +531,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.asanyarray: _asarray,
     numpy.array: _asarray,
     numpy.ascontiguousarray: _asarray,
+    numpy.arange: _arange,
     numpy.real: _real,
     numpy.imag: _imag,
     numpy.isclose: _isclose,

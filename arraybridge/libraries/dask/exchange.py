@@ -49,6 +49,14 @@ class Dask(Library):
 
         return applied(function, terms, args, kwargs)
 
+    def token(self, x: Any) -> Any:
+        """Return what Dask hashes for an Array."""
+        from .arrays import prepare
+        from .tokens import token_of_array
+
+        prepare()
+        return token_of_array(x)
+
     def native_namespace(self) -> Any:
         import array_api_compat.dask.array as namespace
 

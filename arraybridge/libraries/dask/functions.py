@@ -109,12 +109,8 @@ def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[st
     xp, arrays = self.xp, opened(self, inputs)
     if ufunc is numpy.matmul:
         return closed(self, composed.matmul(xp, *arrays))
-    own, path = _UFUNCS.get(ufunc), _in_the_standard().get(ufunc)
-    if own is not None:
-        own = functools.partial(own, xp)
-    elif path is not None and hasattr(_within(xp, path), path.rpartition(".")[2]):
-        own = getattr(_within(xp, path), path.rpartition(".")[2])
-    else:
+    own = _own(xp, ufunc)
+    if own is None:
         raise _refused(self, f"numpy.{ufunc.__name__}")
     takes, gives = _loop(ufunc, inputs, arrays, wanted, casting)
     arrays = [
@@ -127,6 +123,15 @@ def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[st
     if self.counts:  # of what counts are beside, if anything
         self = next((x for x in inputs if isinstance(x, Chunk) and not x.counts), self)
     return closed(self, result if gives is None else cast(result, gives))
+
+
+@functools.cache
+def _own(xp: Any, ufunc: Any) -> Any:
+    """Return the function of a namespace that does what a ufunc does; None if there is none."""
+    own, path = _UFUNCS.get(ufunc), _in_the_standard().get(ufunc)
+    if own is not None:
+        return functools.partial(own, xp)
+    return None if path is None else getattr(_within(xp, path), path.rpartition(".")[2], None)
 
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:

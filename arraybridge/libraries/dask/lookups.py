@@ -6,6 +6,7 @@ into a Dask array, of which Dask would otherwise make NumPy's.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -28,8 +29,9 @@ _FUNCTIONS = {
 _OTHERS = {"torch": "torch", "jaxlib": "jax", "jax": "jax"}
 
 
+@functools.cache
 def register_lookups() -> None:
-    """Register everything with ``dask.array``."""
+    """Register everything with ``dask.array``, once."""
     chunk_types.register_chunk_type(Chunk)
     for lookup, function in _FUNCTIONS.items():
         lookup.register(Chunk, _of_blocks(function))
@@ -37,6 +39,7 @@ def register_lookups() -> None:
         for package in _OTHERS:
             lookup.register_lazy(package, _register_others)
     dispatch.numel_lookup.register(Chunk, count)
+    dispatch.divide_lookup.register(Chunk, divide)
     dispatch.empty_lookup.register(Chunk, _no_empty)
     dispatch.to_numpy_dispatch.register(
         (Chunk, Array), lambda x, **options: convert(x, "numpy", **options)
@@ -111,6 +114,23 @@ def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8",
     except ConversionError:
         own, block = x.xp.float32, chunk_class(x.kind, counts=True)
     return block(x.xp.full(shape, float(number), dtype=own, device=x.array.device))
+
+
+def divide(a: Any, b: Any, dtype: Any = None) -> Any:
+    """Divide what a mean or a variance has been summed to.
+
+    Dask asks for double precision on the way, whatever the precision of the result; JAX may have
+    none.
+    """
+    quotient: Any = numpy.divide(a, b)
+    if dtype is None:
+        return quotient
+    try:
+        return quotient.astype(dtype)
+    except ConversionError:
+        if quotient.dtype.kind != "f":
+            raise
+        return quotient
 
 
 def _no_empty(*_: Any, **__: Any) -> Any:

@@ -1,7 +1,8 @@
-"""What Dask is told about arrays in its blocks: their size, their tokens, how they are joined.
+"""What Dask is told of the size of Arrays and blocks.
 
-Registered with Dask's own dispatchers, when Dask is there: by its entry points, by arraybridge
-where Dask has been imported before it, and by the first conversion of a Dask array.
+When Dask is there: by its entry point ``dask.sizeof``, and by arraybridge where Dask has been
+imported before it. Tokens are Dask's own protocol, a method; all else is registered by
+`arrays.prepare`, when an Array or a Dask array comes to the other for the first time.
 """
 
 from __future__ import annotations
@@ -9,48 +10,27 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-_done: set[str] = set()
-
 
 def register(sizeof: Any = None) -> None:
-    """Register, lazily, everything for objects of arraybridge's; the entry point ``dask.sizeof``.
+    """Register, lazily, the sizes of objects of arraybridge's.
 
-    Costs Dask's users an import of nothing but this module.
+    Dask may be in the middle of its own import: nothing but ``dask.sizeof`` is there for certain.
     """
     if sizeof is None:
-        import dask.sizeof
-
-        sizeof = dask.sizeof.sizeof
-    from dask.tokenize import normalize_token
-
-    sizeof.register_lazy("arraybridge", register_all)
-    normalize_token.register_lazy("arraybridge", register_all)
+        sizeof = sys.modules["dask.sizeof"].sizeof
+    sizeof.register_lazy("arraybridge", register_sizes)
 
 
-def register_all() -> None:
-    """Register what is known of Arrays and blocks, once."""
+def register_sizes() -> None:
+    """Register the sizes."""
     from dask.sizeof import sizeof
-    from dask.tokenize import normalize_token
 
     from ...array.carrier import Array
     from .chunk import Chunk
-    from .tokens import token_of_array, token_of_chunk
 
-    if "base" not in _done:
-        _done.add("base")
-        sizeof.register(Array, lambda x: object.__sizeof__(x) + x.nbytes)
-        sizeof.register(Chunk, lambda x: object.__sizeof__(x) + x.nbytes)
-        normalize_token.register(Array, token_of_array)
-        normalize_token.register(Chunk, token_of_chunk)
-    if "dask.array" in sys.modules:
-        register_blocks()
+    sizeof.register((Array, Chunk), size)
 
 
-def register_blocks() -> None:
-    """Register the functions by which ``dask.array`` joins and contracts blocks."""
-    if "blocks" in _done:
-        return
-    _done.add("blocks")
-    from .lookups import register_lookups
-
-    register_lookups()
+def size(x: Any) -> int:
+    """Return the bytes that an Array or a block takes, with its elements."""
+    return sys.getsizeof(x) + int(x.nbytes)

@@ -29,11 +29,6 @@ def token_of_array(x: Any) -> Any:
     return "arraybridge.Array", x.library, str(info.device), info.dtype_name, info.shape, data
 
 
-def token_of_chunk(x: Any) -> Any:
-    """Return what Dask hashes for a block."""
-    return x.kind.wrapped, token_of_array(x.array)
-
-
 def _unique(x: Any, why: str) -> Any:
     from dask.tokenize import _maybe_raise_nondeterministic
 
