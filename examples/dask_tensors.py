@@ -33,7 +33,7 @@ print(f"\nA network over the blocks; the highest score is in row {int(best)}")
 
 # Any function that is written for PyTorch, on a Dask array of NumPy's blocks, or on an ndarray.
 @ab.adapt("torch", signature="(i)->(i)")
-def smoothed(rows):
+def smoothed(rows: torch.Tensor) -> torch.Tensor:
     """Average each row over five columns."""
     kernel = torch.full((1, 1, 5), 0.2)
     return torch.nn.functional.conv1d(rows[..., None, :], kernel, padding=2)[..., 0, :]

@@ -439,3 +439,65 @@ def test_casts_reach_the_blocks():
         ab.convert(lazy(), "torch", dtype="int32", casting="safe").compute()
     _, a, b = ab.unify(lazy(), NUMBERS, dtype="float64")
     assert a.dtype == b.dtype == np.float64
+
+
+def test_data_types_are_those_of_numpy():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    pytest.importorskip("torch")
+    numbers = {
+        "bfloat16": NUMBERS.astype(ml_dtypes.bfloat16),
+        "float16": NUMBERS.astype("float16"),
+        "int8": (NUMBERS * 10).astype("int8"),
+        "int64": (NUMBERS * 10).astype("int64"),
+        "bool": NUMBERS > 0.5,
+        "complex64": NUMBERS.astype("complex64") * (1 + 1j),
+    }
+    functions = {
+        "integer": lambda x: x + 1,
+        "float": lambda x: x * 2.5,
+        "bool": lambda x: x * True,
+        "with itself": lambda x: x * x,
+        "with float32": lambda x: x + da.ones_like(x, dtype="float32"),
+        "with int32": lambda x: x + da.ones_like(x, dtype="int32"),
+        "divided": lambda x: x / 4,
+        "sqrt": da.sqrt,
+        "absolute": abs,
+        "equal": lambda x: x == 1,
+        "sum": lambda x: x.sum(axis=0),
+        "mean": lambda x: x.mean(axis=0),
+        "var": lambda x: x.var(axis=0),
+        "where": lambda x: da.where(x != 0, x, 0),
+    }
+    for dtype, array in numbers.items():
+        for name, function in functions.items():
+            expected = function(da.from_array(array, chunks=3))
+            try:
+                values = expected.compute()
+            except TypeError:  # of NumPy's
+                continue
+            found = function(ab.convert(da.from_array(array, chunks=3), "torch"))
+            computed = found.compute()
+            host = ab.convert(computed, "numpy")
+            assert is_of(computed, "torch"), (dtype, name)
+            assert found.dtype == host.dtype == expected.dtype, (dtype, name)
+            if values.dtype.name != "bfloat16" and dtype != "float16":
+                np.testing.assert_allclose(host, values, rtol=1e-2, err_msg=f"{dtype} {name}")
+
+
+def test_nothing_in_a_block():
+    pytest.importorskip("torch")
+    x = ab.convert(da.from_array(np.zeros((0, 4), "float32"), chunks=2), "torch")
+    assert x.compute().shape == (0, 4)
+    assert x.sum(axis=0).compute().tolist() == [0] * 4
+    with pytest.raises(ValueError, match="zero-size"):
+        x.max(axis=0).compute()
+    scalar = ab.convert(da.from_array(np.float32(3), chunks=()), "torch")
+    assert (scalar + 1).compute().shape == ()
+    assert float(scalar) == 3.0
+
+
+def test_gradients_cross_a_graph_of_dasks():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4, 4, requires_grad=True)
+    (ab.convert(x, "dask") ** 2).sum().compute().backward()
+    assert x.grad.tolist() == [[2.0] * 4] * 4

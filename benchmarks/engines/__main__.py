@@ -13,6 +13,7 @@ from ..results import command, head
 
 #: A module of this folder, with ``cases()`` -> the packages whose versions it is measured with.
 MODULES: dict[str, str] = {
+    "dask": "dask",
     "audit": "",
     "frames": "pandas polars pyarrow",
     "gradients": "jaxlib",

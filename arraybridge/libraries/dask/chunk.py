@@ -19,7 +19,6 @@ from ...array.native_array import array_class
 from ...array.operators import OPERATORS
 from ...dispatch.records import ConversionError
 from ...dispatch.registry import library_of_type
-from ...exchange import convert
 from ...protocols.foreign import check_whole
 from .composed import cast, dtype_of, positions
 
@@ -236,9 +235,6 @@ class Chunk:
         cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         return chunked(function(*bare(args), **bare(kwargs or {})), cls.kind.wrapped)
-
-    def __jax_array__(self) -> Any:
-        return convert(self.array, "jax")
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.counts, self.array.__dask_tokenize__()

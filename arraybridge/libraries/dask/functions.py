@@ -20,6 +20,7 @@ from .chunk import Chunk
 from .composed import cast, own_dtype
 
 _PYTHON = (bool, int, float, complex)
+_weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 _LOGICAL = (numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not)
 #: ufuncs that the standard lacks.
 _UFUNCS: dict[Any, Callable[..., Any]] = {
@@ -136,14 +137,9 @@ def _own(xp: Any, ufunc: Any) -> Any:
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
     """Return NumPy's data types of the operands and of the result."""
-    given = [type(x) if isinstance(x, _PYTHON) else composed.dtype_of(x) for x in arrays]
+    given = [_weak.get(type(x)) or composed.dtype_of(x) for x in arrays]
     if ufunc in _LOGICAL:
         return [numpy.dtype(bool)] * len(given), None
-    special = [d for d in given if isinstance(d, numpy.dtype) and d.isbuiltin == 2]
-    if special:  # bfloat16 and its like, for which NumPy's rules know no Python scalars
-        typed = [d for d in given if isinstance(d, numpy.dtype)]
-        common = numpy.result_type(*typed)
-        return [common] * len(given), None
     wish = {} if wanted is None else {"signature": (*[None] * ufunc.nin, numpy.dtype(wanted))}
     loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), casting=casting, **wish)
     return loop[: ufunc.nin], loop[-1]
