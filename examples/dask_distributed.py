@@ -3,6 +3,8 @@
 Needs JAX and ``distributed``.
 """
 
+from typing import Any
+
 import dask.array as da
 import jax.numpy as jnp
 from distributed import Client, LocalCluster
@@ -29,7 +31,8 @@ def main() -> None:
         print(f"A function of jax.numpy by blocks; the mean is {float(logs.mean().compute()):.4f}")
 
         both = da.concatenate([j, logs], axis=1)
-        back = ab.convert(both, "numpy")[:2, :3].compute()
+        lazy: Any = ab.convert(both, "numpy")
+        back = lazy[:2, :3].compute()
         print(f"Back in NumPy: {type(back).__name__} {back.dtype}\n{back}")
 
 
