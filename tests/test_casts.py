@@ -562,7 +562,7 @@ class TestAdapt:
         with pytest.raises(ValueError, match="float32"):
             ab.adapt("torch", dtype="floot32")
         with pytest.raises(ValueError, match="go without"):
-            ab.adapt("torch", dtype="float32", differentiable=True)
+            ab.adapt("torch", order="F", differentiable=True)
         with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
             ab.adapt("torch", dtype=int)(lambda x: x)(np.ones(2))
 
@@ -574,3 +574,29 @@ def test_an_audit_sees_casts():
         ab.convert(x, "numpy", dtype="f4")
     assert "float64" in str(log)
     assert sum(entry.nbytes for entry in log) == 12
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("library", ["tensorflow", "paddle", "warp", "mlx"])
+def test_casts_of_heavy_libraries(library):
+    pytest.importorskip("mlx.core" if library == "mlx" else library)
+    x = np.arange(6.0).reshape(2, 3)
+    y = ab.convert(x.astype("f4"), library, copy=True)
+    for target in ("numpy", "torch", library):
+        for name in ("float16", "float64", "bfloat16"):
+            if taken(target, name):
+                result = ab.convert(y, target, dtype=name)
+                assert ab.inspect(result).library == target
+                assert same(ab.convert(result, "numpy"), cast(x, name))
+    result = ab.convert(x, library, dtype="int32", casting="same_value")
+    assert ab.convert(result, "numpy").tolist() == x.tolist()
+
+
+@pytest.mark.heavy
+def test_gradients_of_paddle_flow_through_its_own_cast():
+    paddle = pytest.importorskip("paddle")
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    ab.convert(x, "paddle", dtype="float64").sum().backward()
+    assert x.grad.tolist() == [1, 1]
+    with pytest.raises(ab.ConversionError, match="gradients are tracked"):
+        ab.convert(x, "numpy", dtype="float64")

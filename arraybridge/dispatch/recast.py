@@ -7,7 +7,7 @@ it is quicker and gives the same values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -192,22 +192,30 @@ def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: 
     """Cast one NumPy array into another of its shape; raise at the first value that changes."""
     if 0 in new.shape:
         return
-    make: Any = np.nditer
-    flags, ways = ("external_loop", "buffered", "delay_bufalloc"), (("readonly",), ("writeonly",))
-    walk = make((old, new), flags, ways, order="C", buffersize=_CHUNK)
-    done = 0
     # NumPy would warn of the imaginary parts, which are looked at.
     real = given.code == DataTypeCode.COMPLEX != made.code
-    with walk, np.errstate(all="ignore"):
-        walk.reset()
-        for was, becomes in walk:
+    done = 0
+    with np.errstate(all="ignore"):
+        for was, becomes in _chunks(old, new):
             numpy.assign_cast(becomes, was.real if real else was)
             wrong = changed(was, becomes, given, made, numpy.cast)
             if wrong.any():
                 place = int(wrong.argmax())
                 at = tuple(map(int, np.unravel_index(done + place, new.shape)))
-                raise _changed(was[place], becomes[place], at, made)
-            done += len(was)
+                raise _changed(was.flat[place], becomes.flat[place], at, made)
+            done += was.size
+
+
+def _chunks(old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
+    """Walk two arrays in C order; what is small, at once."""
+    if new.size <= _CHUNK:
+        yield old, new
+        return
+    make: Any = np.nditer
+    flags, ways = ("external_loop", "buffered", "delay_bufalloc"), (("readonly",), ("writeonly",))
+    with make((old, new), flags, ways, order="C", buffersize=_CHUNK) as walk:
+        walk.reset()
+        yield from walk
 
 
 def _changed(old: Any, new: Any, at: tuple[int, ...], dtype: DataType) -> ConversionError:
