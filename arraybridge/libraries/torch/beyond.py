@@ -112,8 +112,8 @@ def nanvar(
     x = _floating(x if dtype is None else x.to(dtype))
     axes = _axes(x, axis)
     there = ~torch.isnan(x)
-    apart = torch.where(there, x, 0) - torch.nanmean(x, axes, keepdim=True)
-    apart = torch.where(there, apart, 0)  # twice: the gradient of what is left out would be NaN
+    # Filled before it is squared: the gradient of what is left out would else be NaN.
+    apart = torch.where(there, x - torch.nanmean(x, axes, keepdim=True), 0)
     squares = (apart * apart.conj()).real if x.is_complex() else apart * apart
     left = there.sum(axes, keepdim=keepdims) - (ddof if correction is None else correction)
     return torch.where(left > 0, squares.sum(axes, keepdim=keepdims) / left, math.nan)
