@@ -375,7 +375,7 @@ class Library:
         return None
 
     def differentiation(self) -> Any:
-        """Return its ``arraybridge.array.followed.Differentiation``; None if it has no gradients.
+        """Return its ``Differentiation`` (arraybridge.array); None if it has no gradients.
 
         Without one, ``adapt(..., differentiable=True)`` is refused for its functions.
         """

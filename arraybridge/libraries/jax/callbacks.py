@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from ...array.followed import Flat, Outcome, Shape
+from ...array.differentiation import Outcome, Shape
+from ...array.followed import Flat
 from ...dispatch.records import ConversionError
 from .compiled import Still
 from .cotangents import conjugate

@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...array.followed import Flat, Outcome, Slot
+from ...array.differentiation import Outcome
+from ...array.followed import Flat, Slot
 from .cotangents import pulled
 
 try:

@@ -13,7 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...array.followed import Differentiation, Flat, Outcome
+from ...array.differentiation import Differentiation, Outcome
+from ...array.followed import Flat
 from .compiled import borrows, compiled, is_compiled
 from .cotangents import pulled
 

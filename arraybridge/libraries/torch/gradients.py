@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from ...array.followed import Differentiation, Flat, Outcome, Shape
+from ...array.differentiation import Differentiation, Outcome, Shape
+from ...array.followed import Flat
 from .state import has_tangent, transformed
 from .tables import BY_NAME
 

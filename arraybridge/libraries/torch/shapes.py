@@ -10,7 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
-from ...array.followed import Flat, Outcome, Shape
+from ...array.differentiation import Outcome, Shape
+from ...array.followed import Flat
 from ...dispatch.records import ConversionError
 from .exchange import LIBRARY
 from .tables import BY_NAME, DLPACK_DTYPES
