@@ -14,6 +14,8 @@ import arraybridge as ab
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
+from arraybridge.libraries.dask.chunk import chunked  # noqa: E402
+
 from .support.optional import installed  # noqa: E402
 
 NUMBERS = np.random.default_rng(7).random((6, 8)).astype("float32")
@@ -249,6 +251,23 @@ def test_what_cannot_stay_is_an_error(what):
     pytest.importorskip("torch")
     with pytest.raises((TypeError, ValueError)):
         REFUSED[what](ab.convert(lazy(), "torch")).compute()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.take(x, [9], axis=0, mode="wrap"),
+        lambda x: np.clip(x, 0, 1, where=False),
+        lambda x: np.round(x, 1, out=x),
+        lambda x: np.outer(x, x, out=x),
+    ],
+)
+def test_keywords_of_numpy_are_not_dropped(call):
+    torch = pytest.importorskip("torch")
+    block = chunked(torch.from_numpy(NUMBERS), False)
+    assert np.hstack([block, block], dtype="float64").dtype == "float64"
+    with pytest.raises(TypeError, match="of blocks takes no "):
+        call(block)
 
 
 def test_blocks_of_two_libraries_are_refused():

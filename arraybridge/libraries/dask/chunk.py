@@ -20,7 +20,7 @@ from ...array.operators import OPERATORS
 from ...dispatch.records import ConversionError
 from ...dispatch.registry import library_of_type
 from ...protocols.foreign import check_whole
-from .composed import cast, dtype_of, positions
+from .numpy_rules import cast, dtype_of, positions
 
 
 class Chunk:

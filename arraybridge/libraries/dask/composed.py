@@ -5,167 +5,15 @@ Each takes the namespace of Arrays first, and Arrays for blocks.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
-from ...exchange import convert
-from ...protocols.numpy_dtypes import numpy_dtype
+from .numpy_rules import cast, check_keywords, dtype_of, joined, own_dtype, positions
+from .reductions import REDUCTIONS
 
-#: Keywords of NumPy's that change no value.
-IGNORED = frozenset({"order", "like", "subok", "casting"})
 _NO = numpy._NoValue
-
-
-_numpys: dict[Any, numpy.dtype[Any]] = {}  # by the library's own data type
-
-
-def dtype_of(x: Any) -> numpy.dtype[Any]:
-    """Return NumPy's data type of the elements of an Array."""
-    own = x._native.dtype
-    if isinstance(own, numpy.dtype):
-        return own
-    found = _numpys.get(own)
-    if found is None:
-        found = _numpys[own] = numpy_dtype(x.info.dtype)
-    return found
-
-
-def own_dtype(x: Any, dtype: Any) -> Any:
-    """Return the library's own data type for one of NumPy's."""
-    dtype = numpy.dtype(dtype)
-    if dtype == dtype_of(x):
-        return x._native.dtype
-    return convert(numpy.empty(0, dtype), x.library).dtype
-
-
-def cast(x: Any, dtype: numpy.dtype[Any]) -> Any:
-    """Convert an Array to a data type of NumPy's."""
-    if dtype_of(x) == dtype:
-        return x
-    return x.__array_namespace__().astype(x, own_dtype(x, dtype))
-
-
-def positions(x: Any, host: Any) -> Any:
-    """Return positions or a mask of NumPy's, or a list, as an Array beside ``x``.
-
-    In 32 bits if they fit, as their data type is that of no result.
-    """
-    host = numpy.asarray(host)
-    if host.dtype.kind == "i" and host.itemsize > 4 and (not host.size or abs(host).max() < 2**31):
-        host = host.astype(numpy.int32)
-    return x.__array_namespace__().asarray(host, device=x.device)
-
-
-def _check(name: str, options: dict[str, Any]) -> None:
-    for key, value in options.items():
-        usual = value is None or value is _NO or (key in ("where", "initial") and value is True)
-        if not usual and key not in IGNORED:
-            raise TypeError(f"{name} of blocks takes no {key}=")
-
-
-def _axis(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
-def _keeps(keepdims: Any) -> bool:
-    return keepdims is not _NO and bool(keepdims)
-
-
-def _reduction(name: str, typed: bool = False) -> Callable[..., Any]:
-    def function(
-        xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-        keepdims: Any = False, **options: Any,
-    ) -> Any:  # fmt: skip
-        _check(name, {"out": out, **options})
-        extra = {"dtype": own_dtype(a, dtype)} if typed and dtype is not None else {}
-        if typed and dtype_of(a).kind == "b":
-            a = xp.astype(a, extra.get("dtype", xp.int8))
-        axis = tuple(range(a.ndim)) if axis is None else _axis(axis)
-        if axis == ():
-            return a if not extra else xp.astype(a, extra["dtype"])
-        return getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims), **extra)
-
-    return function
-
-
-def _extreme(name: str) -> Callable[..., Any]:
-    reduced = _reduction(name)
-
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-    ) -> Any:
-        if not a.size:
-            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-        return reduced(xp, a, axis, None, out, keepdims, **options)
-
-    return function
-
-
-def _moment(name: str) -> Callable[..., Any]:
-    def function(
-        xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-        keepdims: Any = False, **options: Any,
-    ) -> Any:  # fmt: skip
-        _check(name, {"out": out, **options})
-        a = _inexact(xp, a, dtype)
-        extra = {} if name == "mean" else {"correction": ddof}
-        return getattr(xp, name)(a, axis=_axis(axis), keepdims=_keeps(keepdims), **extra)
-
-    return function
-
-
-def _inexact(xp: Any, a: Any, dtype: Any) -> Any:
-    if dtype is None and dtype_of(a).kind in "biu":
-        dtype = numpy.float64
-    return a if dtype is None else cast(a, numpy.dtype(dtype))
-
-
-def _without_nan(name: str, neutral: float, typed: bool) -> Callable[..., Any]:
-    reduced = _reduction(name, typed)
-
-    def function(xp: Any, a: Any, *args: Any, **options: Any) -> Any:
-        if dtype_of(a).kind in "biu":
-            return reduced(xp, a, *args, **options)
-        missing = xp.isnan(a)
-        found = reduced(xp, xp.where(missing, neutral, a), *args, **options)
-        if math.isfinite(neutral):
-            return found
-        axis = args[0] if args else options.get("axis")
-        empty = _reduction("all")(xp, missing, axis, keepdims=options.get("keepdims", False))
-        return xp.where(empty, math.nan, found)
-
-    return function
-
-
-def _place(name: str, neutral: float | None = None) -> Callable[..., Any]:
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
-    ) -> Any:
-        _check(name, {"out": out})
-        if neutral is not None and dtype_of(a).kind not in "biu":
-            missing = xp.isnan(a)
-            if bool(xp.any(xp.all(missing) if axis is None else xp.all(missing, axis=axis))):
-                raise ValueError("All-NaN slice encountered")
-            a = xp.where(missing, neutral, a)
-        return getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims))
-
-    return function
-
-
-def _cumulative(name: str, empty: float | None = None) -> Callable[..., Any]:
-    def function(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        _check(name, {"out": out})
-        if empty is not None and dtype_of(a).kind not in "biu":
-            a = xp.where(xp.isnan(a), empty, a)
-        if axis is None:
-            a, axis = xp.reshape(a, (-1,)), 0
-        extra = {} if dtype is None else {"dtype": own_dtype(a, dtype)}
-        return getattr(xp, name)(a, axis=axis, **extra)
-
-    return function
 
 
 def _no_host(name: str, *xs: Any) -> None:
@@ -176,22 +24,17 @@ def _no_host(name: str, *xs: Any) -> None:
         )
 
 
-def _joined(arrays: Any) -> list[Any]:
-    common = numpy.result_type(*map(dtype_of, arrays))
-    return [cast(x, common) for x in arrays]
-
-
 def _concatenate(
     xp: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **options: Any
 ) -> Any:
-    _check("concatenate", {"out": out, **options})
-    made = xp.concat(_joined(arrays), axis=axis)
+    check_keywords("concatenate", {"out": out, **options})
+    made = xp.concat(joined(arrays), axis=axis)
     return made if dtype is None else cast(made, numpy.dtype(dtype))
 
 
 def _stack(xp: Any, arrays: Any, axis: int = 0, out: Any = None, **options: Any) -> Any:
-    _check("stack", {"out": out, **options})
-    return xp.stack(_joined(arrays), axis=axis)
+    check_keywords("stack", {"out": out, **options})
+    return xp.stack(joined(arrays), axis=axis)
 
 
 def _where(xp: Any, condition: Any, x: Any = _NO, y: Any = _NO) -> Any:
@@ -234,8 +77,7 @@ def _reshape(
         made = xp.reshape(_transpose(xp, a), tuple(reversed(shape)), copy=copy)
         return _transpose(xp, made)
     if -1 in shape and not a.size:  # PyTorch finds it ambiguous
-        rest = math.prod(n for n in shape if n != -1)
-        shape = tuple((0 if n == -1 else n) for n in shape) if not rest or not a.size else shape
+        shape = tuple((0 if n == -1 else n) for n in shape)
     return xp.reshape(a, shape, copy=copy)
 
 
@@ -268,11 +110,12 @@ def _full(value: Any) -> Callable[..., Any]:
 
 def matmul(xp: Any, a: Any, b: Any) -> Any:
     """Multiply matrices of the same data type or of two."""
-    return xp.matmul(*_joined((a, b)))
+    return xp.matmul(*joined((a, b)))
 
 
 def _dot(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
-    a, b = _joined((a, b))
+    check_keywords("dot", {"out": out})
+    a, b = joined((a, b))
     if not a.ndim or not b.ndim:
         return a * b
     return xp.tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
@@ -281,26 +124,23 @@ def _dot(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
 def _tensordot(xp: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     if not isinstance(axes, int):
         axes = tuple((n,) if isinstance(n, int) else tuple(map(int, n)) for n in axes)
-    return xp.tensordot(*_joined((a, b)), axes=axes)
+    return xp.tensordot(*joined((a, b)), axes=axes)
 
 
 def _einsum(xp: Any, subscripts: str, *operands: Any, dtype: Any = None, **options: Any) -> Any:
-    """Contract by the library's own ``einsum``, as the standard has none."""
-    from importlib import import_module
-
-    name = operands[0].library
-    module = import_module({"jax": "jax.numpy"}.get(name, name))
-    if not hasattr(module, "einsum"):
-        raise TypeError(f"{name} has no einsum for blocks")
-    arrays = _joined(operands)
+    check_keywords("einsum", {name: each for name, each in options.items() if name != "optimize"})
+    if not hasattr(xp, "einsum"):  # of no standard
+        raise TypeError(f"{operands[0].library} has no einsum for blocks")
+    arrays = joined(operands)
     if dtype is not None:
         arrays = [cast(x, numpy.dtype(dtype)) for x in arrays]
-    return type(operands[0])._of(module.einsum(subscripts, *[x._native for x in arrays]))
+    return xp.einsum(subscripts, *arrays)
 
 
 def _take(
     xp: Any, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
 ) -> Any:
+    check_keywords("take", {"out": out, "mode": None if mode == "raise" else mode})
     if axis is None:
         a, axis = xp.reshape(a, (-1,)), 0
     if isinstance(indices, int):
@@ -323,12 +163,14 @@ def _clip(
     *,
     min: Any = None,
     max: Any = None,
-    **_: Any,
+    **options: Any,
 ) -> Any:
+    check_keywords("clip", {"out": out, **options})
     return xp.clip(a, a_min if a_min is not None else min, a_max if a_max is not None else max)
 
 
 def _round(xp: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
+    check_keywords("round", {"out": out})
     if not decimals or (dtype_of(a).kind in "biu" and decimals > 0):
         return xp.round(a)
     scale = 10.0**decimals
@@ -422,33 +264,6 @@ def _unravel_index(xp: Any, indices: Any, shape: Any) -> Any:
     return tuple(map(int, found))
 
 
-def _median(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: Any = False,
-) -> Any:
-    _check("median", {"out": out})
-    axes = tuple(range(a.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    axes = tuple(n % a.ndim for n in axes)
-    kept = [n for n in range(a.ndim) if n not in axes]
-    shape = tuple(a.shape[n] for n in kept)
-    flat = xp.reshape(
-        xp.permute_dims(a, (*kept, *axes)), (*shape, math.prod(a.shape[n] for n in axes))
-    )
-    flat = xp.sort(_inexact(xp, flat, None), axis=-1)
-    n = flat.shape[-1]
-    if not n:
-        raise ValueError("median of no elements")
-    middle = (flat[..., (n - 1) // 2] + flat[..., n // 2]) / 2
-    middle = xp.where(xp.any(xp.isnan(flat), axis=-1), math.nan, middle)
-    if _keeps(keepdims):
-        return xp.reshape(middle, tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)))
-    return middle
-
-
 def _take_along_axis(xp: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
     if not hasattr(arr, "__arraybridge__"):
         arr = xp.asarray(arr, device=indices.device)
@@ -458,19 +273,20 @@ def _take_along_axis(xp: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 def _stacked(axis: int) -> Callable[..., Any]:
-    def function(xp: Any, tup: Any, **_: Any) -> Any:
+    def function(xp: Any, tup: Any, **options: Any) -> Any:
         arrays = [
             xp.reshape(x, (1,) * (axis + 1 - x.ndim) + x.shape) if axis == 0 else x for x in tup
         ]
         if axis == 0:
             arrays = [xp.reshape(x, (1, *x.shape)) if x.ndim == 1 else x for x in arrays]
-        return _concatenate(xp, arrays, axis=min(axis, arrays[0].ndim - 1))
+        return _concatenate(xp, arrays, axis=min(axis, arrays[0].ndim - 1), **options)
 
     return function
 
 
 def _outer(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
-    a, b = _joined((a, b))
+    check_keywords("outer", {"out": out})
+    a, b = joined((a, b))
     return xp.reshape(a, (-1, 1)) * xp.reshape(b, (1, -1))
 
 
@@ -481,29 +297,7 @@ def _expand_dims(xp: Any, a: Any, axis: Any) -> Any:
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    numpy.sum: _reduction("sum", typed=True),
-    numpy.prod: _reduction("prod", typed=True),
-    numpy.any: _reduction("any"),
-    numpy.all: _reduction("all"),
-    numpy.max: _extreme("max"),
-    numpy.min: _extreme("min"),
-    numpy.amax: _extreme("max"),
-    numpy.amin: _extreme("min"),
-    numpy.mean: _moment("mean"),
-    numpy.var: _moment("var"),
-    numpy.std: _moment("std"),
-    numpy.nansum: _without_nan("sum", 0, True),
-    numpy.nanprod: _without_nan("prod", 1, True),
-    numpy.nanmax: _without_nan("max", -math.inf, False),
-    numpy.nanmin: _without_nan("min", math.inf, False),
-    numpy.argmax: _place("argmax"),
-    numpy.argmin: _place("argmin"),
-    numpy.nanargmax: _place("argmax", -math.inf),
-    numpy.nanargmin: _place("argmin", math.inf),
-    numpy.cumsum: _cumulative("cumulative_sum"),
-    numpy.cumprod: _cumulative("cumulative_prod"),
-    numpy.nancumsum: _cumulative("cumulative_sum", 0),
-    numpy.nancumprod: _cumulative("cumulative_prod", 1),
+    **REDUCTIONS,
     numpy.concatenate: _concatenate,
     numpy.stack: _stack,
     numpy.where: _where,
@@ -537,7 +331,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.isclose: _isclose,
     numpy.expand_dims: _expand_dims,
     numpy.unravel_index: _unravel_index,
-    numpy.median: _median,
     numpy.take_along_axis: _take_along_axis,
     numpy.vstack: _stacked(0),
     numpy.hstack: _stacked(1),

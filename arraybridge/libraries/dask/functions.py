@@ -17,7 +17,7 @@ from ...array.overrides import _in_the_standard
 from ...dispatch.library import Library
 from . import composed
 from .chunk import Chunk
-from .composed import cast, own_dtype
+from .numpy_rules import IGNORED, cast, dtype_of, own_dtype
 
 _PYTHON = (bool, int, float, complex)
 _weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -137,7 +137,7 @@ def _own(xp: Any, ufunc: Any) -> Any:
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
     """Return NumPy's data types of the operands and of the result."""
-    given = [_weak.get(type(x)) or composed.dtype_of(x) for x in arrays]
+    given = [_weak.get(type(x)) or dtype_of(x) for x in arrays]
     if ufunc in _LOGICAL:
         return [numpy.dtype(bool)] * len(given), None
     wish = {} if wanted is None else {"signature": (*[None] * ufunc.nin, numpy.dtype(wanted))}
@@ -219,7 +219,7 @@ def _named(function: Any, own: Any, options: dict[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if name in takes:
             kept[name] = value
-        elif value is not None and value is not numpy._NoValue and name not in composed.IGNORED:
+        elif value is not None and value is not numpy._NoValue and name not in IGNORED:
             raise TypeError(f"{function.__name__} of blocks takes no {name}=")
     return kept
 

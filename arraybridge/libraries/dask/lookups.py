@@ -16,8 +16,8 @@ from ...array.carrier import Array
 from ...dispatch.records import ConversionError
 from ...exchange import convert
 from .chunk import Chunk, chunk_class, chunked
-from .composed import own_dtype
 from .functions import function_of
+from .numpy_rules import own_dtype
 
 _FUNCTIONS = {
     dispatch.concatenate_lookup: numpy.concatenate,

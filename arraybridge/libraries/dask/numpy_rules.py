@@ -1,0 +1,70 @@
+"""What NumPy's functions ask of every block: its data types, its promotion, its keywords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ...exchange import convert
+from ...protocols.numpy_dtypes import numpy_dtype
+
+#: Keywords of NumPy's that change no value.
+IGNORED = frozenset({"order", "like", "subok", "casting"})
+
+_numpys: dict[Any, numpy.dtype[Any]] = {}  # by the library's own data type
+
+
+def dtype_of(x: Any) -> numpy.dtype[Any]:
+    """Return NumPy's data type of the elements of an Array."""
+    own = x._native.dtype
+    if isinstance(own, numpy.dtype):
+        return own
+    found = _numpys.get(own)
+    if found is None:
+        found = _numpys[own] = numpy_dtype(x.info.dtype)
+    return found
+
+
+def own_dtype(x: Any, dtype: Any) -> Any:
+    """Return the library's own data type for one of NumPy's."""
+    dtype = numpy.dtype(dtype)
+    if dtype == dtype_of(x):
+        return x._native.dtype
+    return convert(numpy.empty(0, dtype), x.library).dtype
+
+
+def cast(x: Any, dtype: numpy.dtype[Any]) -> Any:
+    """Convert an Array to a data type of NumPy's."""
+    if dtype_of(x) == dtype:
+        return x
+    return x.__array_namespace__().astype(x, own_dtype(x, dtype))
+
+
+def positions(x: Any, host: Any) -> Any:
+    """Return positions or a mask of NumPy's, or a list, as an Array beside ``x``.
+
+    In 32 bits if they fit, as their data type is that of no result.
+    """
+    host = numpy.asarray(host)
+    if host.dtype.kind == "i" and host.itemsize > 4 and (not host.size or abs(host).max() < 2**31):
+        host = host.astype(numpy.int32)
+    return x.__array_namespace__().asarray(host, device=x.device)
+
+
+def joined(arrays: Any) -> list[Any]:
+    """Convert Arrays to the data type that NumPy promotes theirs to."""
+    common = numpy.result_type(*map(dtype_of, arrays))
+    return [cast(x, common) for x in arrays]
+
+
+def check_keywords(name: str, options: dict[str, Any]) -> None:
+    """Refuse keywords of NumPy's that would change a value, unless they have their defaults."""
+    for key, value in options.items():
+        usual = (
+            value is None
+            or value is numpy._NoValue
+            or (key in ("where", "initial") and value is True)
+        )
+        if not usual and key not in IGNORED:
+            raise TypeError(f"{name} of blocks takes no {key}=")
