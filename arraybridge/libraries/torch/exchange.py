@@ -6,8 +6,7 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,11 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...dispatch.casting import allowed
-from ...dispatch.kernel import SMALL, NoKernel, kernel_for
-from ...dispatch.library import Library
 from ...dispatch.plan import missing_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import (
     CPU,
     DataType,
-    DataTypeCode,
     Device,
     DeviceType,
     ManagedTensor,
@@ -33,33 +28,21 @@ from ...dlpack import (
 )
 from ...exchange import convert
 from ..numpy.exchange import LIBRARY as NUMPY
-from ..numpy.exchange import RUN, RUNS
+from .copying import Copies, raw_stream
 from .doors import by_numpy, from_arrow, from_jax, from_numpy, from_views, to_numpy
 from .readonly import ReadOnlyTensor, read_only
-from .state import (
-    check_shape,
-    has_storage,
-    has_tangent,
-    lacks_memory,
-    modes,
-    no_memory,
-    transformed,
-)
+from .state import check_shape, has_tangent, lacks_memory, modes, no_memory
 from .tables import (
     BITS,
     DEVICE_NAMES,
-    DEVICES,
     DLPACK_DTYPES,
     IN_NUMPY,
-    ITEMS,
-    MOST_AXES,
     TORCH_DTYPES,
     built_for,
+    place_of,
 )
 
 _CUDA = DeviceType.CUDA
-# A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
-_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _API = exchange_api(torch.Tensor)
 _STRIDED = torch.strided
 _USUAL = tuple(TensorInfo._field_defaults.values())  # of what follows `device`
@@ -67,7 +50,7 @@ _made: Any = tuple.__new__
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-class Torch(Library):
+class Torch(Copies):
     """PyTorch."""
 
     name = "torch"
@@ -123,7 +106,7 @@ class Torch(Library):
         """Describe any tensor."""
         check_shape(x)
         dtype = DLPACK_DTYPES.get(x.dtype)
-        device = _device(x.device)
+        device = place_of(x.device)
         if device is None:
             raise ConversionError(
                 f"torch's device {x.device} has no memory to share: "
@@ -281,17 +264,9 @@ class Torch(Library):
             read_only(tensor) if tensor.data_ptr() == x.__array_interface__["data"][0] else tensor
         )
 
-    def resolve(self, x: torch.Tensor) -> torch.Tensor:
-        return x.resolve_conj().resolve_neg()
-
-    def copy(self, x: torch.Tensor) -> torch.Tensor | None:
-        if x.requires_grad or x.device.type != "cpu" or has_tangent(x):
-            return x.clone(memory_format=torch.contiguous_format)
-        return None
-
     def empty(self, info: TensorInfo) -> torch.Tensor:
         kind = TORCH_DTYPES[info.dtype]
-        return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
+        return torch.empty(info.shape, dtype=kind, device=self.nativeplace_of(info.device))
 
     def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
         """Keep what the allocator does not know; else it was told when the tensor was exported.
@@ -308,127 +283,8 @@ class Torch(Library):
         elif stream == 2:
             super().read_on(x, device, stream)
 
-    def compact(self, x: torch.Tensor, _small: int = SMALL) -> torch.Tensor | None:
-        if type(x) is torch.Tensor and x.is_cpu and x.numel() <= _small:
-            # PyTorch's own, before any test that it makes as well. A copy has conjugate and
-            # negative bits applied, and gradients tracked.
-            try:
-                result = x.contiguous()
-            except RuntimeError:  # other layouts have none
-                return None
-            if result is not x:
-                return result
-        if (
-            type(x) is not torch.Tensor
-            or x.layout is not torch.strided
-            or x.is_conj()
-            or x.is_neg()
-            or not (x.is_cpu or x.is_cuda)
-        ):
-            return None
-        if x.is_contiguous():
-            return x
-        if x.is_cuda:
-            return self._compact_on_cuda(x)
-        if x.numel() <= SMALL:
-            return x.contiguous()
-        # Long runs PyTorch moves by memcpy, see NumPy's.
-        itemsize = x.itemsize
-        if x.stride(-1) == 1 and x.nbytes <= RUNS and x.shape[-1] * itemsize >= RUN:
-            return x.contiguous()
-        return None
-
-    def fresh(self, x: torch.Tensor) -> torch.Tensor | None:
-        if (
-            type(x) is not torch.Tensor
-            or not x.is_cpu
-            or x.requires_grad
-            or x.is_nested
-            or x.ndim > MOST_AXES
-            or not x.data_ptr()  # empty, or without memory; inside vmap it raises
-            or modes()
-            or transformed() is not None  # a copy would be a tensor without memory
-            or forward_ad._current_level >= 0
-        ):
-            return None
-        itemsize, conjugates = ITEMS.get(x.dtype, (0, False))
-        if not itemsize:
-            return None
-        x = x.data  # its memory of now, as `held` has it
-        size = x.numel()
-        # A clone has conjugate and negative bits applied; other layouts with them it keeps.
-        if x.is_contiguous() and size <= SMALL:
-            end = (x.storage_offset() + size) * itemsize
-            return x.clone() if end <= x.untyped_storage().nbytes() else None
-        if (conjugates and x.is_conj()) or x.is_neg():
-            return x.clone()
-        return x.contiguous() if size <= SMALL and has_storage(x) else None
-
-    def copies_small(self, x: torch.Tensor, info: TensorInfo) -> bool:
-        return (
-            type(x) is torch.Tensor
-            and info.data != 0
-            and info.size <= SMALL
-            and not modes()
-            and transformed() is None
-            and forward_ad._current_level < 0
-        )
-
-    def pattern(self, x: torch.Tensor) -> Hashable | None:
-        if type(x) is torch.Tensor and (x.is_conj() or x.is_neg()) and not x.requires_grad:
-            return x.dtype  # whatever its layout, it is copied
-        return None
-
-    def _compact_on_cuda(self, x: torch.Tensor) -> torch.Tensor | None:
-        """Copy by the kernel on PyTorch's stream; None where gradients or modes may matter."""
-        if x.requires_grad or forward_ad._current_level >= 0 or modes():
-            return None
-        try:
-            device, data = _device(x.device), x.data_ptr()
-        except RuntimeError:  # inside vmap
-            return None
-        assert device is not None
-        kernel = kernel_for(device)
-        if kernel is None or _raw_stream is None or not data:
-            return None
-        block = torch.empty_like(x, memory_format=torch.contiguous_format)
-        stream = _raw_stream(device.id) or (1 if device.type == _CUDA else 0)
-        try:
-            kernel.compact(
-                block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device
-            )  # fmt: skip
-        except NoKernel:  # there is no compiler: the planned way knows by now
-            return None
-        return block
-
-    def overwrite(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
-        dst.copy_(src)
-        return True
-
-    def recast(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
-        kind, ndim = TORCH_DTYPES[dtype], len(axes)
-        in_order = axes == tuple(range(ndim))
-        laid = x if in_order else x.permute(axes)
-        if laid.dtype is not kind:
-            made = laid.to(kind, memory_format=torch.contiguous_format)
-        else:
-            made = self.compact(laid)  # type: ignore[assignment]
-            if made is None or made is laid:
-                made = laid.clone(memory_format=torch.contiguous_format)
-        return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
-
     def native_dtype(self, dtype: DataType) -> torch.dtype | None:
         return TORCH_DTYPES.get(dtype)
-
-    def quick_kind(self, x: torch.Tensor) -> DataType | None:
-        return DLPACK_DTYPES.get(x.dtype) if x.layout is _STRIDED else None
-
-    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
-        pair = DLPACK_DTYPES[src.dtype], DLPACK_DTYPES[dst.dtype]
-        if not _as_numpy(*pair):
-            return False
-        dst.copy_(src)
-        return True
 
     def written(self, x: torch.Tensor) -> None:
         increment_version(x)  # so that backward() refuses what it saved before
@@ -436,12 +292,12 @@ class Torch(Library):
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()
 
-    def to_device(self, x: Any, device: Device) -> torch.Tensor:
+    def toplace_of(self, x: Any, device: Device) -> torch.Tensor:
         if isinstance(x, np.ndarray):
             x = torch.from_numpy(x)
-        return x.to(self.native_device(device))
+        return x.to(self.nativeplace_of(device))
 
-    def native_device(self, device: Device) -> torch.device:
+    def nativeplace_of(self, device: Device) -> torch.device:
         name = DEVICE_NAMES.get(device.type)
         if name is None:
             why = missing_device(self.accepts, device)
@@ -449,11 +305,11 @@ class Torch(Library):
         return torch.device(name) if name == "cpu" else torch.device(name, device.id)
 
     def place(self, device: object) -> Device | None:
-        return _device(device) if isinstance(device, torch.device) else None
+        return place_of(device) if isinstance(device, torch.device) else None
 
     def current_stream(self, device: Device) -> int | None:
-        if device.type == _CUDA and _raw_stream is not None:
-            return _raw_stream(device.id) or 1
+        if device.type == _CUDA and raw_stream is not None:
+            return raw_stream(device.id) or 1
         if device.type == DeviceType.ROCM:
             return int(torch.cuda.current_stream(device.id).cuda_stream)
         return None
@@ -472,21 +328,6 @@ class Torch(Library):
         from .array import TorchArray
 
         return TorchArray
-
-
-@cache
-def _device(place: torch.device) -> Device | None:
-    kind = DEVICES.get(place.type)
-    return None if kind is None else Device(kind, place.index or 0)
-
-
-@cache
-def _as_numpy(given: DataType, wanted: DataType) -> bool:
-    """Whether PyTorch casts all values as NumPy and ml_dtypes do; a test compares them."""
-    if (given.name, wanted.name) == ("float64", "float16"):
-        return False  # it rounds twice
-    wide = all(kind.bits >= 16 or kind.code <= DataTypeCode.UINT for kind in (given, wanted))
-    return wide and allowed(given, wanted, "same_kind")
 
 
 LIBRARY = Torch()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 
-from ...dlpack import DataType, DeviceType
+from ...dlpack import DataType, Device, DeviceType
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -43,3 +45,10 @@ def built_for() -> frozenset[DeviceType]:
     if hasattr(torch, "xpu") and torch.xpu.is_available():
         kinds.add(DeviceType.ONEAPI)
     return frozenset(kinds)
+
+
+@cache
+def place_of(place: torch.device) -> Device | None:
+    """Return the Device of one of PyTorch's; None where it has no memory to share."""
+    kind = DEVICES.get(place.type)
+    return None if kind is None else Device(kind, place.index or 0)
