@@ -6,27 +6,24 @@ import copy
 import math
 import operator
 from collections.abc import Callable, Mapping
-from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy
 
 from ..dispatch.library import Library, place_named
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_named, library_of_package, library_of_type
+from ..dispatch.registry import library_named, library_of_package
 from ..dlpack import Device
 from ..exchange import convert
-from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
-from . import indexing, operators, pickling
-from .bounds import check_kind, check_number, scalar_of
+from ..protocols.foreign import check_whole
+from . import indexing, operands, operators, pickling
+from .bounds import scalar_of
 from .carrier import Array
 from .dtypes import DTypes
 from .missing import FUNCTIONS, refer
 from .offered import offer_exchange
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-
-_UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
 
 
 def array_class(library: str) -> type[NativeArray] | None:
@@ -37,13 +34,6 @@ def array_class(library: str) -> type[NativeArray] | None:
         return None
     found: type[NativeArray] | None = home.array_class()
     return found
-
-
-def _mixed(one: str, another: str) -> TypeError:
-    return TypeError(
-        f"arrays of {one} and {another} in one operation: bring them into one library with "
-        "`xp, *arrays = arraybridge.unify(...)`"
-    )
 
 
 class NativeArray(Array):
@@ -158,78 +148,7 @@ class NativeArray(Array):
         """Make a small native array on a device of the library; None is the default device."""
         return native.empty((1,), device=device)
 
-    def _operand(self, other: Any) -> Any:
-        """Convert an operand that is neither an Array of this class nor a Python scalar."""
-        if isinstance(other, Array):
-            return self._same(other)
-        if isinstance(other, numpy.generic):
-            check_number(other)
-            return self._scalar(other)
-        if isinstance(other, bool | int | float | complex):  # a subclass of them
-            return scalar_of(other)
-        if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
-            if problem := lost(other):  # which asarray would refuse
-                raise TypeError(problem)
-            raise TypeError(
-                f"an Array of {self._home.name} and a native {type(other).__name__} in one "
-                f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
-            )
-        library = library_of_type(type(other))
-        if library is not None:
-            raise _mixed(self._home.name, library.name)
-        equal: Any = type(other).__eq__
-        if hasattr(type(other), "__dlpack__") and equal is object.__eq__:
-            raise _mixed(self._home.name, type(other).__qualname__)  # == would be False
-        if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # xarray answers itself
-            raise no_array(other)
-        return NotImplemented
-
-    def _incomparable(self, other: Any) -> Any:
-        """Return NotImplemented, which Python makes False, except for numbers in another form."""
-        if isinstance(other, _UNWRAPPED) or array_like(other):
-            raise TypeError(
-                f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
-                f"{self._namespace.__name__}.asarray(...)"
-            )
-        if isinstance(other, Number):  # Fraction, Decimal
-            raise TypeError(
-                f"an Array and a {type(other).__name__} in one comparison: pass float(...)"
-            )
-        if any(hasattr(type(other), name) for name in ("toarray", "todense")):  # sparse
-            raise no_array(other)
-        return NotImplemented
-
-    def _value(self, value: Any) -> Any:
-        """Convert a value that is written to a native array or a Python scalar."""
-        if isinstance(value, Array):
-            return self._same(value)
-        asarray = self._namespace.asarray
-        if value.__class__ is numpy.ndarray and not value.ndim:
-            value = value[()]
-        if isinstance(value, numpy.generic):
-            check_number(value)
-            return scalar_of(value)
-        if isinstance(value, bool | int | float | complex):
-            return scalar_of(value)
-        if isinstance(value, numpy.ndarray):
-            plain = value.__class__ is numpy.ndarray and value.dtype.kind in "biufc"
-            if plain and self._home.owns(numpy.ndarray):
-                return value
-            return asarray(value)._native  # which refuses masks, units, text, objects
-        if self._home.owns(type(value)):
-            return value
-        library = library_of_type(type(value))
-        if library is not None:
-            raise _mixed(self._home.name, library.name)
-        if not isinstance(value, list | tuple):
-            return asarray(value)._native
-        try:
-            fitting = asarray(value, dtype=self.dtype)._native  # refuses integers out of range
-        except (ValueError, OverflowError):  # NaN, too
-            check_kind(asarray(value)._native, self.dtype)
-            raise
-        check_kind(asarray(value)._native, self.dtype)
-        return fitting
+    _operand, _incomparable, _value = operands.operand, operands.incomparable, operands.assigned
 
     @staticmethod
     def _scalar(other: Any) -> Any:
@@ -242,7 +161,7 @@ class NativeArray(Array):
         if isinstance(other, cls):
             return other._native
         if isinstance(other, NativeArray):
-            raise _mixed(cls._home.name, other.library)
+            raise operands.mixed(cls._home.name, other.library)
         return convert(other, cls._home.name)
 
     @classmethod
