@@ -363,6 +363,28 @@ def test_what_contradicts_the_format_is_an_error_and_released(schema, array):
     assert x.released.count("array") == x.released.count("schema") == 1
 
 
+LISTS_OF_TWO = {"buffers": (None,), "children": [{"length": 6, "buffers": (None, bytes(48))}]}
+
+
+@pytest.mark.parametrize("shape", [b"[2]", b"[3]", b"[1]", b"[-2]", b"[]"])
+def test_a_tensor_fills_its_lists(shape):
+    told = _metadata(name=b"arrow.fixed_shape_tensor", metadata=b'{"shape": ' + shape + b"}")
+    x = Made(LISTS | {"metadata": told}, LISTS_OF_TWO)
+    if shape == b"[2]":
+        assert ab.convert(x, "numpy").shape == (3, 2)
+        return
+    with pytest.raises(MalformedTensorError, match="is stored in lists of 2 elements"):
+        ab.convert(x, "numpy")
+
+
+def test_an_error_that_is_kept_keeps_no_memory():
+    x = Made({}, {"n_buffers": 1})
+    with pytest.raises(MalformedTensorError) as caught:
+        ab.convert(x, "numpy")
+    assert sorted(x.released) == ["array", "schema"]
+    assert caught.value.__traceback__ is not None
+
+
 def test_a_type_nested_without_end_is_an_error():
     schema: dict = {}
     for _ in range(70):
