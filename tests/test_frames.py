@@ -125,6 +125,10 @@ def test_columns_of_a_pandas_frame_of_one_block_are_a_view():
     part = x.iloc[::2]
     assert np.array_equal(ab.convert(part, "numpy"), part.to_numpy())
     assert ab.convert(x.iloc[:0], "numpy").shape == (0, 4)
+    repeated = pd.Series(np.broadcast_to(np.float64(1.5), 1000), copy=False)  # one element
+    backwards = pd.Series(np.arange(1000.0)[::-1], copy=False)
+    apart = pd.concat([repeated, backwards, repeated], axis=1)
+    assert np.array_equal(ab.convert(apart, "numpy"), apart.to_numpy())
 
 
 def test_nothing_is_written_through_a_column():

@@ -31,14 +31,14 @@ class Piece(NamedTuple):
     bit : int
         Which bit of that byte it is.
     rows : int
-    step : int
-        Bytes from one row to the next, where it is not the size of a row.
+    step : int, optional
+        Bytes from one row to the next, where it may not be the size of a row.
     """
 
     data: int
     bit: int
     rows: int
-    step: int = 0
+    step: int | None = None
 
 
 class Assembled(NamedTuple):
@@ -93,7 +93,7 @@ class Assembled(NamedTuple):
     def distance(self) -> int | None:
         """Return the elements from one column to the next; None where they lie apart."""
         itemsize = self.dtype.itemsize
-        if any(column[0].step not in (0, itemsize * self.row) for column in self.columns):
+        if any(column[0].step not in (None, itemsize * self.row) for column in self.columns):
             return None
         if len(self.columns) == 1:
             return self.row
@@ -160,7 +160,7 @@ class Pieces(Library):
                 nbytes = piece.rows * wide
                 if x.bits:
                     bytes_at(at, nbytes)[:] = unpacked(piece, x.row)
-                elif piece.step in (0, wide):
+                elif piece.step in (None, wide):
                     flat.copy(at, piece.data, nbytes, fresh)
                 else:
                     cpu.copy(at, piece.data, (piece.rows, wide), (wide, 1), (piece.step, 1), 1)
