@@ -237,7 +237,15 @@ WRITES = {
     "Array's native": lambda x: ab.from_dlpack(x).native.zero_(),
     "adapted": lambda x: ab.adapt("torch")(lambda y: y.zero_())(x),
     "optimizer": lambda x: _step(torch.nn.Parameter(x)),
+    "apply_": lambda x: x.apply_(lambda _: 9.0),
+    "another tensor's": lambda x: torch.empty(0).double().set_(x).zero_(),
+    "statistics": lambda x: _normalized(x, training=True),
 }
+
+
+def _normalized(x, training):
+    batch = torch.arange(8.0).double().reshape(2, 4)
+    return torch.nn.functional.batch_norm(batch, x[0], x[1], training=training)
 
 
 def _step(parameter):
@@ -295,6 +303,11 @@ class TestReadOnlyTensor:
         assert x.tolist() == y.tolist()
         assert x[1, 2].item() == 6
         assert "ReadOnlyTensor([[" in repr(x)
+
+    def test_statistics_are_read(self):
+        x, memory = read_only()
+        wanted = _normalized(torch.from_numpy(memory.copy()), training=False)
+        assert torch.equal(_normalized(x, training=False), wanted)
 
     def test_gradients_go_through(self):
         x, _ = read_only()

@@ -21,8 +21,9 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
     """A tensor whose memory others hold as well, such as the object store of Ray.
 
     Every way of PyTorch to write to it, or to a view of it, is a ValueError. ``clone()`` is a plain
-    tensor. What takes the address (``data_ptr()``, a kernel of one's own) must not write, and
-    ``torch.from_dlpack`` takes no notice of DLPack's flag.
+    tensor. What takes the address or the storage (``data_ptr()``, ``untyped_storage()``,
+    ``other.data = x``, a kernel of one's own) must not write, and ``torch.from_dlpack`` takes no
+    notice of DLPack's flag.
     """
 
     __torch_function__ = torch._C._disabled_torch_function_impl
@@ -35,19 +36,20 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
     ) -> Any:
         if len(types) > 1:
             return NotImplemented  # a tensor without memory of its own, or of several devices
-        for place, name in _WRITTEN[func]:
+        for place, name in () if func is _BATCH_NORM and not args[5] else _WRITTEN[func]:
             value = args[place] if place < len(args) else kwargs and kwargs.get(name)
             if any(x.__class__ is ReadOnlyTensor for x in _flat(value)):
-                raise ValueError(
-                    f"{func._schema.name} would write to a read-only tensor, whose memory is not "
-                    "this tensor's alone: pass x.clone()"
-                )
+                raise _refusal(func._schema.name)
         sources: list[torch.Tensor] = []
         args = _unmarked(args, sources)
         if kwargs:
             kwargs = {name: _unmarked(value, sources) for name, value in kwargs.items()}
             return _marked(func(*args, **kwargs), sources)
         return _marked(func(*args), sources)
+
+    def apply_(self, function: Any) -> Any:
+        """Refuse: PyTorch's own, which is not dispatched, writes."""
+        raise _refusal("apply_")
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Return a NumPy array on the same memory, read-only too."""
@@ -109,14 +111,32 @@ def plain(x: torch.Tensor) -> torch.Tensor:
         return torch.Tensor.detach(x)
 
 
+def _refusal(name: str) -> ValueError:
+    return ValueError(
+        f"{name} would write to a read-only tensor, whose memory is not this tensor's alone: "
+        "pass x.clone()"
+    )
+
+
+_BATCH_NORM = torch.ops.aten.native_batch_norm.default
+#: What is written, or given to a tensor that is not read-only, though the schema does not say it.
+#: Statistics are written while training, the sixth argument.
+_UNTOLD = {
+    "aten::native_batch_norm": ("running_mean", "running_var"),
+    "aten::set_": ("source",),
+}
+
+
 class _Written(dict[Any, tuple[tuple[int, str], ...]]):
     """The arguments that each operator writes to, by place and name."""
 
     def __missing__(self, func: Any) -> tuple[tuple[int, str], ...]:
+        untold = _UNTOLD.get(func._schema.name, ())
         found = self[func] = tuple(
             (place, argument.name)
             for place, argument in enumerate(func._schema.arguments)
-            if argument.alias_info is not None and argument.alias_info.is_write
+            if argument.name in untold
+            or (argument.alias_info is not None and argument.alias_info.is_write)
         )
         return found
 
