@@ -214,3 +214,23 @@ def check_ends() -> None:
         made.append(Made({"format": b"b"}, array))
         assert ab.convert(made[-1], "numpy").all()
     del found
+
+
+class Capsules:
+    """An array of pyarrow's by its capsules alone, as of a library that nobody knows."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.x.__arrow_c_array__(requested_schema)
+
+    def __len__(self):
+        return len(self.x)
+
+
+class Chunks(Capsules):
+    __arrow_c_array__ = None
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.x.__arrow_c_stream__(requested_schema)
