@@ -230,9 +230,10 @@ class TestStreams:
         assert (found.dtype, found.shape) == ("int64", (0,))
         assert sorted(x.released) == ["schema", "stream"]
 
+    @pytest.mark.parametrize("failure", [5, (5, {})])
     @pytest.mark.parametrize("error", [b"it broke", None])
-    def test_an_error_is_told_and_all_is_released(self, error):
-        x = Streamed({}, [{}, 5, {}], error)
+    def test_an_error_is_told_and_all_is_released(self, error, failure):
+        x = Streamed({}, [{}, failure, {}], error)
         told = "it broke" if error else "no reason is given"
         with pytest.raises(ab.ConversionError, match=f"error 5: {told}"):
             ab.convert(x, "numpy")

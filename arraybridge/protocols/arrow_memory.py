@@ -352,13 +352,13 @@ def _streamed(stream: Owned, kind: type[ctypes.Structure]) -> Generator[Column, 
     schema = Owned(Schema)
     try:
         _read_schema(stream, schema)
-        get_next, at = stream.struct.get_next, ctypes.addressof(stream.struct)
+        get_next = stream.struct.get_next
         if not get_next:
             raise MalformedTensorError("an ArrowArrayStream has no get_next")
         some = False
         while True:
             array = Owned(kind)
-            _check(stream, _GET(get_next)(at, ctypes.addressof(array.struct)))
+            _fill(stream, get_next, array)
             if not array.struct.release:  # the end
                 break
             some = True
@@ -376,17 +376,19 @@ def _read_schema(stream: Owned, schema: Owned) -> None:
     get_schema = stream.struct.get_schema
     if not get_schema:
         raise MalformedTensorError("an ArrowArrayStream has no get_schema")
-    at = ctypes.addressof(stream.struct)
-    _check(stream, _GET(get_schema)(at, ctypes.addressof(schema.struct)))
+    _fill(stream, get_schema, schema)
     if not schema.struct.release:
         raise MalformedTensorError("an ArrowArrayStream gave no schema")
 
 
-def _check(stream: Owned, status: int) -> None:
+def _fill(stream: Owned, function: int, owned: Owned) -> None:
+    at = ctypes.addressof(stream.struct)
+    status = _GET(function)(at, ctypes.addressof(owned.struct))
     if not status:
         return
+    owned.struct = None  # whatever a failed call has left in it is not ours to release
     told, get_error = None, stream.struct.get_last_error
     if get_error:
-        told = _GET_ERROR(get_error)(ctypes.addressof(stream.struct))
+        told = _GET_ERROR(get_error)(at)
     text = "no reason is given" if told is None else told.decode(errors="replace").strip()
     raise ConversionError(f"the producer's stream ended with error {status}: {text}")

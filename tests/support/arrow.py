@@ -132,8 +132,9 @@ class Streamed(Made):
     Parameters
     ----------
     schema : dict
-    arrays : list of dict or int
-        A number is the status that ``get_next`` returns there.
+    arrays : list of dict or int or tuple
+        A number is the status that ``get_next`` returns there; a tuple that, and what it has
+        filled in before it failed, which nobody may release.
     error : bytes or None
         What ``get_last_error`` says.
     """
@@ -162,8 +163,9 @@ class Streamed(Made):
             fields = arrays.pop(0)
             if isinstance(fields, int):
                 return fields
+            status, fields = fields if isinstance(fields, tuple) else (0, fields)
             self.fill(struct, fields)
-            return 0
+            return status
 
         told = None if self.error is None else ctypes.create_string_buffer(self.error)
         self.kept.append(told)
