@@ -156,6 +156,12 @@ class TestNumPy:
         with pytest.raises(Exception, match="read-only"):
             jax.block_until_ready(jax.jit(g)(X))
 
+    @pytest.mark.parametrize("out", [jnp.zeros(4), np.zeros(4)])
+    def test_out(self, out):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(np.negative)
+        with pytest.raises(ab.ConversionError, match="cannot write to out in a call that jax"):
+            jax.jit(lambda x: f(x, out=out))(X)
+
     def test_wide(self):
         f = ab.adapt("numpy", callback=True, result_shape_dtypes=np.zeros(3))(lambda x: x)
         with pytest.raises(ab.ConversionError, match="which JAX would narrow"):

@@ -204,6 +204,31 @@ class TestPyTorchCalls:
         gc.collect()
         assert pull() is None
 
+    def test_constants_are_freed_with_the_graph(self, jitted):
+        """Nothing waits for the garbage collector."""
+        f, x, c = of_jax(jitted(jnp.multiply)), tensor(3), tensor(3, requires_grad=False)
+        place = weakref.ref(c)
+        f(x, c).sum().backward()
+        gc.disable()
+        try:
+            y = f(x, c)
+            y.sum().backward()
+            del c, y
+            assert place() is None
+        finally:
+            gc.enable()
+
+    def test_what_was_compiled_is_freed_with_the_function(self):
+        client = jax.devices()[0].client
+        counts = []
+        for scale in range(1, 3):
+            f = of_jax(jax.jit(lambda x, scale=scale: jnp.sin(x) * scale))
+            f(tensor(3)).sum().backward()
+            del f
+            gc.collect()
+            counts.append(len(client.live_executables()))
+        assert counts[0] == counts[1]
+
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     @pytest.mark.parametrize("reentrant", [False, True])
     def test_checkpoint(self, reentrant, jitted):
@@ -512,6 +537,40 @@ class TestJaxCalls:
         gradient = jax.vmap(jax.grad(lambda x: g(x, y).sum()))(xs)
         np.testing.assert_allclose(gradient, np.cos(xs) * y, rtol=1e-6)
 
+    def test_numbers(self):
+        f = of_torch(lambda x: torch.sin(x) * 2)
+        assert float(jax.grad(f)(0.5)) == pytest.approx(2 * np.cos(0.5))
+        assert float(jax.grad(jax.grad(f))(0.5)) == pytest.approx(-2 * np.sin(0.5))
+
+    def test_nothing_is_compiled_for_values(self):
+        """Outside of ``jax.jit`` each call would be another program, which JAX keeps."""
+        f = of_torch(torch.sin)
+        device = jax.devices()[0]
+
+        def each(x):
+            y, pull = jax.vjp(f, x)
+            return y, *pull(jnp.ones(3))
+
+        counts = []
+        for _ in range(2):
+            for x in (array(3, seed=1), jax.device_put(array(3, seed=2), device)):
+                for y, right in zip(each(x), (np.sin(x), np.cos(x)), strict=True):
+                    np.testing.assert_allclose(y, right)
+                    assert y.committed == x.committed
+                    assert y.devices() == {device}
+            counts.append(len(device.client.live_executables()))
+        assert counts[0] == counts[1]
+
+    def test_the_callers_modes(self):
+        """Gradients are there in ``no_grad`` and in ``inference_mode``."""
+        x, c = array(3), array(3, seed=1)
+        f = of_torch(lambda x, c: x * x * c)
+        for mode in (torch.no_grad, torch.inference_mode):
+            for outer in (lambda f: f, jax.jit):
+                with mode():
+                    found = outer(jax.grad(lambda x: f(x, c).sum()))(x)
+                np.testing.assert_allclose(found, 2 * x * c)
+
     def test_forward_mode_is_refused(self):
         with pytest.raises(TypeError, match="forward-mode"):
             jax.jvp(of_torch(torch.sin), (array(3),), (array(3),))
@@ -663,6 +722,15 @@ class TestRefusals:
     def test_results_of_others(self):
         with pytest.raises(ValueError, match="goes without"):
             ab.adapt("jax", differentiable=True, result="numpy")
+
+    def test_results_like_what_is_not_followed(self):
+        f = of_jax(lambda x, y: x * y, result_like="x")
+        x, c = tensor(3), tensor(3, requires_grad=False)
+        assert isinstance(f(ab.from_dlpack(c), x), ab.Array)
+        assert isinstance(f(c, ab.from_dlpack(x)), torch.Tensor)
+        for other in (np.ones(3), 2.0):
+            with pytest.raises(ab.ConversionError, match=r"is no array of torch, which follows"):
+                f(other, x)
 
     def test_two_libraries(self):
         f = ab.adapt("numpy", callback=True)(np.add)

@@ -125,11 +125,7 @@ class Crossing:
         terms = self.terms
         if terms.like is not None:
             self.model = next(iter(arrays_in(terms.like.of(args, kwargs))), _NOTHING)
-        out = terms.out
-        if out is UNKNOWN:
-            out = terms.out = terms.find_out()
-        if out is not None:
-            out = out.of(args, kwargs)
+        out = terms.out_of(args, kwargs)
         method = terms.own is not None and args and terms.is_own(args[0])
         seen = items(self._in, args[1:] if method else args, is_array)
         if method:

@@ -80,7 +80,7 @@ class Differentiation:
         return False
 
     def silent(self) -> AbstractContextManager[Any]:
-        """Return a context in which the library records nothing."""
+        """Return a context in which the library records nothing, of arrays that it may later."""
         return nullcontext()
 
     def linearized(

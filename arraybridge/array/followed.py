@@ -21,7 +21,7 @@ from ..dispatch.registry import library_named
 from ..dlpack import Device
 from ..exchange import convert, converted, imported
 from .differentiation import NO_GRADIENTS, Differentiation, Outcome, Shape
-from .kinds import Kind, is_array, kind_of, place_of, record_of, unwrapped
+from .kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of, unwrapped
 from .terms import Terms
 
 _PLAIN = (bool, int, float, complex)
@@ -47,8 +47,8 @@ class Flat:
         Of the function's library.
     place : Device or None
         Where the caller's arrays lie, if they are sent to another device.
-    run : callable
-        The function of a list of arrays, which gives an Outcome.
+    run : callable, optional
+        The function of a list of arrays, which gives an Outcome; by default what was `call`-ed.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Flat:
         terms: Terms,
         differentiation: Differentiation,
         place: Device | None,
-        run: Callable[[Sequence[Any]], Outcome],
+        run: Callable[[Sequence[Any]], Outcome] | None = None,
     ) -> None:
         self.terms, self.differentiation, self.place = terms, differentiation, place
         self.run = run
@@ -66,7 +66,7 @@ class Flat:
         self.constants: list[Any] = []  # the caller's, as views: they are not to be written either
 
     def __call__(self, arrays: Sequence[Any]) -> Outcome:
-        return self.run(arrays)
+        return _called(self, arrays) if self.run is None else self.run(arrays)
 
     def is_float(self, x: Any) -> bool:
         """Whether a gradient may be asked with respect to an array, or a `Shape`."""
@@ -145,7 +145,7 @@ def follower(terms: Terms, args: Any, kwargs: Any) -> tuple[Differentiation, lis
         None where the function's own library follows them, or nobody.
     """
     home = (terms.home or terms.find_home()).library
-    found: list[Any] = []
+    found: dict[int, Any] = {}
     first: Any = None
     for x in leaves((args, kwargs), is_array):
         record = record_of(type(x))
@@ -166,9 +166,8 @@ def follower(terms: Terms, args: Any, kwargs: Any) -> tuple[Differentiation, lis
                 "crosses more than one border. Detach those of one library"
             )
         first = differentiation
-        if not any(x is known for known in found):
-            found.append(x)
-    return None if first is None else (first, found)
+        found[id(x)] = x
+    return None if first is None else (first, [*found.values()])
 
 
 def followed_call(
@@ -180,18 +179,18 @@ def followed_call(
     own = home.differentiation() or NO_GRADIENTS
     form = terms.options.get("form")
     natives = [_cast(terms, differentiation, unwrapped(x), form) for x in followed]
-    goal = kind_of(followed[0], natives[0])
+    goal = _goal(terms, kind_of(followed[0], natives[0]), args, kwargs)
     place = place_of(natives[0]) if terms.sends else None
-    flat = Flat(terms, own, place, lambda arrays: _called(flat, arrays))
+    flat = Flat(terms, own, place)
     flat.borrows = not terms.options and own.borrows(function)
     method = terms.own is not None and args and terms.is_own(args[0])
+    slots = {id(x): Slot(index) for index, x in enumerate(followed)}
 
     def put(x: Any) -> Any:
         if not is_array(x):
             return x
-        for index, known in enumerate(followed):
-            if known is x:
-                return Slot(index)
+        if id(x) in slots:
+            return slots[id(x)]
         native = unwrapped(x)
         if record_of(type(native)).kind == terms.home and not terms.asks:
             return native
@@ -200,12 +199,34 @@ def followed_call(
             return flat.into(native)
         return flat.constant(x, form)
 
-    slotted = mapped(put, args[1:] if method else args, is_array)
-    flat.call = function, (args[0], *slotted) if method else slotted, mapped(put, kwargs, is_array)
+    with own.silent():
+        slotted = mapped(put, args[1:] if method else args, is_array)
+        named = mapped(put, kwargs, is_array)
+    flat.call = function, (args[0], *slotted) if method else slotted, named
     if terms.shapes is not None:
         flat.shapes = _told(flat, natives)
     result = differentiation.recorded(flat, natives)
     return mapped(lambda x: _wrapped(goal, x), result, is_array) if goal.wrapped else result
+
+
+def _goal(terms: Terms, followed: Kind, args: Any, kwargs: Any) -> Kind:
+    """Return the kind of the results, which are followed as well, or raise the error."""
+    if arrays_in(terms.out_of(args, kwargs)):
+        raise ConversionError(
+            f"{terms.function} cannot write to out in a call that {followed.library} follows. "
+            "Leave out= away, and take what is returned"
+        )
+    if terms.like is None:
+        return followed
+    for x in arrays_in(terms.like.of(args, kwargs)):
+        goal = kind_of(x, unwrapped(x))
+        if goal.library == followed.library:
+            return goal
+        break
+    raise ConversionError(
+        f"{terms.function} was adapted with result_like={terms.like.spelled!r}, and that argument "
+        f"is no array of {followed.library}, which follows this call and its results"
+    )
 
 
 def _cast(terms: Terms, differentiation: Differentiation, x: Any, form: Form | None) -> Any:

@@ -18,18 +18,18 @@ class Terms:
     """The options of an adapted function; see :func:`arraybridge.adapt`."""
 
     __slots__ = (
+        "_find_out",
+        "_out",
         "asks",
         "callback",
         "copy",
         "differentiable",
-        "find_out",
         "function",
         "home",
         "library",
         "like",
         "memo",
         "options",
-        "out",
         "own",
         "quick",
         "result",
@@ -76,13 +76,19 @@ class Terms:
         self.differentiable, self.callback = differentiable, callback or differentiable
         self.shapes, self.vmap_method = result_shape_dtypes, vmap_method
         self.memo: dict[str, Any] = {}  # what a library keeps of the function
-        self.out: Any = UNKNOWN  # the argument `out`, None where there is none
-        self.find_out = partial(_out_of, function)
+        self._out: Any = UNKNOWN  # the argument `out`, None where there is none
+        self._find_out = partial(_out_of, function)
 
     def find_home(self) -> Kind:
         """Return the kind of the function's own arrays; called late, as it may load the library."""
         self.home = Kind(library_named(self.library).name, False)
         return self.home
+
+    def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a call has for ``out``, or None."""
+        if self._out is UNKNOWN:
+            self._out = self._find_out()
+        return None if self._out is None else self._out.of(args, kwargs)
 
     def is_own(self, x: Any) -> bool:
         """Whether ``x`` is the object on which the function, a method, is called."""

@@ -60,6 +60,13 @@ def _operation(flat: Flat, shapes: Sequence[Shape], count: int, method: str | No
         return _host(flat, structs, method, arrays)
 
     def called(*arrays: Any) -> Any:
+        # Of arrays that have values each callback would be compiled, and that kept, in every call.
+        if not any(isinstance(x, jax.core.Tracer) for x in arrays):
+            values = [jnp.asarray(x) for x in arrays]  # numbers too
+            places = {device for x in values for device in x.devices()}
+            if len(places) == 1 and next(iter(places)).platform == "cpu":
+                place = next((x.sharding for x in values if x.committed), None)
+                return tuple([jnp.array(x, device=place) for x in host(*values)])
         return jax.pure_callback(host, structs, *arrays, vmap_method=method)
 
     if not flat.terms.differentiable:
@@ -68,7 +75,7 @@ def _operation(flat: Flat, shapes: Sequence[Shape], count: int, method: str | No
 
     def forward(*arrays: Any) -> Any:
         wanted = tuple([x.perturbed and jnp.issubdtype(x.value.dtype, jnp.inexact) for x in arrays])
-        values = [x.value for x in arrays]
+        values = [jnp.asarray(x.value) for x in arrays]  # numbers too
         return operation(*values), (values, Still(wanted))
 
     def backward(residuals: Any, cotangents: Sequence[Any]) -> Any:
@@ -99,9 +106,9 @@ def _struct(flat: Flat, shape: Shape) -> jax.ShapeDtypeStruct:
 
 def _host(flat: Flat, structs: Any, method: str | None, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Call the function on what XLA hands over."""
-    seen = [flat.into(x) for x in arrays]
-    versions = [getattr(x, "_version", None) for x in seen]
     with flat.differentiation.silent():
+        seen = [flat.into(x) for x in arrays]
+        versions = [getattr(x, "_version", None) for x in seen]
         outcome: Outcome = flat(seen)
     results = (*outcome.floats, *outcome.others)
     for x, version in zip(seen, versions, strict=True):

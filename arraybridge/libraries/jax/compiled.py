@@ -62,7 +62,7 @@ def compiled(
         raise TypeError(f"an argument of {flat.terms.function} is neither an array nor static")
     spec, rest = taken
     memo = flat.terms.memo
-    forward = memo.get("jax") or memo.setdefault("jax", _forward(function))
+    forward, backward = memo.get("jax") or memo.setdefault("jax", _halves(function))
     floats, others, pull, still = forward(spec, list(arrays), rest)
     tree, is_float = still.value
     shapes = tuple([(x.shape, x.dtype) for x in floats])
@@ -71,7 +71,7 @@ def compiled(
         sources = iter(floats), iter(others)
         return jax.tree_util.tree_unflatten(tree, [next(sources[not f]) for f in is_float])
 
-    return Outcome(floats, others, rebuilt), functools.partial(_backward, shapes, pull)
+    return Outcome(floats, others, rebuilt), functools.partial(backward, shapes, pull)
 
 
 def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | None:
@@ -125,8 +125,11 @@ def _filled(spec: _Spec, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[An
     return args, kwargs
 
 
-def _forward(function: Any) -> Any:
-    """Return the compiled function of a call: its outcome, and the linearization."""
+def _halves(function: Any) -> tuple[Any, Any]:
+    """Return two compiled functions: of the outcome and the linearization, and of the gradients.
+
+    Both are freed with ``function``, and what was compiled of them as well.
+    """
 
     def forward(spec: _Spec, arrays: list[Any], rest: list[Any]) -> Any:
         def alone(*xs: Any) -> Any:
@@ -141,13 +144,11 @@ def _forward(function: Any) -> Any:
         floats, pull, (others, still) = jax.vjp(alone, *arrays, has_aux=True)
         return floats, others, pull, still
 
-    return jax.jit(forward, static_argnums=0)
+    def backward(shapes: Any, pull: Any, cotangents: Sequence[Any]) -> list[Any]:
+        floats = [jax.ShapeDtypeStruct(*shape) for shape in shapes]
+        return pulled(pull, floats, cotangents)
 
-
-@functools.partial(jax.jit, static_argnums=0)
-def _backward(shapes: Any, pull: Any, cotangents: Sequence[Any]) -> list[Any]:
-    floats = [jax.ShapeDtypeStruct(*shape) for shape in shapes]
-    return pulled(pull, floats, cotangents)
+    return jax.jit(forward, static_argnums=0), jax.jit(backward, static_argnums=0)
 
 
 class Still:

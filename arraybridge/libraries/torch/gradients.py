@@ -8,7 +8,7 @@ which saves its tensors, so that PyTorch notices when they are written before ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -40,8 +40,10 @@ class TorchGradients(Differentiation):
         dtype = BY_NAME[x.dtype] if isinstance(x, Shape) else x.dtype
         return dtype.is_floating_point or dtype.is_complex
 
-    def silent(self) -> AbstractContextManager[Any]:
-        return torch.no_grad()
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        with torch.inference_mode(False), torch.no_grad():
+            yield
 
     def gradients(
         self,
