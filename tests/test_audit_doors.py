@@ -13,9 +13,10 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.auditing import CopyForbiddenError, CopyWarning, doors
+from arraybridge.cli import main
 
+from .support.audits import check_off
 from .support.optional import needs, optional
-from .test_audit import check_off
 
 torch, jax = optional("torch"), optional("jax")
 ROOT = Path(__file__).resolve().parents[1]
@@ -351,7 +352,8 @@ def test_forbidden_and_warned(program: Path) -> None:
         (["--copies", "no", "program.py"], "invalid choice"),
     ],
 )
-def test_wrong_command_lines(program: Path, args: list[str], message: str) -> None:
-    status, _, err, _ = run(program, *args)
-    assert status == 2
-    assert message in err
+def test_wrong_command_lines(program, monkeypatch, capsys, args, message) -> None:
+    monkeypatch.chdir(program.parent)
+    with pytest.raises(SystemExit, match="2"):
+        main(["audit", *args])
+    assert message in capsys.readouterr().err

@@ -213,7 +213,7 @@ with ab.audit() as log:
     ab.namespace(t).asarray(t, copy=True)
 print(*(record.call for record in log))
 a, xp = ab.from_dlpack(t), ab.namespace(t)
-from tests.test_audit import check_off
+from tests.support.audits import check_off
 check_off()
 for x in a, t:
     assert "auditing" not in ab.namespace(x).asarray.__code__.co_filename

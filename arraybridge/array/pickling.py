@@ -100,9 +100,28 @@ def _laid_out(x: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
 
 
 def _native(
-    library: str, native: Any, dtype: Any, shape: Any, strides: Any, offset: int, readonly: bool
+    readonly: bool,
+    library: str,
+    native: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    strides: Any = (),
+    offset: int = 0,
 ) -> Any:
-    """Return a native array of a library, from what `reduced` made of one."""
+    """Return a native array of a library, from what `reduced` made of one.
+
+    Parameters
+    ----------
+    readonly : bool
+        Whether it is read-only where the memory is; a copy of that if not.
+    library : str
+    native : array
+        A native array of the library, or NumPy's of the bytes.
+    dtype : numpy.dtype, optional
+        What the bytes are, if not the elements of ``native``.
+    shape, strides, offset
+        The layout over the bytes, with strides and offset in bytes; that of ``native`` without.
+    """
     home = library_named(library)
     native = _laid_out(native, dtype, shape, strides, offset)
     if home.owns(type(native)):
@@ -114,50 +133,19 @@ def _native(
     return convert(native, library)
 
 
-def restored(
-    library: str,
-    native: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    strides: Any = (),
-    offset: int = 0,
-) -> Any:
-    """An Array from what it was pickled as.
-
-    Parameters
-    ----------
-    library : str
-    native : array
-        A native array of the library, or NumPy's of the bytes.
-    dtype : numpy.dtype, optional
-        What the bytes are, if not the elements of ``native``.
-    shape, strides, offset
-        The layout over the bytes, with strides and offset in bytes; that of ``native`` without.
-    """
-    home = library_named(library)
-    made = _native(library, native, dtype, shape, strides, offset, True)
-    return home.array_class()._of(made)
+# Pickles name these functions, and so may those of earlier versions.
 
 
-def restored_native(
-    library: str,
-    native: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    strides: Any = (),
-    offset: int = 0,
-) -> Any:
+def restored(library: str, *memory: Any) -> Any:
+    """An Array from what it was pickled as: the arguments of `_native`."""
+    return library_named(library).array_class()._of(_native(True, library, *memory))
+
+
+def restored_native(library: str, *memory: Any) -> Any:
     """A native array from what it was pickled as; read-only where the memory is."""
-    return _native(library, native, dtype, shape, strides, offset, True)
+    return _native(True, library, *memory)
 
 
-def restored_writable(
-    library: str,
-    native: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    strides: Any = (),
-    offset: int = 0,
-) -> Any:
+def restored_writable(library: str, *memory: Any) -> Any:
     """A native array from what it was pickled as; a copy where the memory is read-only."""
-    return _native(library, native, dtype, shape, strides, offset, False)
+    return _native(False, library, *memory)

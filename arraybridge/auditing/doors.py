@@ -22,7 +22,7 @@ from ..dispatch.registry import library_named, library_names, packages
 from ..exchange import explain, inspect
 from ..layout import in_bytes, span
 from .callers import package_of
-from .watching import here, seen, taken, untold
+from .watching import here, put_back, seen, taken, untold
 
 __all__ = ["start", "stop"]
 
@@ -215,9 +215,4 @@ def stop() -> None:
     """Put everything back."""
     with suppress(ValueError):
         sys.meta_path.remove(_finder)  # type: ignore[arg-type]
-    while _replaced:
-        owner, name, own = _replaced.pop()
-        if own is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+    put_back(_replaced)

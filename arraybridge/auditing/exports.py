@@ -22,7 +22,7 @@ from ..dlpack import CPU, VERSION, Device
 from ..dlpack.offered import table_of
 from ..exchange import explain
 from ..machine_code.offered import Table
-from .watching import Noted, here, seen, taken
+from .watching import Noted, here, put_back, seen, taken
 
 __all__ = ["start", "stop"]
 
@@ -193,12 +193,7 @@ def start() -> None:
 def stop() -> None:
     """Put everything back."""
     vars(native_array)["offer_exchange"] = _own_offer
-    while _replaced:
-        cls, name, own = _replaced.pop()
-        if own is None:
-            delattr(cls, name)
-        else:
-            setattr(cls, name, own)
+    put_back(_replaced)
     while _tables:
         table, way = _tables.pop()
         table.way = way

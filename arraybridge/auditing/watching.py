@@ -16,7 +16,7 @@ from ..named import NamedTuple
 from .callers import Caller, caller
 from .log import MOST, AuditLog, Record
 
-__all__ = ["Audit", "CopyForbiddenError", "CopyWarning", "Noted", "on", "seen", "taken"]
+__all__ = ["Audit", "CopyForbiddenError", "CopyWarning", "Noted", "on", "put_back", "seen", "taken"]
 
 Copies = Literal["log", "warn", "forbid"]
 
@@ -172,3 +172,13 @@ def _warn(noted: Noted) -> None:
     registry: dict[Any, Any] = at.names.setdefault("__warningregistry__", {})
     module = at.names.get("__name__") or "<unknown>"
     warnings.warn_explicit(_said(noted), CopyWarning, at.file, at.line, module, registry)
+
+
+def put_back(replaced: list[tuple[Any, str, Any]]) -> None:
+    """Undo replacements, the last first: (owner, name, its own or None where it is inherited)."""
+    while replaced:
+        owner, name, own = replaced.pop()
+        if own is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)

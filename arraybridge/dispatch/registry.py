@@ -128,7 +128,8 @@ _packages: dict[str, str] = {}  # top-level package -> the library that its clas
 _load: Callable[[str], Library]
 _loaded: dict[str, Library] = {}  # those of the table that are in use
 _registered: dict[str, Library] = {}  # those that users have registered
-_frames: dict[str, Callable[[], Callable[[Any], Any]]] = {}  # package -> what loads its opener
+_frames: set[str] = set()  # packages
+_load_frames: Callable[[str], Callable[[Any], Any]]
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
 
@@ -152,20 +153,22 @@ def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
     LASTING.update(_packages)
 
 
-def provide_frames(openers: Mapping[str, Callable[[], Callable[[Any], Any]]]) -> None:
+def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any], Any]]) -> None:
     """Register packages with data frames, and what loads the function that opens one of them.
 
     That gives what stands for the frame and its library, or None for another object.
     """
-    _frames.update(openers)
+    global _load_frames
+    _load_frames = load
+    _frames.update(packages)
 
 
 def frames_of(cls: type) -> Callable[[Any], Any] | None:
     """Return what opens the frames of a class, by its package or that of a base; else None."""
     for base in cls.__mro__[:-1]:
-        load = _frames.get(package_of(base))
-        if load is not None:
-            return load()
+        package = package_of(base)
+        if package in _frames:
+            return _load_frames(package)
     return None
 
 

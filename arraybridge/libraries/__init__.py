@@ -45,25 +45,17 @@ LIBRARIES = (
 
 def _load(name: str) -> Library:
     home, _, form = name.partition(".")  # "pyarrow.Array" is another form of its arrays
-    library: Library = import_module(
-        f"{__name__}.{home}.{form.lower() + 's' * bool(form) or 'exchange'}"
-    ).LIBRARY
+    module = f"{form.lower()}s" if form else "exchange"
+    library: Library = import_module(f"{__name__}.{home}.{module}").LIBRARY
     return library
 
 
-def _load_pandas() -> Callable[[Any], Any]:
-    from .pandas.frames import opened
-
-    return opened
-
-
-def _load_polars() -> Callable[[Any], Any]:
-    from .polars.frames import opened
-
+def _load_frames(package: str) -> Callable[[Any], Any]:
+    opened: Callable[[Any], Any] = import_module(f"{__name__}.{package}.frames").opened
     return opened
 
 
 provide(LIBRARIES, _load)
-provide_frames({"pandas": _load_pandas, "polars": _load_polars})
+provide_frames(("pandas", "polars"), _load_frames)
 if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
     import_module(f"{__name__}.dask.registration").register()

@@ -44,6 +44,16 @@ _BYTE = DataType.named("uint8")
 _RELEASE = CFUNCTYPE(None, c_void_p)
 
 
+#: What to pass in the place of data types that Arrow lacks.
+REMEDIES = {
+    "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
+    "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
+    "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
+    "complex32": "pass torch.view_as_real(x)",
+    "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
+}
+
+
 class _Functions(NamedTuple):
     """Addresses of native functions."""
 
@@ -83,13 +93,7 @@ class Exports(Library):
         readonly=True,
         ndim=(1, 64),
         copied=frozenset({"bool"}),
-        remedies={
-            "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
-            "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
-            "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
-            "complex32": "pass torch.view_as_real(x)",
-            "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
-        },
+        remedies=REMEDIES,
     )
 
     def owns(self, array_type: type) -> bool:

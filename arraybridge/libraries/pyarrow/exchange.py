@@ -22,6 +22,7 @@ from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, ManagedTensor, c_strides
 from ...layout import in_elements
+from ...protocols.arrow_export import REMEDIES
 from ...protocols.assembled import Piece, unpacked
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -45,14 +46,8 @@ class PyArrow(Library):
         dtypes=frozenset(_NAMES),
         strides="non-negative",
         readonly=True,
-        remedies={
-            "bool": "pass a uint8 view, arraybridge.convert(x, 'numpy').view('uint8')",
-            "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
-            "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
-            "bfloat16": "pass arraybridge.convert(x, 'numpy').astype('float32')",
-            "complex32": "pass torch.view_as_real(x)",
-            "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
-        },
+        remedies=REMEDIES
+        | {"bool": "pass a uint8 view, arraybridge.convert(x, 'numpy').view('uint8')"},
     )
 
     def owns(self, array_type: type) -> bool:
