@@ -111,6 +111,24 @@ def read_only():
     return x
 
 
+def test_names_in_messages():
+    def inner(x):
+        return x[0]
+
+    x = np.ones(3)[::-1]
+    for function, name in ((torch.sum, "sum"), (inner, "inner"), (np.add, "add")):
+        with pytest.raises(ab.ConversionError) as found:
+            ab.adapt("torch", copy=False)(function)(x)
+        assert found.value.__notes__ == [f"That was an argument of {name}, adapted by arraybridge."]
+
+
+def test_casts_of_results_are_the_functions():
+    wide = ab.adapt("numpy", dtype="float32")(lambda x: x.astype("f8"))
+    with pytest.raises(ab.ConversionError, match="jax has no float64") as found:
+        wide(jax.numpy.ones(3))
+    assert found.value.__notes__[-1].endswith("cast results in the function.")
+
+
 class TestOut:
     def test_a_view(self):
         x, t = pair()
@@ -153,10 +171,21 @@ class TestOut:
     def test_read_only_views(self):
         add = ab.adapt("numpy")(np.add)
         _, t = pair()
-        with pytest.raises(ab.ConversionError, match="it is read-only"):
+        with pytest.raises(ab.ConversionError, match=r"as out \(read-only\): omit out="):
             add(t, t, out=jax.numpy.zeros(3))
-        with pytest.raises(ab.ConversionError, match="it is read-only"):
+        with pytest.raises(ab.ConversionError, match=r"as out \(read-only\): omit out="):
             add(t, t, out=(jax.numpy.zeros(3),))
+
+    @pytest.mark.parametrize("library", ["numpy", "torch"])
+    def test_casts(self, library):
+        x, t = pair()
+        add = {"numpy": np.add, "torch": torch.add}[library]
+        for out in (np.zeros(3, np.float32), torch.zeros(3)):
+            with pytest.raises(ab.ConversionError, match=r"dtype= gives the function a copy of f"):
+                ab.adapt(library, dtype="float64")(add)(x, t, out=out)
+        wide = np.zeros(3)
+        assert ab.adapt(library, dtype="float64")(add)(x, t, out=wide) is wide
+        assert wide.tolist() == [1, 2, 3]
 
     def test_functions_of_jax(self):
         add = ab.adapt("jax")(lambda x, y, out=None: x + y)

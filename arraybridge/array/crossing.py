@@ -263,6 +263,8 @@ def _brought(terms: Terms, x: Any, kind: Kind | None, goal: Kind, place: Device 
         return x if kind == goal else convert(x, goal.library)
     except BufferError as error:
         error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
+        if "dtype=" in str(error):
+            error.add_note("Its dtype= is for the arguments: cast results in the function.")
         raise
 
 

@@ -54,8 +54,8 @@ def outputs(
         why = _why_not(terms, seen, next((copy for copy in lent if copy.given is x), None))
         if why is not None:
             raise ConversionError(
-                f"{terms.function} cannot write to the {type(x).__name__} that was passed as out: "
-                f"{why}. Leave out= away, and take what is returned"
+                f"{terms.function} cannot write to the {type(x).__name__} that was passed as out "
+                f"({why}): omit out=, and take what is returned"
             )
         found.append(Output(seen))
     return found
@@ -70,7 +70,9 @@ def _why_not(terms: Terms, seen: Any, copy: Lent | None) -> str | None:
         return None
     if library.accepts.immutable:
         return f"arrays of {library.name} cannot be written"
-    if copy is not None:
-        return copy.obstacle()
-    readonly = library.describe(seen).readonly
-    return "it is read-only" if readonly else None
+    info = library.describe(seen)
+    if copy is None:
+        return "read-only" if info.readonly else None
+    if info.dtype != copy.info.dtype:
+        return f"dtype= gives the function a copy of {info.dtype}"
+    return copy.obstacle()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from inspect import Parameter, signature
+from types import BuiltinFunctionType
 from typing import Any
 
 from ..dispatch.form import Form
@@ -54,7 +55,7 @@ class Terms:
         vmap_method: str | None = "sequential",
         own: tuple[str, str] | None = None,
     ) -> None:
-        self.function = getattr(function, "__qualname__", None) or repr(function)
+        self.function = spelled(function)
         self.library = library
         self.result = result
         self.copy = copy
@@ -159,6 +160,13 @@ def _out_of(function: Any) -> Argument | None:
 
 
 def _no_argument(function: Any, name: object, parameters: list[Parameter]) -> str:
-    spelled = getattr(function, "__qualname__", None) or repr(function)
     known = ", ".join(p.name for p in parameters) or "none"
-    return f"{spelled} has no argument {name!r}; its arguments are {known}"
+    return f"{spelled(function)} has no argument {name!r}; its arguments are {known}"
+
+
+def spelled(function: Any) -> str:
+    """Return the name of a function for messages."""
+    if isinstance(function, BuiltinFunctionType):  # that of torch.sum has a hidden class in it
+        return function.__name__
+    name: str | None = getattr(function, "__qualname__", None)
+    return name.rpartition("<locals>.")[2] if name else repr(function)

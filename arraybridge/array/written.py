@@ -85,9 +85,10 @@ class Lent:
     def _why_not(self) -> str | None:
         """Return why the caller's array cannot take what the function wrote, or None."""
         info, seen = self.info, self.home.describe(self.seen)
-        for what in "shape", "dtype":
-            if getattr(seen, what) != getattr(info, what):
-                return f"gave the copy of an argument another {what}"
+        if seen.shape != info.shape:
+            return "gave the copy of an argument another shape"
+        if seen.dtype != info.dtype:
+            return f"wrote to the {seen.dtype} copy of an argument of {info.dtype}"
         obstacle = self.obstacle()
         if obstacle is None:
             return None

@@ -9,6 +9,7 @@ import numpy
 from dask.array.utils import meta_from_array
 
 from ...array.kinds import is_array
+from ...array.terms import spelled
 from .arrays import Seeing, prepare
 from .chunk import Chunk
 
@@ -24,7 +25,7 @@ def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any
         ``blockwise``, ``signature``, ``depth``, ``boundary`` of :func:`arraybridge.adapt`.
     """
     prepare()
-    name = getattr(function, "__qualname__", repr(function))
+    name = spelled(function)
     for x in args:
         if is_array(x) and not _is_graph(x):
             raise TypeError(
