@@ -336,12 +336,23 @@ def explain(
     -------
     Route
         ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
     """
     target, form = library_named(to), None
     if device is not None:
         device = place_named(device)
     if dtype is not None or order is not None:
         form = form_of(dtype, casting, order)
+    lazy = _lazy(x, target)
+    if lazy is not None:
+        raise TypeError(
+            f"the blocks of a {lazy.name} array are converted when they are computed, each by a "
+            "route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
+        )
     given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True)
     route, _ = route_to(
         x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly

@@ -15,6 +15,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.cli import arrays, child, info, main, matrix
+from arraybridge.dispatch.registry import library_named
 
 from .support.optional import needs
 
@@ -89,6 +90,7 @@ def test_explain_prints_for_people(capsys) -> None:
             marks=needs("torch"),
         ),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
+        (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
     ],
 )
 def test_explain_tells_what_is_wrong(monkeypatch, capsys, args, message) -> None:
@@ -124,6 +126,12 @@ def test_info_outlives_a_crashing_import(tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert "tvm_ffi: does not work: crash: SIGABRT" in done.stdout
     assert f"numpy {np.__version__} on cpu\n    takes as a view: any strides" in done.stdout
+
+
+def test_info_of_what_has_no_package_of_its_own() -> None:
+    assert info.present("pyarrow.Array") is info.present("pyarrow")
+    if info.present("dask"):
+        assert [library_named(name).lazy for name in (*info.GRAPHS, "numpy")] == [True, False]
 
 
 def test_info_tells_numba_cuda_from_numba() -> None:
@@ -162,6 +170,7 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
         (["--libraries", "numpy"], "a pair needs two"),
         (["--libraries", "numpy,numpy"], "a pair needs two libraries, found numpy"),
         (["--libraries", "numpy,nosuch"], "no library 'nosuch'; arraybridge knows array_api_s"),
+        (["--libraries", "numpy,dask"], "dask has no arrays in memory: name others"),
         (["--libraries", "numpy,cupy"], "cupy is not installed: pip install 'cupy-cuda12x'"),
         (["--jobs", "0"], "must be greater than 0"),
         (["--jobs", "two"], "invalid int value: 'two'"),

@@ -223,6 +223,19 @@ def test_keywords_reach_the_blocks():
     assert ab.convert(strided, "torch", copy=True, device="cpu").compute().dtype == torch.float32
 
 
+def test_routes_are_those_of_blocks():
+    x = da.ones((4, 4), chunks=2)
+    for given, target in ((x, "jax"), (ab.convert(x, "torch"), "numpy"), (np.ones(3), "dask")):
+        with pytest.raises(TypeError, match=r"each by a route of its own: explain one, x\.blocks"):
+            ab.explain(given, target)
+    assert ab.explain(x.blocks[0, 0].compute(), "torch").kind == "view"
+    with ab.audit() as log:
+        ab.convert(x, "torch", dtype="float32").compute()
+    assert {record.call for record in log} == {"convert"}
+    with pytest.raises(TypeError, match=r"^dask.Array is not an array in memory"):
+        ab.inspect(ab.convert(x, "torch"))
+
+
 def test_what_has_no_namespace_is_refused():
     pytest.importorskip("pyarrow")
     with pytest.raises(TypeError, match=r"blocks of pyarrow.*map_blocks"):
@@ -308,7 +321,6 @@ def test_a_graph_is_not_computed_unasked():
     ways = [
         lambda: ab.from_dlpack(x),
         lambda: ab.inspect(x),
-        lambda: ab.explain(x, "torch"),
         lambda: ab.contiguous(x),
         lambda: ab.copyto(np.zeros((6, 8), "float32"), x),
         lambda: ab.unify(NUMBERS, x),

@@ -168,5 +168,4 @@ def spelled(function: Any) -> str:
     """Return the name of a function for messages."""
     if isinstance(function, BuiltinFunctionType):  # that of torch.sum has a hidden class in it
         return function.__name__
-    name: str | None = getattr(function, "__qualname__", None)
-    return name.rpartition("<locals>.")[2] if name else repr(function)
+    return getattr(function, "__qualname__", None) or repr(function)

@@ -11,12 +11,15 @@ import arraybridge as ab
 
 from ..dispatch.registry import known_name
 from .arrays import Case, InexpressibleError, build, load
+from .info import GRAPHS
 
 
 def show(args: argparse.Namespace) -> int:
     """Build the array and print the route; the exit status, 1 for a refusal."""
     try:
         source, target = known_name(args.source), known_name(args.target)
+        for name in {source, target} & set(GRAPHS):
+            raise ValueError(f"{name} has no arrays in memory: name the library of its blocks")
         device = None if args.device is None else ab.Device.parse(args.device)
         if source == "jax":  # so that it has the dtype that is asked for
             os.environ.setdefault("JAX_ENABLE_X64", "1")

@@ -21,11 +21,18 @@ from .arrays import DTYPES
 from .child import apart
 
 INSTALL = {entry.name: entry.install for entry in LIBRARIES}
+PACKAGES = {
+    "numba": "numba_cuda",
+    "pillow": "PIL",
+    "cuda_core": "cuda.core",
+    "pyarrow.Array": "pyarrow",
+}
+GRAPHS = ("dask",)  # no arrays in memory, which the commands are about
 
 
 def package(name: str) -> str:
-    """The package that a library is imported from; of Numba, its CUDA."""
-    return {"numba": "numba_cuda", "pillow": "PIL", "cuda_core": "cuda.core"}.get(name, name)
+    """The package that a library is imported from."""
+    return PACKAGES.get(name, name)
 
 
 def present(name: str) -> bool:
@@ -83,7 +90,8 @@ def show(args: argparse.Namespace) -> int:
     for name, of in libraries.items():
         if of["state"] == "ready":
             print(f"\n{name} {of['version']} on {', '.join(of['devices'])}")
-            for told in _told(of["accepts"], of["version"]):
+            graphs = ["converts blocks when they are computed, to libraries with a namespace"]
+            for told in graphs if name in GRAPHS else _told(of["accepts"], of["version"]):
                 print(f"    {told}")
         else:
             print(f"\n{name}: {of['state']} ({of['install']})")

@@ -19,7 +19,7 @@ import arraybridge as ab
 from ..dispatch.registry import known_name, library_named
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart
-from .info import INSTALL, package, present, version_of
+from .info import GRAPHS, INSTALL, package, present, version_of
 
 #: Name -> case; the first word of a name is its row in a table.
 CASES = {layout: Case(shape=(3, 4, 2), layout=layout) for layout in LAYOUTS}
@@ -83,7 +83,9 @@ def _checked(x: Any, target: str, case: Case, **how: Any) -> tuple[str, str]:
 
 def _elements(x: Any) -> bytes:
     """The bytes of the elements that an array has, in C order."""
-    x = ab.contiguous(x if ab.inspect(x).device.host else ab.convert(x, "numpy", device="cpu"))
+    info = ab.inspect(x)
+    plain = info.device.host and not info.pending  # Arrow's booleans are bits
+    x = ab.contiguous(x if plain else ab.convert(x, "numpy", device="cpu"))
     info = ab.inspect(x)
     return ctypes.string_at(info.pointer, info.nbytes) if info.nbytes else b""
 
@@ -118,10 +120,13 @@ def libraries_of(names: Iterable[str]) -> list[str]:
     """The libraries of these names; of none, all that are installed, those of a GPU with one."""
     here = [name for name in INSTALL if present(name)]
     gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
-    usual = [name for name in here if gpu or name not in ("cupy", "numba")]
+    unusual = GRAPHS if gpu else (*GRAPHS, "cupy", "numba")
+    usual = [name for name in here if name not in unusual]
     found = list(dict.fromkeys(map(known_name, names))) or usual
     for name in INSTALL.keys() & set(found) - set(here):
         raise ValueError(f"{name} is not installed: pip install '{INSTALL[name]}'")
+    for name in set(found) & set(GRAPHS):
+        raise ValueError(f"{name} has no arrays in memory: name others")
     if len(found) < 2:
         raise ValueError(f"a pair needs two libraries, found {', '.join(found) or 'none'}")
     return found

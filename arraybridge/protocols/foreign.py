@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_of_type, package_of
+from ..dispatch.registry import RECORDS, library_of_type, package_of
 from .frames import speaks_arrow
 from .remedies import remedy
 
@@ -49,7 +49,9 @@ def no_array(x: Any) -> TypeError:
 
 def _named(x: Any) -> str:
     cls = type(x)
-    package = package_of(cls)
+    lazy, package = RECORDS[cls].lazy, package_of(cls)
+    if lazy is not None:  # arrays of Dask have a class of arraybridge's, too
+        return f"{lazy.name}.Array"
     return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
 
 
