@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import arraybridge as ab
+
 from .support.optional import needs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,6 +106,12 @@ def test_console_snippets(command, tmp_path):
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "arraybridge"], f"no test runs {command!r}"
     subprocess.run([sys.executable, *words[1:]], check=True, cwd=tmp_path, timeout=300)
+
+
+def test_every_method_of_a_library_is_told_of():
+    told = (ROOT / "docs" / "extending.md").read_text()
+    names = [name for name in vars(ab.Library) if not name.startswith("_") and name != "no_wrap"]
+    assert [name for name in names if not re.search(rf"\b{name}\b", told)] == []
 
 
 def test_a_wrong_snippet_fails():
