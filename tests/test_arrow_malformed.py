@@ -15,7 +15,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.dlpack import Device, DeviceType, MalformedTensorError
 
-from .support.arrow import Capsules, Made, OnDevice
+from .support.arrow import Capsules, Made, OnDevice, Streamed
 from .support.processes import python
 
 
@@ -184,6 +184,33 @@ class TestDevices:
                 {}, {"null_count": count, "buffers": (64, 4096)}, {"device_type": 2, "device_id": 0}
             )
             assert why in ab.explain(x, "torch").why
+
+    def test_a_stream_lies_in_one_place(self):
+        from arraybridge.protocols.arrow_memory import DeviceArray, DeviceStream, Stream
+
+        class Mixed(Streamed):
+            __arrow_c_stream__ = None
+
+            def fill(self, struct, fields, root=True):
+                if root:
+                    device = DeviceArray.from_address(ctypes.addressof(struct))
+                    device.device_type = 1 if fields["length"] else 2
+                super().fill(struct, fields, root)
+
+            def __arrow_c_device_stream__(self, requested_schema=None, **_):
+                capsule = Streamed.__arrow_c_stream__(self)  # destroys nothing
+                struct, plain = DeviceStream(), self.kept[-1]
+                for name, _ in Stream._fields_:
+                    setattr(struct, name, getattr(plain, name))
+                struct.release = self.releasing(DeviceStream, "stream")
+                self.kept.append(capsule)
+                return self.capsule(struct, b"arrow_device_array_stream")
+
+        for arrays in ([{"length": 3}, {"length": 0}], [{"length": 0}, {"length": 3}]):
+            x = Mixed({}, arrays)
+            with pytest.raises(ab.ConversionError, match="combine them first"):
+                ab.convert(x, "numpy")
+            assert sorted(x.released) == ["array", "array", "schema", "stream"]
 
     def test_unknown(self):
         with pytest.raises(MalformedTensorError):

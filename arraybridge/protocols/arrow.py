@@ -143,7 +143,7 @@ class _Reader:
     def read(self, chunks: list[Column]) -> Assembled:
         kind, names = self.kind, self.names
         found: list[list[Piece]] = [[] for _ in names or "x"]
-        rows, device = 0, CPU
+        rows, device = 0, None
         lost = [0] * len(found)
         for chunk in chunks:
             if chunk.array is None:
@@ -175,16 +175,16 @@ class _Reader:
             kind.steps,
             kind.row,
             kind.bits,
-            device,
+            device or CPU,
             owner=chunks,
         )
 
-    def placed(self, chunk: Column, device: Device) -> Device:
-        """Return where a chunk lies."""
+    def placed(self, chunk: Column, device: Device | None) -> Device:
+        """Return where a chunk lies, which is where the chunks before it do."""
         place = CPU if chunk.device[0] == CPU.type else checked_device(*chunk.device)
         if chunk.event:
             _wait(chunk.event, place)
-        if device not in (CPU, place):
+        if device not in (None, place):
             raise ConversionError(f"its chunks lie on {device} and {place}: combine them first")
         return place
 

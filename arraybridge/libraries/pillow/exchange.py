@@ -184,7 +184,7 @@ def _shared(array: np.ndarray, mode: str) -> Image.Image:
     """Return an image on the memory of an array in C order, as ``Image.frombuffer`` makes one.
 
     That does so for some of the modes, and copies for the others. Pillow writes to an image that is
-    not marked read-only, and copies one that is before it does.
+    not marked read-only, and copies one that is before it does; its ``frombytes`` does not look.
     """
     size = array.shape[1], array.shape[0]
     readonly = not array.flags.writeable
