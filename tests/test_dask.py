@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import pickle
+import subprocess
+import sys
 from unittest import mock
 
 import numpy as np
@@ -59,6 +61,7 @@ STAYS = {
     "power": lambda x: x**2,
     "negative": lambda x: abs(-x),
     "round": lambda x: x.round(1),
+    "around": lambda x: da.around(x, 1),
     "clip": lambda x: da.clip(x, 0.2, 0.7),
     "where": lambda x: da.where(x > 0.5, x, 0),
     "sum": lambda x: x.sum(axis=0),
@@ -105,6 +108,7 @@ STAYS = {
     "transpose": lambda x: x.T,
     "flip": lambda x: da.flip(x, 0),
     "roll": lambda x: da.roll(x, 2, axis=0),
+    "gradient": lambda x: da.gradient(x, axis=0),
     "diff": lambda x: da.diff(x, axis=1),
     "pad": lambda x: da.pad(x, 1, mode="edge"),
     "repeat": lambda x: da.repeat(x, 2, axis=0),
@@ -134,6 +138,10 @@ DOUBLE = {  # needs 64 bits by NumPy's rules
     "nanstd": lambda x: da.nanstd(x, axis=1),
     "covariance": da.cov,
     "lower triangle": da.tril,
+    "NumPy's scalar": lambda x: x + np.float64(1),
+    "NumPy's scalar first": lambda x: np.int64(2) * x,
+    "chosen from NumPy's scalar": lambda x: da.where(x > 0.5, x, np.float64(3)),
+    "chosen from numbers": lambda x: da.where(x > 0.5, 1.0, 0.0),
     "argtopk": lambda x: da.argtopk(x, 2, axis=0),
 }
 
@@ -198,6 +206,16 @@ def test_einsum_of_tensors():
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_an_assignment_leaves_what_was_assigned_to(library):
+    x = ab.convert(lazy(), library)
+    y = x.copy()
+    y[::-1] = x
+    found, kept = (ab.convert(each, "numpy") for each in dask.compute(y, x))
+    np.testing.assert_array_equal(found, NUMBERS[::-1])
+    np.testing.assert_array_equal(kept, NUMBERS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_conversion_is_lazy_and_by_blocks(library):
     x = lazy()
     with mock.patch.object(type(x), "compute", side_effect=AssertionError("it was computed")):
@@ -253,9 +271,12 @@ REFUSED = {
     "histogram": lambda x: da.histogram(x, bins=3, range=(0, 1))[0],
     "percentile": lambda x: da.percentile(x.ravel(), 50),
     "unique": lambda x: da.unique(x),
-    "gradient": lambda x: da.gradient(x)[0],
     "ndarray": lambda x: x + np.ones(8, "float32"),
     "blocks of NumPy": lambda x: x + lazy(),
+    "pandas": da.isnull,
+    "SciPy": lambda x: da.linalg.cholesky((x @ x.T).rechunk(3)),
+    "masked arrays": lambda x: da.ma.masked_greater(x, 0.5),
+    "positions of a mask": lambda x: da.nonzero(x > 0.5)[0],
 }
 
 
@@ -439,6 +460,59 @@ def test_blocks_travel():
     assert is_of(kept.compute(), "torch")
     both = dask.compute(x, x.sum(), lazy())
     assert [type(each).__name__ for each in both] == ["Tensor", "Tensor", "ndarray"]
+
+
+def test_blocks_travel_to_a_process_that_knows_nothing(tmp_path):
+    pytest.importorskip("torch")
+    tmp_path.joinpath("x").write_bytes(pickle.dumps(ab.convert(lazy(), "torch")))
+    program = (
+        "import pickle, sys; x = pickle.load(open(sys.argv[1], 'rb'));"
+        "print(type(x.compute(scheduler='sync')).__name__, end='')"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "x")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("Tensor", "")
+
+
+def test_delayed_blocks_are_tensors():
+    pytest.importorskip("torch")
+    x = ab.convert(lazy(), "torch")
+    first = x.to_delayed()[0, 0]
+    assert is_of(first.compute(), "torch")
+    again = da.from_delayed(first, (3, 4), meta=x._meta)
+    assert is_of(da.sqrt(again).compute(), "torch")
+
+
+@pytest.mark.heavy
+def test_blocks_are_stored(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("zarr")
+    x = ab.convert(lazy(), "torch")
+    x.to_zarr(str(tmp_path / "x"))
+    np.testing.assert_array_equal(da.from_zarr(str(tmp_path / "x")).compute(), NUMBERS)
+    memory = np.zeros((6, 8), "float32")
+    da.store(x, memory)
+    np.testing.assert_array_equal(memory, NUMBERS)
+
+
+def test_numbers_of_arrays():
+    from arraybridge.libraries.dask.arrays import brought
+
+    x = brought(lazy(), "numpy", wrapped=True)
+    assert float(x.sum()) == pytest.approx(NUMBERS.sum())
+    assert int((x > 0.5).sum()) == (NUMBERS > 0.5).sum()
+    with pytest.raises(TypeError, match="length-1"):
+        float(x)
+
+
+def test_what_namespaces_have_beyond_the_standard():
+    pytest.importorskip("torch")
+    x = ab.convert(lazy((6, 8)), "torch")
+    windows = da.lib.stride_tricks.sliding_window_view
+    for function in (lambda x: windows(x, (2, 2)), lambda x: da.quantile(x, [0.3, 0.5], axis=1)):
+        found = function(x).compute()
+        assert is_of(found, "torch")
+        np.testing.assert_allclose(np.asarray(found), function(lazy((6, 8))).compute(), rtol=1e-6)
 
 
 def test_several_threads():

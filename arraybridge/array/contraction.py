@@ -9,11 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from .carrier import Array
+from .kinds import graphs_of
 
 
 def _namespace(operands: tuple[Any, ...]) -> Any:
-    """Return the namespace of the first Array, which says what is wrong with the others."""
-    return next(x for x in operands if isinstance(x, Array)).__array_namespace__()
+    """Return the namespace of the first Array, which says what is wrong with the others.
+
+    Where there is none, that of Dask arrays whose class is of arraybridge's.
+    """
+    for x in operands:
+        if isinstance(x, Array):
+            return x.__array_namespace__()
+    lazy = next(library for x in operands if (library := graphs_of(x)) is not None)
+    return lazy.native_namespace()
 
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
@@ -23,7 +31,7 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
 
 def transpose(x: Any, axes: Any) -> Any:
     """Permute the axes of an Array, as its namespace's ``permute_dims``."""
-    return x.__array_namespace__().permute_dims(x, tuple(axes))
+    return _namespace((x,)).permute_dims(x, tuple(axes))
 
 
 def einsum(subscripts: str, /, *operands: Any) -> Any:

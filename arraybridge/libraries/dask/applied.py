@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import dask.array
-import numpy
 from dask.array.utils import meta_from_array
 
 from ...array.kinds import is_array
 from ...array.terms import spelled
-from .arrays import Seeing, prepare
-from .chunk import Chunk
+from .arrays import Seeing, one_of, prepare
 
 
 def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
@@ -55,17 +53,9 @@ def _is_graph(x: Any) -> bool:
     return isinstance(x, dask.array.Array)
 
 
-def _ones(x: Any) -> Any:
-    """Return the smallest array of the kind of the blocks that has elements."""
-    meta = x._meta
-    if isinstance(meta, Chunk):
-        return meta.of(meta.xp.ones((1,) * x.ndim, dtype=meta.array._native.dtype))
-    return numpy.ones((1,) * x.ndim, dtype=x.dtype)
-
-
 def _model(call: Any, args: Any, kwargs: Any) -> Any:
     """Return an empty block of what a function gives, by calling it on one element."""
-    result = call(*[_ones(x) if _is_graph(x) else x for x in args], **kwargs)
+    result = call(*[one_of(x) if _is_graph(x) else x for x in args], **kwargs)
     first = next(x for x in args if _is_graph(x))
     return meta_from_array(result, ndim=first.ndim)
 
@@ -76,7 +66,7 @@ def _along(call: Any, signature: str, args: Any, kwargs: Any, options: dict[str,
         from dask.array.gufunc import _parse_gufunc_signature
 
         inputs, outputs = _parse_gufunc_signature(signature)
-        given = call(*[_ones(x) if _is_graph(x) else x for x in args], **kwargs)
+        given = call(*[one_of(x) if _is_graph(x) else x for x in args], **kwargs)
         loops = [x.ndim - len(dims) for x, dims in zip(args, inputs, strict=True) if _is_graph(x)]
         if isinstance(outputs, list):
             pairs = zip(given, outputs, strict=True)

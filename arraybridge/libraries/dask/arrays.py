@@ -9,6 +9,7 @@ import dask.array
 import numpy
 from dask import config
 from dask.array.core import finalize
+from dask.delayed import Delayed
 from dask.utils import typename
 
 from ...array.kinds import Kind, kind_of
@@ -22,7 +23,17 @@ from .registration import register_sizes
 _KEEPS_BLOCKS = frozenset({"numpy", "dask", "arraybridge", "array_api_compat"})
 
 
-class BridgedArray(dask.array.Array):  # type: ignore[misc]
+class _AsDasks(type):
+    """The type of a class that equals Dask's own: xarray compares the types of what it computes."""
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or other is dask.array.Array
+
+    def __hash__(cls) -> int:
+        return hash(dask.array.Array)
+
+
+class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
     """A Dask array whose blocks are of another library than NumPy.
 
     Every Dask array that is made of one is one (`config.array_plugins`). What is computed is the
@@ -42,6 +53,43 @@ class BridgedArray(dask.array.Array):  # type: ignore[misc]
     def map_overlap(self, func: Any, *args: Any, **options: Any) -> Any:
         """``dask.array.Array.map_overlap``, with the library's own arrays."""
         return super().map_overlap(seeing(func), *args, **_described(options))
+
+    def to_delayed(self, *args: Any, **options: Any) -> Any:
+        """``dask.array.Array.to_delayed``: what is computed is the library's own array."""
+        made = super().to_delayed(*args, **options)
+        blocks = [BlockDelayed(x.key, x.dask, layer=x._layer) for x in made.flat]
+        made.flat[:] = blocks
+        return made
+
+    def store(self, target: Any, **options: Any) -> Any:
+        """``dask.array.Array.store``, of NumPy's blocks, as files have them."""
+        return dask.array.store([brought(self, "numpy")], [target], **options)
+
+    def _scalarfunc(self, cast_type: Any) -> Any:
+        if self.size > 1:
+            return super()._scalarfunc(cast_type)
+        return cast_type(self.reshape(()).compute())
+
+    def __reduce__(self) -> Any:
+        return _remade, super().__reduce__()[1]
+
+
+class BlockDelayed(Delayed):  # type: ignore[misc]
+    """A block to be computed by itself."""
+
+    __slots__ = ()
+
+    def __dask_postcompute__(self) -> Any:
+        return _computed_block, ()
+
+
+def _computed_block(results: Any) -> Any:
+    return bare(results[0])
+
+
+def _remade(*what: Any) -> Any:
+    prepare()
+    return dask.array.Array(*what)
 
 
 _BRIDGED = typename(BridgedArray)
@@ -73,9 +121,18 @@ def of_blocks(x: Any) -> Any:
 
 
 def _is_on_blocks(x: Any) -> bool:
-    layers, below = x.dask.layers, x.dask.dependencies.get(x.name, ())
-    notes = (layers[name].collection_annotations for name in below if name in layers)
-    return any(note is not None and note.get("type") == _BRIDGED for note in notes)
+    layers, below = x.dask.layers, x.dask.dependencies
+    seen, wanted = set(), list(below.get(x.name, ()))
+    while wanted:
+        name = wanted.pop()
+        note = layers[name].collection_annotations if name in layers else None
+        if note is not None and "type" in note:
+            if note["type"] == _BRIDGED:
+                return True
+        elif name not in seen:  # the layer of no array: what it has been made of tells
+            seen.add(name)
+            wanted.extend(below.get(name, ()))
+    return False
 
 
 class Seeing:
@@ -173,6 +230,14 @@ def brought(x: Any, library: object, *, wrapped: bool = False, **options: Any) -
     return dask.array.map_blocks(
         bring, x, meta=meta, dtype=meta.dtype, name=f"to-{bring.__name__}-{_token(bring, x)}"
     )
+
+
+def one_of(x: Any) -> Any:
+    """Return the smallest array of the kind of the blocks that has elements."""
+    meta = x._meta
+    if isinstance(meta, Chunk):
+        return meta.of(meta.xp.ones((1,) * x.ndim, dtype=meta.array._native.dtype))
+    return numpy.ones((1,) * x.ndim, dtype=x.dtype)
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ by which they are promoted, since Dask declares its results by them.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, ClassVar, Self
 
 import numpy
@@ -17,10 +18,13 @@ from ...array.carrier import Array
 from ...array.kinds import Kind
 from ...array.native_array import array_class
 from ...array.operators import OPERATORS
+from ...array.overrides import CONVERTING
 from ...dispatch.records import ConversionError
 from ...dispatch.registry import library_of_type
 from ...protocols.foreign import check_whole
 from .numpy_rules import cast, dtype_of, positions
+
+_INDEXES = "dask.array.slicing"  # NumPy's positions by a block: nonzero
 
 
 class Chunk:
@@ -133,8 +137,9 @@ class Chunk:
 
     def copy(self, *_: Any, **__: Any) -> Self:
         """Copy the elements; immutable arrays stay."""
-        home = self.array._library
-        return self if home.accepts.immutable else self.of(self.xp.asarray(self.array, copy=True))
+        if self.array._library.accepts.immutable:  # what is assigned to one the other must not see
+            return self.of(type(self.array)._of(self.array._native))
+        return self.of(self.xp.asarray(self.array, copy=True))
 
     def item(self) -> Any:
         """Return a Python scalar."""
@@ -212,6 +217,15 @@ class Chunk:
         return self.array.__arraybridge__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        package = caller.partition(".")[0]
+        if package in CONVERTING or caller == _INDEXES:  # their result would be NumPy's
+            maker = "an ndarray's index" if caller == _INDEXES else package
+            raise TypeError(
+                f"{maker} would make an ndarray of a block of {self.array.library}. Give Dask a "
+                "function of the library with map_blocks, or take NumPy's blocks with "
+                "arraybridge.convert(x, 'numpy')"
+            )
         return self.array.__array__(dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> object:

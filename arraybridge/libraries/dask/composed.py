@@ -44,16 +44,16 @@ def _where(xp: Any, condition: Any, x: Any = _NO, y: Any = _NO) -> Any:
         model = x if hasattr(x, "__arraybridge__") else y
         condition = xp.asarray(condition, device=model.device)
     _no_host("where", x, y)
-    typed = [each for each in (x, y) if hasattr(each, "__arraybridge__")]
-    weak = [type(each)(0) for each in (x, y) if not hasattr(each, "__arraybridge__")]
-    if typed:
-        common = numpy.result_type(*map(dtype_of, typed), *weak)
-        x, y = (cast(e, common) if hasattr(e, "__arraybridge__") else e for e in (x, y))
-        if common != dtype_of(typed[0]):
-            scalar = own_dtype(typed[0], common)
-            x, y = (
-                e if hasattr(e, "__arraybridge__") else xp.asarray(e, dtype=scalar) for e in (x, y)
-            )
+    common = numpy.result_type(
+        *[dtype_of(each) if hasattr(each, "__arraybridge__") else each for each in (x, y)]
+    )
+    own = own_dtype(condition, common)
+    x, y = (
+        cast(each, common)
+        if hasattr(each, "__arraybridge__")
+        else xp.asarray(numpy.asarray(each).item(), dtype=own, device=condition.device)
+        for each in (x, y)
+    )
     return xp.where(condition, x, y)
 
 
@@ -143,7 +143,8 @@ def _take(
     check_keywords("take", {"out": out, "mode": None if mode == "raise" else mode})
     if axis is None:
         a, axis = xp.reshape(a, (-1,)), 0
-    if isinstance(indices, int):
+    if isinstance(indices, int | numpy.integer):
+        indices = int(indices)
         return xp.take(a, xp.asarray([indices]), axis=axis)[(slice(None),) * (axis % a.ndim) + (0,)]
     if not hasattr(indices, "__arraybridge__"):
         indices = positions(a, indices)
@@ -258,9 +259,9 @@ def _isclose(
     return same | (near & xp.isfinite(b))
 
 
-def _unravel_index(xp: Any, indices: Any, shape: Any) -> Any:
+def _unravel_index(xp: Any, indices: Any, shape: Any, order: Any = "C") -> Any:
     """Return Python's integers, which Dask adds offsets to."""
-    found: Any = numpy.unravel_index(int(indices), shape)
+    found: Any = numpy.unravel_index(int(indices), shape, order)
     return tuple(map(int, found))
 
 
@@ -314,6 +315,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.take: _take,
     numpy.clip: _clip,
     numpy.round: _round,
+    numpy.around: _round,
     numpy.squeeze: _squeeze,
     numpy.swapaxes: _swapaxes,
     numpy.broadcast_to: _broadcast_to,
@@ -350,6 +352,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 WITH_HOST = frozenset(
     (
         numpy.asarray, numpy.asanyarray, numpy.array, numpy.ascontiguousarray, numpy.take,
-        numpy.take_along_axis, numpy.where, numpy.unravel_index,
+        numpy.take_along_axis, numpy.where, numpy.unravel_index, numpy.quantile,
+        numpy.nanquantile,
     )
 )  # fmt: skip

@@ -19,6 +19,7 @@ from . import composed
 from .chunk import Chunk
 from .numpy_rules import IGNORED, cast, dtype_of, own_dtype
 
+_TYPED = (numpy.generic, numpy.ndarray)  # numbers that have a data type
 _PYTHON = (bool, int, float, complex)
 _weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 _LOGICAL = (numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not)
@@ -58,13 +59,21 @@ def function_of(self: Chunk, function: Any, args: Any, options: Any) -> Any:
     xp, args, options = self.xp, opened(self, args, host), opened(self, options, host)
     if known is not None:
         return closed(self, _applied(self, functools.partial(known, xp), args, options))
-    path = _in_the_standard().get(function)
+    path = _in_the_standard().get(function) or _beyond(xp, function)
     if path is None or not hasattr(_within(xp, path), path.rpartition(".")[2]):
         raise _refused(self, f"{function.__module__}.{function.__name__}")
     own = getattr(_within(xp, path), path.rpartition(".")[2])
     if isinstance(options.get("dtype"), numpy.dtype | type | str):
         options["dtype"] = own_dtype(self.array, options["dtype"])
     return closed(self, _applied(self, own, args, _named(function, own, options)))
+
+
+def _beyond(xp: Any, function: Any) -> str | None:
+    """Return the name of one of NumPy's functions that a namespace has beyond the standard."""
+    name = function.__name__
+    if function is numpy.lib.stride_tricks.sliding_window_view:
+        return f"lib.stride_tricks.{name}"
+    return name if getattr(numpy, name, None) is function and hasattr(xp, name) else None
 
 
 def _applied(self: Chunk, own: Any, args: Any, options: Any) -> Any:
@@ -137,7 +146,10 @@ def _own(xp: Any, ufunc: Any) -> Any:
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
     """Return NumPy's data types of the operands and of the result."""
-    given = [_weak.get(type(x)) or dtype_of(x) for x in arrays]
+    given = [
+        x.dtype if isinstance(x, _TYPED) else _weak.get(type(y)) or dtype_of(y)
+        for x, y in zip(inputs, arrays, strict=True)
+    ]
     if ufunc in _LOGICAL:
         return [numpy.dtype(bool)] * len(given), None
     wish = {} if wanted is None else {"signature": (*[None] * ufunc.nin, numpy.dtype(wanted))}
@@ -178,7 +190,7 @@ def opened(self: Chunk, x: Any, host: bool = False) -> Any:
         return type(x)([opened(self, each, host) for each in x])
     if isinstance(x, dict):
         return {name: opened(self, each, host) for name, each in x.items()}
-    if isinstance(x, numpy.generic):
+    if isinstance(x, numpy.generic) and not host:
         return x.item()
     if isinstance(x, numpy.ndarray) and not host:
         return _host_array(self, x)
@@ -208,16 +220,18 @@ def closed(self: Chunk, x: Any) -> Any:
 
 
 def _within(xp: Any, path: str) -> Any:
-    extension = path.rpartition(".")[0]
-    return getattr(xp, extension) if extension else xp
+    for extension in path.split(".")[:-1]:
+        xp = getattr(xp, extension, None)
+    return xp
 
 
 def _named(function: Any, own: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Drop the keywords that have their defaults, of NumPy's that the standard does not have."""
     takes = inspect.signature(own).parameters
+    every = any(each.kind is each.VAR_KEYWORD for each in takes.values())  # beyond the standard
     kept = {}
     for name, value in options.items():
-        if name in takes:
+        if name in takes or (every and value is not numpy._NoValue):
             kept[name] = value
         elif value is not None and value is not numpy._NoValue and name not in IGNORED:
             raise TypeError(f"{function.__name__} of blocks takes no {name}=")
