@@ -117,6 +117,19 @@ class AuditLog:
         self._lines: dict[tuple[Any, ...], Sums] = {}
         self._lock = Lock()
 
+    def unlock(self) -> None:
+        """Take a new lock, in the child of a fork: another thread may have held this one."""
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = vars(self) | {"records": [*self.records], "_lines": {**self._lines}}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
+
     def add(self, record: Record) -> None:
         """Count a route; keep its record while there is room."""
         with self._lock:

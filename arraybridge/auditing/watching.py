@@ -6,6 +6,7 @@ of threads belong to whoever filled it.
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -106,6 +107,18 @@ class Audit:
             if self in _on:
                 _on = tuple(audit for audit in _on if audit is not self)
                 self._stop(self.libraries)
+
+
+def _after_fork_in_child() -> None:
+    """Make the locks anew: another thread of the parent may have held them."""
+    global _lock
+    _lock = threading.RLock()
+    for audit in _on:
+        audit.log.unlock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def on() -> bool:
