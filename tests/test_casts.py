@@ -265,6 +265,40 @@ def test_same_value_of_a_librarys_own_cast(given_name, name, value):
     assert same(result.numpy(), x.astype(name))
 
 
+def test_same_value_in_jax_without_64_bit_types():
+    jax = pytest.importorskip("jax")
+    for wide, name in (("int32", "float32"), ("int8", "float16"), ("bfloat16", "int8")):
+        x = jax.numpy.arange(5).astype(wide)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # JAX warns where it has no float64 to compare in
+            result = ab.convert(x, "jax", dtype=name, casting="same_value")
+        assert result.dtype == name and result.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ab.ConversionError, match="2147483647 at index .1,. would become"):
+        x = jax.numpy.asarray([1, 2**31 - 1])
+        ab.convert(x, "jax", dtype="float32", casting="same_value")
+
+
+@pytest.mark.parametrize("given_name", ["float64", "int64", "complex64", "bfloat16", "bool"])
+@pytest.mark.parametrize("name", ["float32", "uint8", "complex64", "float8_e4m3fn", "bool"])
+def test_small_checked_arrays_go_the_quick_way_and_the_plan_alike(given_name, name):
+    for values in ([], 1, [0, 1], [1, 300, 2], [[-0.0, 1], [0.5, np.nan]], [-1, 2, np.inf]):
+        with np.errstate(all="ignore"):
+            x = cast(cast(np.asarray(values), "float64"), given_name)
+        results = []
+        for copy in (None, None, True):  # copy= is planned
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    made = ab.convert(x, "numpy", dtype=name, casting="same_value", copy=copy)
+                except ab.ConversionError as error:
+                    results.append(str(error))
+                else:
+                    assert made.dtype == x.dtype or not np.may_share_memory(made, x)
+                    results.append((made.dtype, made.shape, made.strides, made.tobytes()))
+        if given_name != name:
+            assert results[0] == results[1] == results[2]
+
+
 def test_data_types_are_taken_from_everybody():
     x = np.arange(3.0)
     spellings = ["float32", "f4", "<f4", np.float32, np.dtype("f4"), ab.DataType("float32")]

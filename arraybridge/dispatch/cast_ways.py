@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dlpack import DataType
+import numpy as np
+
+from ..dlpack import DataType, DataTypeCode
 from .casting import allowed
+from .changed import changed
 from .form import Form
 from .kernel import SMALL, own_copies_serve
 from .library import Library
@@ -26,10 +29,11 @@ def casting_way(source: Library, target: Library, form: Form, plain: Way) -> Way
     """
     numpy: Any = library_named("numpy")
     dtype, rule = form.dtype, form.casting
-    if dtype is None or form.order is not None or rule == "same_value" or not own_copies_serve():
+    if dtype is None or form.order is not None or not own_copies_serve():
         return None
+    checked = rule == "same_value"
     if source is target and source is not numpy:
-        return _own(source, dtype, rule, plain)
+        return None if checked else _own(source, dtype, rule, plain)
     if dtype.name not in numpy.accepts.dtypes or dtype.name not in target.accepts.dtypes:
         return None
     view = None if source is numpy else numpy.doors.get(source.name)
@@ -46,8 +50,16 @@ def casting_way(source: Library, target: Library, form: Form, plain: Way) -> Way
     def decide(given: Any) -> bool | None:
         kind = numpy.kind(given)
         found = None if kind == dtype else kind is not None and allowed(kind, dtype, rule)
+        if checked and kind is not None and kind.code == DataTypeCode.COMPLEX != dtype.code:
+            found = False  # NumPy would warn of the imaginary parts
         known[given] = found
         return found
+
+    def same_value(old: Any) -> Any:
+        with np.errstate(all="ignore"):
+            new = old.astype(made, order="C", subok=False)
+            wrong = changed(old, new, numpy.kind(old.dtype), dtype, numpy.cast)
+        return None if wrong.any() else new  # the plan tells which
 
     def way(x: Any) -> Any:
         old = x if view is None else view(x)
@@ -62,7 +74,12 @@ def casting_way(source: Library, target: Library, form: Form, plain: Way) -> Way
             return plain(x)
         if not casts or old.size > SMALL:
             return None
-        new = old.astype(made, order="C", subok=False)
+        if checked:
+            new = same_value(old)
+            if new is None:
+                return None
+        else:
+            new = old.astype(made, order="C", subok=False)
         return new if take is None else take(new)
 
     return way

@@ -12,7 +12,7 @@ from ..dlpack import DataType, DataTypeCode
 
 __all__ = ["changed"]
 
-_FLOAT64 = DataType.named("float64")
+_FLOAT32, _FLOAT64 = DataType.named("float32"), DataType.named("float64")
 _BITS: dict[int, int] = {
     DataTypeCode.BOOL: 1,
     DataTypeCode.UINT: 0,
@@ -61,9 +61,14 @@ def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> 
         return differ & ~((old != old) & (new != new))
     # Beyond the integers' range a cast gives anything, the extreme value that it came from as well.
     if whole:
-        wide = cast(new, _FLOAT64)
+        wide = cast(new, _wide(made))
         end = 2.0 ** (given.bits + _BITS[given.code])
         return differ | ~((wide >= -end) & (wide < end))
-    wide = cast(old, _FLOAT64)
+    wide = cast(old, _wide(given))
     end = 2.0 ** (made.bits + _BITS[made.code]) if made.code != DataTypeCode.BOOL else 2.0
     return differ | ~((wide >= (-end if made.code == DataTypeCode.INT else 0)) & (wide < end))
+
+
+def _wide(dtype: DataType) -> DataType:
+    """Return a real data type that has all values of another; JAX may have 32 bits alone."""
+    return _FLOAT32 if dtype.bits <= 32 else _FLOAT64
