@@ -116,7 +116,7 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    lazy = _lazy(x, target)
+    lazy = RECORDS[type(x)].lazy or (target if target.lazy else None)  # `_lazy`, without a call
     if lazy is not None:
         return lazy.deferred(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
     return _planned(x, target, device, copy, alias_readonly)

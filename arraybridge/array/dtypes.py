@@ -159,11 +159,12 @@ class DTypes:
 
     def taken(self, x: Any) -> Any:
         """Return the library's data type for a DType or one of NumPy's; anything else as it is."""
-        if x.__class__ in self._kinds:  # the commonest
-            return x
-        if type(x) is DType:
+        kind = type(x)
+        if kind is DType:  # first, as its __class__ is slow, and its type is what Arrays have
             own = x.native
             return own if own in self.given else self._named.get(x.name, x)
+        if kind in self._kinds:
+            return x
         if is_numpys(x):
             dtype = numpy.dtype(x)
             return self._named.get(dtype.name, x) if dtype.isnative else x

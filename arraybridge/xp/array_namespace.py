@@ -16,6 +16,7 @@ import numpy
 
 from ..array.bounds import check_number, scalar_of
 from ..array.carrier import Array
+from ..array.dtypes import DType
 from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
 from ..protocols.foreign import check_whole, no_array
@@ -290,6 +291,11 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Ma
     whole = whole.get(native.path)
 
     def argument(x: Any, kind: str) -> Any:
+        given = type(x)
+        if given is cls:  # "else" too: SciPy fills with arrays of no dimensions
+            return x._native
+        if given is DType:  # whose __class__, which isinstance asks for, is slow
+            return x
         if whole is not None and isinstance(x, numpy.generic):
             return whole(x)
         if kind in ("array", "arrays"):
@@ -298,7 +304,7 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Ma
             return [unwrapped(each, cls) for each in x]
         if kind == "device":
             return native_device(cls, x)
-        return x._native if x.__class__ is cls else x  # SciPy fills with arrays of no dimensions
+        return x
 
     def function(*given: Any, **kwargs: Any) -> Any:
         args = tuple([argument(x, positions[i] if i < last else rest) for i, x in enumerate(given)])

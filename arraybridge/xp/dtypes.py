@@ -107,6 +107,10 @@ def questions(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[str
     def result_type(*arrays_and_dtypes: Any) -> Arguments:
         typed, given = False, []
         for x in arrays_and_dtypes:
+            if owns(type(x)):
+                typed = True
+                given.append(x)
+                continue
             if isinstance(x, numpy.generic) and library != "numpy":
                 x = scalar_of(x)  # as in operators
             x = taken(x)
