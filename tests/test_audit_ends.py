@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -182,6 +185,44 @@ def test_a_record_that_another_thread_made_meanwhile() -> None:
 
     RECORDS.refind(slow)
     assert type(RECORDS[Late]) is TypeRecord
+
+
+def test_a_log_is_pickled_and_copied() -> None:
+    with ab.audit(most=1) as log:
+        ab.convert(strided(), "numpy", copy=True)
+        made = pickle.loads(pickle.dumps(log))  # while it is on, too
+        ab.contiguous(strided())
+    assert len(made) == 1
+    for made in pickle.loads(pickle.dumps(log)), copy.deepcopy(log):
+        assert str(made) == str(log)
+        assert made.to_json() == log.to_json()
+        made.add(log.records[0])
+        assert len(made) == 3
+        assert len(log) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_while_another_thread_adds_to_the_log() -> None:
+    program = """
+import os, signal
+import numpy as np
+import arraybridge as ab
+from arraybridge.auditing import watching
+x = np.arange(3.0)
+with ab.audit() as log:
+    with log._lock, watching._lock:  # as another thread may, that the child does not have
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            ab.convert(x, "numpy")
+            with ab.audit():
+                ab.convert(x, "numpy")
+            os._exit(len(log))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+    ab.convert(x, "numpy")
+assert len(log) == 1
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_arrays_are_not_kept_alive() -> None:
