@@ -98,6 +98,8 @@ def register(
     ------
     RuntimeError
         If no library is named and none is imported.
+    ValueError
+        For another library.
 
     Notes
     -----
@@ -115,6 +117,9 @@ def register(
     homes: list[Any] = [library_named(library) for library in libraries] or [
         library_named(name) for name in LIBRARIES if name in sys.modules
     ]
+    for home in homes:
+        if home.name not in LIBRARIES:
+            raise ValueError(f"register is of {' and '.join(LIBRARIES)}, not of {home.name}")
     if not homes:
         raise RuntimeError(
             "neither torch nor jax is imported: import it first, or name it, register('torch')"
@@ -216,6 +221,8 @@ def from_shared_memory(
     TypeError, ValueError
         As :func:`arraybridge.from_pointer`, and for elements outside the block.
     """
+    if not hasattr(block, "buf"):
+        raise TypeError(f"block is a SharedMemory, got {block!r}: open it, SharedMemory(name=...)")
     return from_pointer(
         numpy.frombuffer(block.buf or b"", numpy.uint8).ctypes.data,
         shape,

@@ -25,6 +25,11 @@ def test_the_names_are_those_of_the_libraries():
     assert set(get_args(signatures.LibraryName)) == {entry.name for entry in LIBRARIES}
 
 
+def test_a_class_is_no_library():
+    with pytest.raises(TypeError, match="name of a library or its module, got <class"):
+        ab.convert(np.ones(3), np.ndarray)
+
+
 def test_the_overloads_have_the_keywords_and_the_names_of_convert():
     parameters = inspect.signature(ab.convert).parameters
     assert set(signatures.Asked.__annotations__) == {

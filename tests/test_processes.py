@@ -256,6 +256,11 @@ class TestRegistration:
         assert again.unsafe_buffer_pointer() == aligned.ctypes.data
 
 
+def test_other_libraries_are_not_registered():
+    with pytest.raises(ValueError, match="register is of torch and jax, not of numpy"):
+        REGISTERED.register("numpy")
+
+
 class TestSharedMemory:
     @pytest.fixture
     def block(self):
@@ -300,6 +305,10 @@ class TestSharedMemory:
         x = REGISTERED.from_shared_memory(block, 4, "int64", readonly=True)
         assert x.readonly
         assert not ab.convert(x, "numpy").flags.writeable
+
+    def test_the_name_of_a_block(self, block):
+        with pytest.raises(TypeError, match=r"got '.*': open it, SharedMemory\(name="):
+            REGISTERED.from_shared_memory(block.name, 4, "int64")
 
     def test_beyond_the_block(self, block):
         with pytest.raises(ValueError, match="bytes"):

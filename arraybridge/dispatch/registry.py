@@ -299,7 +299,7 @@ def known_name(to: object) -> str:
         For what is neither a name nor a module.
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
-    if not isinstance(name, str):
+    if not isinstance(name, str) or isinstance(to, type):
         raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
     if name in _registered:
         return name

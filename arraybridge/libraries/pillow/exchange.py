@@ -175,7 +175,8 @@ _NO_CHANNELS = Pillow.accepts._replace(
     dtypes=frozenset(),
     copied=frozenset(),
     remedies={
-        "": "a third axis of its images has 2, 3 or 4 channels of uint8; convert each channel"
+        "": "a third axis of its images, the last, has 2, 3 or 4 channels of uint8; move the "
+        "channels there, or convert each"
     },
 )
 
