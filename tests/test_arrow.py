@@ -182,7 +182,8 @@ class TestFrames:
         if torch:
             assert np.array_equal(ab.convert(table, "torch"), found)
         assert ab.convert(table, "numpy", order="C").flags.c_contiguous
-        assert found.flags.f_contiguous  # columns stay whole
+        # Columns stay whole; a few bytes apart where they happen to have been allocated so.
+        assert 0 in found.shape or found.strides[0] == found.itemsize
         assert np.array_equal(ab.convert(table.select(["a"]), "numpy"), found[:, :1])
 
     def test_lists_in_columns(self):

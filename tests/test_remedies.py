@@ -385,6 +385,21 @@ ELSEWHERE = {
         "test_frames",
     ),
     "x.select([\0])": "above",
+    "x.view(dtype=...)": "test_library_cuda_core",
+    **dict.fromkeys(("x.values()", "x.as_sparse_tensor().values()"), "test_library_onnxruntime"),
+    "x.numpy()": "test_library_onnxruntime",
+    **dict.fromkeys(("x.str_data", "x.get_shape()"), "test_library_openvino"),
+    "x.convert('RGBA')": "test_library_pillow",
+    **dict.fromkeys(("x.blocks", "x.map_blocks", "arraybridge.convert(x, 'dask')"), "test_dask"),
+    **dict.fromkeys(
+        (
+            "awkward.pad_none(x, length, axis=\0, clip=True)",
+            "awkward.flatten(x, axis=None)",
+            "awkward.drop_none(x, axis=\0)",
+            "awkward.to_numpy(x.snapshot())",
+        ),
+        "test_foreign",
+    ),
     "x.combine_chunks()": "above: put before what the chunks say",
 }
 
