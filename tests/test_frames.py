@@ -207,6 +207,13 @@ def test_the_remedy_works_as_it_is_written(make, remedy):
     assert ab.convert(found, "numpy").dtype.kind in "iuf"
 
 
+def test_columns_of_duckdb_are_not_told_what_to_do_in_polars():
+    for query in ("select 1::decimal(5, 2) a", "select date '2020-01-01' a"):
+        with pytest.raises(ab.ConversionError, match="cast it to ") as caught:
+            ab.convert(duckdb.sql(query), "numpy")
+        assert "polars" not in str(caught.value)
+
+
 def test_a_unit_in_a_column_is_not_dropped():
     class Units(pd.api.extensions.ExtensionDtype):
         name, type, units = "pint[m]", float, "m"

@@ -338,6 +338,11 @@ class TestCollate:
         with pytest.raises(ValueError, match="float32"):
             REGISTERED.collate([a, ab.from_dlpack(np.zeros(3, "f4"))])
 
+    def test_native_arrays_among_arrays(self):
+        batch = [ab.from_dlpack(np.arange(3.0)[::-1]), np.ones(3), torch.zeros(3).double()]
+        found = REGISTERED.collate(batch)
+        assert found.tolist() == [[2, 1, 0], [1, 1, 1], [0, 0, 0]]
+
     def test_registered_with_default_collate(self):
         batch = [ab.from_dlpack(np.arange(3)[::-1])]
         with pytest.raises(TypeError):

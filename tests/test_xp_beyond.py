@@ -11,7 +11,9 @@ import pytest
 import arraybridge as ab
 from arraybridge.xp.beyond import FUNCTIONS
 
-from .support.optional import installed
+from .support.optional import installed, needs, optional
+
+torch = optional("torch")
 
 LIBRARIES = [
     pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason="not installed"))
@@ -118,6 +120,32 @@ def test_quantiles(library, name):
     for method in ("lower", "higher", "nearest", "midpoint"):
         compare(library, name, values(holes=False), 0.3, axis=1, method=method)
     compare(library, name, values(), np.asarray([0.5]), axis=(-1, -2))
+
+
+@needs("torch")
+def test_quantiles_of_more_than_torch_takes():
+    xp = import_module("arraybridge.xp.torch")
+    x = np.random.default_rng(0).random(2**24 + 2, dtype="float32")
+    with pytest.raises(RuntimeError, match="too large"):
+        torch.quantile(torch.from_numpy(x), 0.5)
+    for method in ("lower", "linear"):
+        found = xp.quantile(ab.from_dlpack(torch.from_numpy(x)), 0.3, method=method)
+        assert np.isclose(float(found), np.quantile(x, 0.3, method=method), rtol=1e-6)
+
+
+@needs("torch")
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_that_there_are_not(name):
+    function = getattr(import_module("arraybridge.xp.torch"), name)
+    x = ab.from_dlpack(torch.arange(3.0))
+    for q in (1.5, -0.1, [0.5, float("nan")]):
+        with pytest.raises(ValueError, match=r"range \[0, 1\]"):
+            function(x, np.asarray(q))
+    with pytest.raises(ValueError, match="got 'weibull'"):
+        function(x, 0.5, method="weibull")
+    with pytest.raises(ValueError, match="no elements"):
+        function(x[:0], 0.5)
+    assert np.isnan(float(function(ab.from_dlpack(torch.full((2,), float("nan"))), 0.5)))
 
 
 @each
@@ -241,8 +269,6 @@ def test_only_arrays_are_computed_with(library):
     "name", [*NANS, "median", "cumsum", "nancumprod", "pad", "gradient", "quantile"]
 )
 def test_gradients_flow(name):
-    import torch
-
     x = torch.tensor([[1.0, 2.0, float("nan"), 5.0], [3.0, 4.0, 4.5, -1.0]], requires_grad=True)
     xp = import_module("arraybridge.xp.torch")
     arguments = {"pad": (1,), "quantile": (0.5,)}.get(name, ())

@@ -187,22 +187,23 @@ def _sort(text: str) -> str:
     )
 
 
-# What to pass instead, by what a class has; the first that fits. "" is for any other.
+# What to pass instead, by what a class has; the first that fits. "" is for any other. Frames of
+# polars are told by `with_columns_seq`: DuckDB's relations have `with_columns`, too.
 _REMEDIES = {
     "temporal": (
         ("to_physical", "pass its integers, x.to_physical()"),
-        ("with_columns", "pass its integers, x.select(polars.all().to_physical())"),
+        ("with_columns_seq", "pass its integers, x.select(polars.all().to_physical())"),
         ("", "cast it to integers first"),
     ),
     "dictionary": (
         ("to_physical", "pass its codes, x.to_physical(), or decode it, x.cast(...)"),
-        ("with_columns", "pass its codes, x.select(polars.all().to_physical())"),
+        ("with_columns_seq", "pass its codes, x.select(polars.all().to_physical())"),
         ("dictionary_decode", "pass x.dictionary_decode()"),
         ("", "decode it first"),
     ),
     "decimal": (
         ("to_physical", "pass x.cast(polars.Float64), which rounds"),
-        ("with_columns", "pass x.cast(polars.Float64), which rounds"),
+        ("with_columns_seq", "pass x.cast(polars.Float64), which rounds"),
         ("", "cast it to float64 first, which rounds"),
     ),
     "list": (

@@ -169,14 +169,14 @@ def quantile(
     x: Tensor, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Quantiles, of which a first axis is made if ``q`` has one; NaN where there is one."""
-    return _quantiles(torch.quantile, x, q, axis, method, keepdims)
+    return _quantiles(False, x, q, axis, method, keepdims)
 
 
 def nanquantile(
     x: Tensor, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """Quantiles of what is not NaN."""
-    return _quantiles(torch.nanquantile, x, q, axis, method, keepdims)
+    return _quantiles(True, x, q, axis, method, keepdims)
 
 
 def median(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -189,16 +189,43 @@ def nanmedian(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
-def _quantiles(function: Any, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool) -> Tensor:
+def _quantiles(skip: bool, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool) -> Tensor:
+    """Quantiles by sorting, as in ``torch.quantile``, which takes 2**24 elements at most."""
+    if method not in _METHODS:
+        raise ValueError(f"method is one of {', '.join(_METHODS)}, got {method!r}")
     x, axes = _floating(x), _axes(x, axis)
-    q = _beside(q, x)
+    q = q if isinstance(q, Tensor) else numpy.array(q, numpy.float64)
+    q = torch.as_tensor(q, dtype=torch.float64, device=x.device)
+    if not bool(((q >= 0) & (q <= 1)).all()):
+        raise ValueError("quantiles are in the range [0, 1]")
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = x.permute(*kept, *axes).reshape([*(x.shape[i] for i in kept), -1])
-    found: Tensor = function(flat, q.reshape(-1), -1, interpolation=method)
-    found = found.reshape([*q.shape, *found.shape[1:]])
+    if not flat.shape[-1]:
+        raise ValueError("there is no quantile of no elements")
+    ordered = flat.sort(-1).values  # NaNs last
+    nans = torch.isnan(ordered).sum(-1)
+    last = (flat.shape[-1] - 1 - nans).clamp(min=0) if skip else flat.shape[-1] - 1
+    at = q.reshape(-1, *[1] * len(kept)) * last * torch.ones_like(nans)  # (q, *kept), float64
+    ends = ordered.expand(*at.shape, flat.shape[-1])
+    low, high = (
+        ends.gather(-1, end.long().unsqueeze(-1)).squeeze(-1) for end in (at.floor(), at.ceil())
+    )
+    found = _METHODS[method](low, high, at)
+    if not skip:
+        found = torch.where(nans > 0, torch.nan, found)
     if keepdims:
-        found = found.reshape([*q.shape, *(1 if i in axes else n for i, n in enumerate(x.shape))])
-    return found
+        return found.reshape([*q.shape, *(1 if i in axes else n for i, n in enumerate(x.shape))])
+    return found.reshape([*q.shape, *found.shape[1:]])
+
+
+#: How a quantile between two elements is made of them and of its place.
+_METHODS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "linear": lambda low, high, at: torch.lerp(low, high, (at - at.floor()).to(low.dtype)),
+    "lower": lambda low, high, at: low,
+    "higher": lambda low, high, at: high,
+    "nearest": lambda low, high, at: torch.where(at.round() == at.floor(), low, high),
+    "midpoint": lambda low, high, at: (low + high) / 2,
+}
 
 
 # Products, differences, edges, windows.

@@ -21,6 +21,7 @@ from ...array import Array
 from ...array.pickling import restored
 from ...copies import copyto
 from ...dispatch.records import ConversionError
+from ...exchange import inspect
 from ...kernels.cpu.pool import num_threads
 from .tables import IN_NUMPY, TORCH_DTYPES
 
@@ -28,18 +29,19 @@ from .tables import IN_NUMPY, TORCH_DTYPES
 def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
     """Stack Arrays of one shape and dtype, whatever their libraries and layouts, in a tensor.
 
-    Each is copied once, to its place in the batch. Tensors go PyTorch's way, with their gradients.
+    Native arrays may be among them. Each is copied once, to its place in the batch. Tensors go
+    PyTorch's way, with their gradients.
 
     Raises
     ------
     ValueError
         For Arrays of several shapes or dtypes.
     """
-    natives = [x.native for x in batch]
+    natives = [x.native if isinstance(x, Array) else x for x in batch]
     if all(isinstance(x, torch.Tensor) for x in natives):
         stacked: torch.Tensor = default_collate_fn_map[torch.Tensor](natives)
         return stacked
-    infos = [x.info for x in batch]
+    infos = [inspect(x) for x in natives]
     first = infos[0]
     for info in infos:
         if (info.shape, info.dtype) != (first.shape, first.dtype):
