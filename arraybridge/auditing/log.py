@@ -152,7 +152,7 @@ class AuditLog:
             found[place] = Sums(*(a + b for a, b in zip(before, sums, strict=True)))
         return dict(sorted(found.items(), key=_weight))
 
-    def to_json(self, indent: int | None = None) -> str:
+    def to_json(self, *, indent: int | None = None) -> str:
         """Return totals, sums by place and records as JSON."""
         return json.dumps(
             {
