@@ -199,7 +199,7 @@ def _recast(
         change += " and " if change else ""
         change += f"a layout of strides {info.strides} to {form.order}, for order="
     if copy is False and change:
-        return refuse(f"copy=False, but it takes one, {change}: copy=None lets arraybridge copy")
+        return refuse(f"copy=False, but {change}, takes a copy: copy=None lets arraybridge copy")
     caster = caster_of(info, source, target, wanted, layout)
     if caster is None:
         return refuse(
