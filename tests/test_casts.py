@@ -374,7 +374,7 @@ def test_an_equal_data_type_is_todays_route(target):
 
 def test_copy_false_tells_that_a_cast_is_a_copy():
     x = np.arange(6.0).reshape(2, 3)
-    with pytest.raises(ab.ConversionError, match="but float64 to float32, for dtype=, takes a copy"):
+    with pytest.raises(ab.ConversionError, match="float64 to float32, for dtype=, takes a copy"):
         ab.convert(x, "numpy", dtype="float32", copy=False)
     with pytest.raises(ab.ConversionError, match="but a layout of strides"):
         ab.convert(x, "numpy", order="F", copy=False)

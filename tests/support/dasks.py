@@ -1,0 +1,34 @@
+"""Dask arrays for its tests: what they are made of, and whose their results are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+
+from .optional import installed
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+NUMBERS = np.random.default_rng(7).random((6, 8)).astype("float32")
+LIBRARIES = [
+    pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason=f"no {name}"))
+    for name in ("torch", "jax", "array_api_strict")
+]
+
+
+@pytest.fixture
+def here():
+    """In this thread: JAX's and PyTorch's are not to be mixed with Dask's pools in one test run."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def lazy(chunks=(3, 4)):
+    return da.from_array(NUMBERS, chunks=chunks)
+
+
+def is_of(x, library):
+    return ab.convert(x, library) is x
