@@ -7,12 +7,9 @@ from contextlib import suppress
 from ctypes import c_void_p
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .dispatch.cast_ways import casting_way
-from .dispatch.casting import Casting
 from .dispatch.execute import execute
-from .dispatch.form import Form, form_of, route_to
 from .dispatch.library import Library, place_named
 from .dispatch.records import Route, TensorInfo, of_native
 from .dispatch.registry import KNOWN, RECORDS, library_named
@@ -21,6 +18,10 @@ from .dispatch.ways import Way, ways_between
 from .dlpack import Device, Tensor, is_capsule, peek
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
+
+if TYPE_CHECKING:  # casts are imported by the first that is asked for: a fifth of a first view
+    from .dispatch.casting import Casting
+    from .dispatch.form import Form
 
 # Python looks up the defaults of parameters after "*" one by one, and copies these at once: 45 of
 # the 900 ns of a view. Type checkers see `signatures.Convert`, and `inspect` what is set below.
@@ -165,12 +166,17 @@ def _formed(
                 result = None
             if result is not None:
                 return result
+    from .dispatch.form import form_of
+
     form = form_of(dtype, casting, order)
     return converted(x, to, form, device=device, copy=copy, alias_readonly=alias_readonly)
 
 
 def _cast_way(kind: type, key: tuple[Any, ...]) -> Way | None:
     """Return what `convert` tries before the plan of a cast."""
+    from .dispatch.cast_ways import casting_way
+    from .dispatch.form import form_of
+
     to, _, dtype, casting = key
     form, target, record = form_of(dtype, casting), library_named(to), RECORDS[kind]
     known, source, way = record.casts, record.library, None
@@ -267,6 +273,8 @@ def _planned(
             share=share,
         )  # fmt: skip
     else:
+        from .dispatch.form import route_to
+
         route, info = route_to(
             held, source, target, form=form, device=device, copy=copy,
             alias_readonly=alias_readonly, share=share,
@@ -342,6 +350,8 @@ def explain(
     TypeError
         If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
     """
+    from .dispatch.form import form_of, route_to
+
     target, form = library_named(to), None
     if device is not None:
         device = place_named(device)

@@ -12,7 +12,6 @@ import numpy as np
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import RECORDS, library_of_type, package_of
 from .frames import speaks_arrow
-from .remedies import remedy
 
 DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _NOBODYS = "__arraybridge_asks_for_what_nobody_has__"
@@ -37,6 +36,8 @@ def no_array(x: Any) -> TypeError:
     """Make the error for an object that is not an array in memory."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
+    from .remedies import remedy  # when something is wrong
+
     found = remedy(x)
     if found is None:
         expected = (

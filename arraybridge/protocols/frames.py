@@ -11,7 +11,6 @@ from typing import Any
 
 from ..dispatch.library import Library
 from ..dispatch.registry import RECORDS, frames_of, package_of
-from .remedies import BY_PACKAGE
 
 __all__ = ["is_frame", "opened_frame", "speaks_arrow"]
 
@@ -35,6 +34,8 @@ def speaks_arrow(cls: type) -> bool:
     """
     if all(getattr(cls, door, None) is None for door in DOORS):
         return False
+    from .remedies import BY_PACKAGE
+
     return package_of(cls) not in BY_PACKAGE
 
 

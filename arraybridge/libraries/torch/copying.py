@@ -8,7 +8,6 @@ from functools import cache
 import torch
 from torch.autograd import forward_ad
 
-from ...dispatch.casting import allowed
 from ...dispatch.kernel import SMALL, NoKernel, kernel_for
 from ...dispatch.library import Library
 from ...dispatch.records import TensorInfo
@@ -155,5 +154,7 @@ def _as_numpy(given: DataType, wanted: DataType) -> bool:
     """Whether PyTorch casts all values as NumPy and ml_dtypes do; a test compares them."""
     if (given.name, wanted.name) == ("float64", "float16"):
         return False  # it rounds twice
+    from ...dispatch.casting import allowed
+
     wide = all(kind.bits >= 16 or kind.code <= DataTypeCode.UINT for kind in (given, wanted))
     return wide and allowed(given, wanted, "same_kind")
