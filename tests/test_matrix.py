@@ -19,17 +19,13 @@ from .matrix.__main__ import command_line
 from .matrix.__main__ import main as run_main
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
-HEAVY = [
-    "tensorflow",
-    "paddle",
-    "warp",
-    "mlx",
-    "onnxruntime",
-    "openvino",
-    "pillow",
-    "cuda_core",
-    "dpnp",
-]
+HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
+RUNTIMES = ["onnxruntime", "openvino", "pillow", "cuda_core"]
+BESIDE_RUNTIMES = [
+    "numpy",
+    "torch",
+    "jax",
+]  # what stands before and behind them; `make matrix` has all
 # Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
 LIVE = {
     "numpy": 250,
@@ -74,9 +70,13 @@ def test_light_libraries() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("target", LIGHT + HEAVY)
+@pytest.mark.parametrize("target", LIGHT + HEAVY + RUNTIMES)
 def test_all_libraries(target: str) -> None:
     libraries = installed(LIGHT + HEAVY)
+    if target in BESIDE_RUNTIMES:
+        libraries += installed(RUNTIMES)
+    elif target in RUNTIMES:
+        libraries = installed([*BESIDE_RUNTIMES, target])
     if target not in libraries:
         pytest.skip(f"no {target}")
     all_right(target, libraries, native=True)
