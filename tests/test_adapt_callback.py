@@ -16,7 +16,7 @@ from scipy import ndimage
 
 import arraybridge as ab
 
-from .support.optional import optional
+from .support.optional import needs, optional
 
 torch = optional("torch")
 
@@ -168,6 +168,7 @@ class TestNumPy:
             jax.jit(f)(X)
 
 
+@needs("torch")
 class TestPyTorch:
     def test_shapes_are_found(self):
         f = ab.adapt("torch", callback=True)(lambda x: {"t": x.mT @ x, "n": (x > 0, 3)})
