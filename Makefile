@@ -8,6 +8,8 @@
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make lint         ruff, import-linter, mypy, pyright
+#   make docs         the site, into docs/_build/html; needs no network once its packages are installed
+#   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
@@ -60,7 +62,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint bench gpu matrix fuzz conformance downstream clean
+.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs test-docs bench gpu matrix fuzz conformance downstream clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -93,6 +95,8 @@ $(VENV)/.bench: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)bench$(comma)engines,a few minutes,6)
 $(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,dev,half a minute,1)
+$(VENV)/.docs: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,docs,half a minute,1)
 $(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute,3)
 $(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
@@ -105,7 +109,7 @@ demo: $(VENV)/.demo
 	$(PY) examples/photograph.py
 
 test: $(VENV)/.test
-	$(PY) -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
+	$(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
@@ -124,13 +128,13 @@ test-all: test $(VENV)/.heavy
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable . && touch $@
 
 test-newest test-lowest: test-%: .venv-%/.test
-	.venv-$*/bin/python -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
+	.venv-$*/bin/python -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
 try-newest: .venv-newest/.test
 	rm .venv-newest/.test
 	sed 's/==.*//' requirements/newest.txt > .venv-newest/names.txt
 	.venv-newest/bin/python -m pip install --no-input $(PIP_FLAGS) --upgrade -r .venv-newest/names.txt
-	.venv-newest/bin/python -m pytest $(PARALLEL) -m "not heavy" $(PYTEST_ARGS)
+	.venv-newest/bin/python -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
 newest-python: # prints where it is, or nothing
 	@echo "$(NEWEST_PYTHON)"
@@ -141,6 +145,13 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/mypy
 	$(VENV)/bin/basedpyright --pythonpath $(PY)
+
+docs: $(VENV)/.docs
+	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+test-docs: docs $(VENV)/.test
+	$(PY) -m pytest -m site $(PYTEST_ARGS)
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks $(if $(QUICK),--quick)
@@ -165,6 +176,6 @@ downstream: $(VENV)/.downstream
 		$(if $(LIBRARIES),--libraries $(LIBRARIES)) $(if $(WRITE),--write)
 
 clean:
-	rm -rf $(VENV) .venv-newest .venv-lowest build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
+	rm -rf $(VENV) .venv-newest .venv-lowest build dist docs/_build docs/api/generated *.egg-info .pytest_cache .ruff_cache .mypy_cache \
 		.import_linter_cache .hypothesis
 	find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
