@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,24 +9,11 @@ import arraybridge as ab
 import arraybridge.pickling
 
 from .support.optional import optional
+from .support.pickles import megabyte, values
 
 torch = optional("torch")
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # at fork, and its own
-
-
-def of(library, dtype="float32", shape=(64, 1 << 12)):
-    """A native array of 1 MB or so."""
-    x = (np.arange(np.prod(shape)) % 100).reshape(shape)
-    if library == "jax":
-        return jnp.asarray(x, dtype)
-    x = x.astype(getattr(ml_dtypes, dtype, dtype))
-    return ab.convert(x, library, copy=True)
-
-
-def values(x):
-    return ab.convert(x, "numpy").astype(np.float64)
-
 
 LIBRARIES = ["numpy", "torch", "jax"]
 
@@ -54,7 +39,7 @@ def client():
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_frames_are_the_memory(library, dtype):
     protocol = pytest.importorskip("distributed.protocol")
-    x = ab.from_dlpack(of(library, dtype))
+    x = ab.from_dlpack(megabyte(library, dtype))
     header, frames = protocol.serialize(x)
     place = np.frombuffer(frames[1], np.uint8)
     assert place.ctypes.data == x.info.pointer
@@ -71,7 +56,7 @@ def test_frames_are_the_memory(library, dtype):
 def test_spilled_to_disk(library, tmp_path):
     spill = pytest.importorskip("distributed.spill")
     buffer = spill.SpillBuffer(str(tmp_path), target=1)  # all goes to disk
-    made = {f"x{i}": ab.from_dlpack(of(library) + i) for i in range(4)}
+    made = {f"x{i}": ab.from_dlpack(megabyte(library) + i) for i in range(4)}
     for key, x in made.items():
         buffer[key] = x
     assert not buffer.fast
@@ -86,7 +71,7 @@ def test_spilled_to_disk(library, tmp_path):
 class TestWorkers:
     @pytest.mark.parametrize("library", LIBRARIES)
     def test_there_and_back(self, client, library):
-        x = ab.from_dlpack(of(library))
+        x = ab.from_dlpack(megabyte(library))
         workers = list(client.scheduler_info()["workers"])
         there = client.scatter(x, workers=workers[:1])
         # on the other worker, so that it goes from one to the other as well
@@ -98,14 +83,14 @@ class TestWorkers:
 
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
     def test_native_tensors(self, client, dtype):
-        x = of("torch", dtype)
+        x = megabyte("torch", dtype)
         with arraybridge.pickling.register("torch"):
             there = client.scatter(x)
             assert client.submit(_sum, there, pure=False).result(timeout=60) == values(x).sum()
 
     def test_what_dask_refuses_without(self):
         protocol = pytest.importorskip("distributed.protocol")
-        x = of("torch", "bfloat16")
+        x = megabyte("torch", "bfloat16")
         with pytest.raises(TypeError, match="serialize"):
             protocol.serialize(x, on_error="raise")
         with arraybridge.pickling.register("torch"):

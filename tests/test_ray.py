@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import os
 
-import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ import arraybridge as ab
 import arraybridge.pickling
 
 from .support.optional import optional
+from .support.pickles import megabyte, values
 from .support.processes import ROOT
 
 torch = optional("torch")
@@ -65,19 +64,6 @@ def registered(ray):
         yield
 
 
-def of(library, dtype="float32", shape=(4, 1 << 16)):
-    """A native array of 1 MB or so: smaller ones Ray sends without its store."""
-    x = (np.arange(np.prod(shape)) % 100).reshape(shape)
-    if library == "jax":
-        return jnp.asarray(x, dtype)
-    x = x.astype(getattr(ml_dtypes, dtype, dtype))
-    return ab.convert(x, library, copy=True)
-
-
-def values(x):
-    return ab.convert(x, "numpy").astype(np.float64)
-
-
 LIBRARIES = ["numpy", "torch", "jax"]
 
 
@@ -85,7 +71,7 @@ class TestArrays:
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])
     @pytest.mark.parametrize("library", LIBRARIES)
     def test_zero_copy_and_read_only(self, ray, library, dtype):
-        x = ab.from_dlpack(of(library, dtype))
+        x = ab.from_dlpack(megabyte(library, dtype))
         ref = ray.put(x)
         first, second = ray.get(ref), ray.get(ref)
         assert first.library == library
@@ -96,7 +82,7 @@ class TestArrays:
 
     @pytest.mark.parametrize("library", LIBRARIES)
     def test_no_write_gets_to_the_store(self, ray, library):
-        ref = ray.put(ab.from_dlpack(of(library)))
+        ref = ray.put(ab.from_dlpack(megabyte(library)))
         x, before = ray.get(ref), values(ray.get(ref))
         if library != "jax":
             with pytest.raises(ValueError, match="read-only"):
@@ -112,7 +98,7 @@ class TestArrays:
 
     @pytest.mark.parametrize("library", ["numpy", "torch"])
     def test_layouts(self, ray, library):
-        x = ab.from_dlpack(of(library))
+        x = ab.from_dlpack(megabyte(library))
         for view, nbytes in [(x.T, MB), (x[1:3], MB // 2), (x[:, ::4], MB // 4)]:
             again = ray.get(ray.put(view))
             np.testing.assert_array_equal(values(again), values(view))
@@ -122,7 +108,7 @@ class TestArrays:
             assert high - low == nbytes
 
     def test_a_view_keeps_the_object(self, ray):
-        x = of("torch", shape=(10, MB))
+        x = megabyte("torch", shape=(10, MB))
         view = ray.get(ray.put(ab.from_dlpack(x))).native[3]
         gc.collect()
         for _ in range(20):  # 800 MB through a store of 200
@@ -139,7 +125,7 @@ class TestArrays:
             x *= 2
             return os.getpid(), readonly, ab.namespace(x).flip(x)
 
-        x = ab.from_dlpack(of(library))
+        x = ab.from_dlpack(megabyte(library))
         pid, readonly, back = ray.get(work.remote(x), timeout=60)
         assert pid != os.getpid()
         assert readonly
@@ -151,7 +137,7 @@ class TestNative:
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
     @pytest.mark.parametrize("library", ["torch", "jax"])
     def test_zero_copy(self, ray, registered, library, dtype):
-        x = of(library, dtype)
+        x = megabyte(library, dtype)
         ref = ray.put({"x": [x]})
         first, second = (ray.get(ref)["x"][0] for _ in range(2))
         assert isinstance(first, torch.Tensor if library == "torch" else type(x))
@@ -159,29 +145,29 @@ class TestNative:
         np.testing.assert_array_equal(values(first), values(x))
 
     def test_a_tensor_refuses_to_be_written(self, ray, registered):
-        ref = ray.put(of("torch"))
+        ref = ray.put(megabyte("torch"))
         with pytest.raises(ValueError, match="read-only"):
             ray.get(ref).zero_()
         with pytest.raises(ValueError, match="read-only"):
             ray.get(ref).numpy()[0] = 0
-        assert torch.equal(ray.get(ref).clone(), of("torch"))
+        assert torch.equal(ray.get(ref).clone(), megabyte("torch"))
 
     def test_as_a_copy(self, ray):
         with arraybridge.pickling.register("torch", readonly=False):
-            ref = ray.put(of("torch"))
+            ref = ray.put(megabyte("torch"))
         x = ray.get(ref)
         assert type(x) is torch.Tensor
         x.zero_()
-        assert torch.equal(ray.get(ref), of("torch"))
+        assert torch.equal(ray.get(ref), megabyte("torch"))
 
     def test_a_worker_registers_by_its_hook(self, ray, registered):
         @ray.remote
         def work(x):
             return type(x).__name__, x * 2
 
-        name, back = ray.get(work.remote(of("torch")), timeout=60)
+        name, back = ray.get(work.remote(megabyte("torch")), timeout=60)
         assert name == type(back).__name__ == "ReadOnlyTensor"
-        assert torch.equal(back.clone(), of("torch") * 2)
+        assert torch.equal(back.clone(), megabyte("torch") * 2)
 
     def test_a_module_computes_on_the_store(self, ray, registered):
         module = torch.nn.Linear(512, 512)
@@ -195,5 +181,5 @@ class TestNative:
             torch.optim.SGD(first.parameters(), 0.1).step()
 
     def test_without_it_nothing_is_left(self, ray):
-        x = ray.get(ray.put(of("torch")))
+        x = ray.get(ray.put(megabyte("torch")))
         assert type(x) is torch.Tensor

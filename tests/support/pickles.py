@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 
+import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 
 import arraybridge as ab
@@ -36,3 +38,12 @@ def values(x):
     if not isinstance(x, np.ndarray):
         x = ab.convert(x, "numpy")
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+def megabyte(library, dtype="float32", shape=(4, 1 << 16)):
+    """A native array of about 1 MB: smaller ones Ray sends without its store."""
+    x = (np.arange(np.prod(shape)) % 100).reshape(shape)
+    if library == "jax":
+        return jnp.asarray(x, dtype)
+    x = x.astype(getattr(ml_dtypes, dtype, dtype))
+    return ab.convert(x, library, copy=True)
