@@ -357,6 +357,8 @@ class ConversionError(BufferError):
         The refused route.
     """
 
+    __module__ = "arraybridge"  # as tracebacks print it, and as users import it
+
     def __init__(self, message: str, route: Route | None = None) -> None:
         super().__init__(message)
         self.route = route
