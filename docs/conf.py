@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -34,9 +38,52 @@ numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = "arraybridge"
+html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_show_search_summary = False  # it is fetched, which browsers refuse to pages of the file system
+html_sidebars = {"index": [], "404": [], "search": []}
+html_theme_options = {
+    "logo": {
+        "text": "arraybridge",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "alt_text": "arraybridge, to the first page",
+    },
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "search_bar_text": "Search",
+}
+html_context = {"default_mode": "auto"}
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
+
+#: Where the site will be, with a slash at the end: for its page 404 alone, which a server shows
+#: in place of any address, so that relative links would not do.
+html_baseurl = os.environ.get("DOCS_URL", "")
+
+
+def _absolute(app: Sphinx, pagename: str, _: str, context: dict[str, object], __: object) -> None:
+    if pagename == "404" and html_baseurl:
+        context["metatags"] = f'<base href="{html_baseurl}" />{context["metatags"]}'
+
+
+def _trimmed(app: Sphinx, document: nodes.document) -> None:
+    """Drop the empty line that ends the output of a doctest."""
+    for block in document.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        block.rawsource, block.children = text, []
+        block += nodes.Text(text)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("html-page-context", _absolute)
+    app.connect("doctree-read", _trimmed)
