@@ -59,3 +59,13 @@ provide(LIBRARIES, _load)
 provide_frames(("pandas", "polars"), _load_frames)
 if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
     import_module(f"{__name__}.dask.registration").register()
+
+
+def __getattr__(name: str) -> object:
+    # The other project named arraybridge has a module `libraries`: installed over this one, its
+    # __init__.py gets this package in its place, and asks for what is not here.
+    if not hasattr(sys.modules[__name__.partition(".")[0]], "_HOMES"):
+        from ..installed import problems
+
+        raise ImportError("; ".join(problems()))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

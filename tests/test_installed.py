@@ -1,0 +1,130 @@
+"""Two projects with a package `arraybridge`, in one environment: either order, and afterwards."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import arraybridge as ab
+from arraybridge.installed import describe, owners, problems
+
+from .test_packaging import ROOT, modules
+
+# What the other project has, as far as it matters: names that are modules or packages here, too.
+THEIRS = {
+    "__init__.py": "from .decorators import numpy",
+    "decorators.py": "from arraybridge.libraries import Array as numpy",
+    "libraries.py": "class Array: ...",
+}
+
+
+def wheel(folder: Path, name: str, version: str, files: dict[str, bytes]) -> Path:
+    """Write a wheel of pure Python, by hand: quicker than a build."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    files = files | {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    digests = {path: hashlib.sha256(data).digest() for path, data in files.items()}
+    record = "".join(
+        f"{path},sha256={base64.urlsafe_b64encode(digests[path]).rstrip(b'=').decode()},{len(data)}\n"
+        for path, data in files.items()
+    )
+    made = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w") as archive:
+        for path, data in files.items():
+            archive.writestr(path, data)
+        archive.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
+    return made
+
+
+class Environment:
+    """A virtual environment that sees the packages of this one behind its own."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, with_pip=False)
+        self.python = folder / "bin" / "python"
+        (site,) = folder.glob("lib/*/site-packages")
+        self.site = site.resolve()
+        (site / "behind.pth").write_text(sysconfig.get_path("purelib"))
+
+    def pip(self, *args: str) -> None:
+        command = [sys.executable, "-m", "pip", "--isolated", "--python", str(self.python), *args]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def install(self, *wheels: Path) -> None:
+        flags = ("--no-index", "--no-deps", "--no-compile", "--force-reinstall")
+        self.pip("install", *flags, *map(str, wheels))
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.python), "-P", *args]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.site,
+            env={"ARRAYBRIDGE_CACHE_DIR": str(self.site / "cache")},
+        )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the folders of virtual environments")
+def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
+    pytest.importorskip("pip")
+    sources = {
+        name: (ROOT / name.removeprefix("arraybridge/") if "/kernels/" in name else ROOT / name)
+        for name in modules()
+    }
+    ours = wheel(
+        tmp_path,
+        "arraybridge-dlpack",
+        ab.__version__,
+        {name: path.read_bytes() for name, path in sources.items()},
+    )
+    theirs = wheel(
+        tmp_path,
+        "arraybridge",
+        "0.5.2",
+        {f"arraybridge/{name}": text.encode() for name, text in THEIRS.items()},
+    )
+    there = Environment(tmp_path / "environment")
+    site, folder = [str(there.site)], there.site / "arraybridge"
+
+    there.install(ours)
+    (owner,) = owners(site)
+    assert (str(owner), owner.folder) == (f"arraybridge-dlpack {ab.__version__}", folder)
+    assert problems(site) == []
+    assert describe(site)[1:] == [f"{owner} is in {folder}, and is not loaded"]
+    said = there.run("-c", "from arraybridge.installed import describe; print(describe()[0])")
+    assert said.stdout == f"arraybridge is loaded from {folder} ({owner})\n"
+
+    there.install(theirs)
+    (problem,) = problems(site)
+    assert f"changed or missing of {owner}: __init__.py)" in problem
+    assert "`pip uninstall arraybridge arraybridge-dlpack`" in problem
+    for args in (("-c", "import arraybridge"), ("-m", "arraybridge", "--version")):
+        said = there.run(*args)
+        assert said.returncode == 1
+        assert said.stderr.endswith(f"ImportError: {problem}\n")
+
+    there.install(ours)  # ours works again; theirs cannot, and is told of
+    (problem,) = problems(site)
+    assert "changed or missing of arraybridge 0.5.2: __init__.py)" in problem
+    said = there.run("-m", "arraybridge", "--version")
+    assert said.stdout == f"arraybridge {ab.__version__}\n", said.stderr
+
+    there.pip("uninstall", "--yes", "arraybridge")  # and took our __init__.py along
+    (problem,) = problems(site)
+    assert f"changed or missing, of {owner}: __init__.py: run `pip install" in problem
+    said = there.run("-m", "arraybridge", "--version")
+    assert said.returncode == 1
+    assert said.stderr.endswith(f"{problem}\n")
