@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import re
@@ -9,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,9 +19,24 @@ import arraybridge as ab
 from .support.optional import needs
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCS = ROOT / "docs"
+MADE = {"_build", "generated"}  # folders that Sphinx writes
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted(DOCS.rglob("*.md")) if not MADE & set(page.relative_to(DOCS).parts)),
+]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = ("arraybridge.dlpack.device", "arraybridge.dlpack.dtypes")
+# By import names: what `make test` installs, and what the extras `heavy` and `engines` add.
+LIGHT = {
+    *("torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict", "ml_dtypes", "dask", "pint"),
+    *("scipy", "sklearn", "array_api_extra", "PIL"),
+}
+HEAVY = {
+    *("tensorflow", "paddle", "mlx", "warp", "dpnp", "cuda", "onnxruntime", "openvino"),
+    *("arro3", "awkward", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "pandas"),
+    *("polars", "ray", "sparse", "xarray", "zarr"),
+}
 
 
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:
@@ -31,10 +48,60 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
     ]
 
 
-def named(page: Path) -> list[str]:
-    """The libraries that a page's snippets use."""
-    words = {word for _, text in blocks(page, "python") for word in re.findall(r"\w+", text)}
-    return sorted(words & {"torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict", "ml_dtypes"})
+class Block(NamedTuple):
+    """A ``python`` block: ``libraries`` are those that it imports, or names to convert to."""
+
+    line: int
+    text: str
+    libraries: set[str]
+    heavy: bool
+
+
+def python_blocks(page: Path) -> list[Block]:
+    """The blocks of doctests; what uses a name that a heavy block made is heavy as well."""
+    found: list[Block] = []
+    made: set[str] = set()
+    for line, text in blocks(page, "python"):
+        source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))
+        libraries: set[str] = set()
+        bound: set[str] = set()
+        used: set[str] = set()
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                libraries |= {alias.name.partition(".")[0] for alias in node.names}
+                bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                libraries.add(str(node.module).partition(".")[0])
+                bound |= {alias.asname or alias.name for alias in node.names}
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                libraries.add(node.value.partition(".")[0])
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                bound.add(node.name)
+            elif isinstance(node, ast.Name):
+                (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        heavy = bool(libraries & HEAVY or used & made)
+        if heavy:
+            made |= bound
+        else:
+            made -= bound
+        found.append(Block(line, text, libraries & (LIGHT | HEAVY), heavy))
+    return found
+
+
+def runs() -> list[Any]:
+    """Each page without its heavy blocks, and each page that has some with all of them."""
+    params = []
+    for page in PAGES:
+        name = str(page.relative_to(DOCS)) if page.is_relative_to(DOCS) else page.name
+        found = python_blocks(page)
+        light = [block for block in found if not block.heavy]
+        if light:
+            marks = [needs(*sorted(set().union(*(block.libraries for block in light))))]
+            params.append(pytest.param(page, light, id=name, marks=marks))
+        if len(light) < len(found):
+            marks = [needs(*sorted(set().union(*(b.libraries for b in found)))), pytest.mark.heavy]
+            params.append(pytest.param(page, found, id=f"{name}, all", marks=marks))
+    return params
 
 
 @pytest.fixture
@@ -48,14 +115,12 @@ def untouched_jax():
 
 
 @pytest.mark.usefixtures("untouched_jax")
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.name, marks=needs(*named(page))) for page in PAGES]
-)
-def test_python_snippets(page):
+@pytest.mark.parametrize(("page", "snippets"), runs())
+def test_python_snippets(page, snippets):
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     parser = doctest.DocTestParser()
     names: dict[str, object] = {}
-    for line, text in blocks(page, "python"):
+    for line, text, _, _ in snippets:
         test = parser.get_doctest(text, names, page.name, str(page), line)
         assert test.examples, f"{page.name}:{line}: a python block without >>> is never run"
         report: list[str] = []
