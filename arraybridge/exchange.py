@@ -343,14 +343,15 @@ def explain(
     Returns
     -------
     Route
-        ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied.
+        ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied. A
+        notebook shows it as a picture of the memory before and after.
 
     Raises
     ------
     TypeError
         If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
     """
-    from .dispatch.form import form_of, route_to
+    from .dispatch.form import explained, form_of, route_to
 
     target, form = library_named(to), None
     if device is not None:
@@ -364,10 +365,10 @@ def explain(
             "route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
     given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True)
-    route, _ = route_to(
+    route, info = route_to(
         x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
     )
-    return refusal(given, route) if route.kind == "refuse" else route
+    return explained(refusal(given, route) if route.kind == "refuse" else route, info, source)
 
 
 def inspect(x: Any) -> TensorInfo:
@@ -382,7 +383,7 @@ def inspect(x: Any) -> TensorInfo:
     Returns
     -------
     TensorInfo
-        Strides in elements.
+        Strides in elements. A notebook shows it as a picture of the memory.
 
     Raises
     ------

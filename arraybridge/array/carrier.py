@@ -356,6 +356,11 @@ class Array(ArrayObject):
             f"on {info.device}{readonly}>"
         )
 
+    def _repr_html_(self) -> str:
+        from .shown import html_of
+
+        return html_of(self)
+
 
 def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> object:
     return to_capsule(library.export(x, stream), versioned=versioned)

@@ -12,14 +12,14 @@ from ..dlpack import CPU, DataType, Device
 from ..layout import c_strides
 from ..named import NamedTuple
 from .casting import allowed, checked_casting, data_type_named
-from .copier import on_host
+from .copier import DeviceCopy, HostCopy, SmallCopy, on_host
 from .library import Library
 from .plan import checked_copy
 from .recast import Recast, caster_of
-from .records import Route, TensorInfo, meant
+from .records import Explained, Route, TensorInfo, meant
 from .route import planned, route_between
 
-__all__ = ["Form", "form_of", "route_to"]
+__all__ = ["Form", "explained", "form_of", "route_to"]
 
 _ORDERS = ("C", "F", "K", "channels_last")
 _MEMORY_FORMATS = {
@@ -242,3 +242,24 @@ def _recast(
         route.device,
         copier,
     )
+
+
+def explained(route: Route, info: TensorInfo, source: Library) -> Explained:
+    """Return a route with the array that it starts from, and with what a copy will be."""
+    copier, made = route.copier, None
+    if route.kind == "kernel" and not source.in_pieces:
+        dtype, axes = info.dtype, tuple(range(info.ndim))
+        if type(copier) is Recast:
+            dtype, axes = copier.dtype, copier.axes
+        if type(copier) in (Recast, HostCopy, SmallCopy, DeviceCopy):
+            made = TensorInfo(
+                route.target,
+                _ADDRESS,
+                0,
+                info.shape,
+                _strides(info.shape, axes),
+                dtype,
+                route.device,
+                padded=info.padded if dtype == info.dtype else dtype.subbyte,
+            )
+    return Explained.of(route, info, made)

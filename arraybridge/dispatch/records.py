@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
@@ -138,6 +138,11 @@ class TensorInfo(NamedTuple):
         if self.dtype.subbyte and not self.padded:
             return f"{self.dtype.name} (packed)"
         return self.dtype.name
+
+    def _repr_html_(self) -> str:
+        from ..drawing import info_html
+
+        return info_html(self)
 
 
 class _Accepts(NamedTuple):
@@ -320,9 +325,16 @@ class Route(_Route):
         What makes the copy; its text is `kernel`.
     kernel : str or None
         The name of what makes the copy.
+    info : TensorInfo or None
+        What is converted, of a route that ``explain`` returns; it takes no part in equality.
+    made : TensorInfo or None
+        Likewise what a copy will be, at an address not known yet; None where the libraries decide.
     """
 
     __slots__ = ()
+
+    info: ClassVar[TensorInfo | None] = None
+    made: ClassVar[TensorInfo | None] = None
 
     @property
     def kernel(self) -> str | None:
@@ -343,6 +355,25 @@ class Route(_Route):
         return (
             f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
         )
+
+    def _repr_html_(self) -> str:
+        from ..drawing import route_html
+
+        return route_html(self)
+
+
+class Explained(Route):
+    """A route that knows what it is of: what ``explain`` returns."""
+
+    info: TensorInfo | None  # type: ignore[misc]
+    made: TensorInfo | None  # type: ignore[misc]
+
+    @classmethod
+    def of(cls, route: Route, info: TensorInfo, made: TensorInfo | None) -> Explained:
+        """Return a route with what it starts from, and what it makes."""
+        explained = cls(*route)
+        explained.info, explained.made = info, made
+        return explained
 
 
 _AS_TOLD = (*_Route._fields[:-1], "kernel")

@@ -1,0 +1,161 @@
+"""SVG that follows the page around it: drawn in the text's own color, without styles or names.
+
+A style or an id in SVG within a page is one of the whole page, so that there is none; as a file of
+its own a picture brings a background, and its colors for light and dark.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from textwrap import wrap
+
+WIDTH = 440  # CSS pixels: as wide as a phone shows without making letters small
+MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+SANS = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
+#: Of a letter of `MONO`, in times its size.
+LETTER = 0.61
+#: Fills and strokes that are readable on white and on black.
+BLUE, GREEN, RED = "#2f81c7", "#3a9a4b", "#d9534f"
+_FILE = (
+    "svg{color:#24292f}.page{fill:#ffffff}"
+    "@media (prefers-color-scheme:dark){svg{color:#e6edf3}.page{fill:#14181e}}"
+)
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def clean(words: object, most: int = 400) -> str:
+    """Return a text from outside, no longer than `most`, as text of HTML and of XML."""
+    text = _UNFIT.sub("\ufffd", str(words))
+    return escape(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def lines_of(words: str, most: int, columns: int = 62) -> list[str]:
+    """Break a text into at most so many lines."""
+    lines = wrap(words[: most * columns + columns], columns) or [""]
+    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1] + " …"]
+
+
+class Canvas:
+    """What was drawn, from the top down; ``y`` is where it goes on."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.y = 0.0
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: object,
+        *,
+        size: float = 12,
+        mono: bool = False,
+        bold: bool = False,
+        anchor: str = "start",
+        color: str = "currentColor",
+        faint: bool = False,
+    ) -> None:
+        """Write a line of text, whose foot is at ``y``."""
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" font-family="{MONO if mono else SANS}" font-size="{size:g}"'
+            + (' font-weight="600"' if bold else "")
+            + (f' text-anchor="{anchor}"' if anchor != "start" else "")
+            + f' fill="{color}"'
+            + (' fill-opacity=".72"' if faint else "")
+            + f">{clean(words)}</text>"
+        )
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str = "none",
+        opacity: float = 1,
+        dashed: bool = False,
+        radius: float = 0,
+        stroke: float = 0.55,
+        named: str = "",
+    ) -> None:
+        """Draw a box, with a text that is shown where a mouse rests."""
+        shape = (
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"'
+            + (f' fill-opacity="{opacity:g}"' if fill != "none" else "")
+            + f' stroke="currentColor" stroke-opacity="{stroke:g}"'
+            + (' stroke-dasharray="3 3"' if dashed else "")
+            + (f' rx="{radius:g}"' if radius else "")
+        )
+        self.parts.append(
+            f"{shape}><title>{clean(named)}</title></rect>" if named else shape + "/>"
+        )
+
+    def hatch(self, x: float, y: float, width: float, height: float) -> None:
+        """Hatch a box."""
+        strokes, step, at = [], 6.0, 6.0
+        while at < width + height:
+            x1, y1 = (at, 0.0) if at <= width else (width, at - width)
+            x2, y2 = (0.0, at) if at <= height else (at - height, height)
+            strokes.append(f"M{x + x1:g} {y + y1:g}L{x + x2:g} {y + y2:g}")
+            at += step
+        self.parts.append(
+            f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-opacity=".3" fill="none"/>'
+        )
+
+    def line(
+        self, points: list[tuple[float, float]], color: str = "currentColor", dashed: bool = False
+    ) -> None:
+        """Draw lines from point to point."""
+        path = "L".join(f"{x:g} {y:g}" for x, y in points)
+        self.parts.append(
+            f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.5"'
+            + (' stroke-dasharray="4 3"' if dashed else "")
+            + "/>"
+        )
+
+    def head(self, x: float, y: float, way: str, color: str = "currentColor") -> None:
+        """Draw the head of an arrow that points ``left``, ``right``, ``up`` or ``down``."""
+        dx, dy = {"left": (-6, 0), "right": (6, 0), "up": (0, -6), "down": (0, 6)}[way]
+        # Its foot: as wide as the head is long.
+        ax, ay, bx, by = x - dx - dy / 2, y - dy - dx / 2, x - dx + dy / 2, y - dy + dx / 2
+        self.parts.append(f'<path d="M{x:g} {y:g}L{ax:g} {ay:g}L{bx:g} {by:g}Z" fill="{color}"/>')
+
+    def svg(self, told: str, *, page: bool = False, title: str = "") -> str:
+        """Return the SVG: for a page of HTML, or with `page` as a file of its own.
+
+        Parameters
+        ----------
+        told : str
+            What the picture shows, for those who do not see it.
+        page : bool
+        title : str
+            A line above the picture.
+        """
+        above = 34 if title else 12 if page else 0
+        beside = 12 if page else 0
+        width, height = WIDTH + 2 * beside, self.y + above + (12 if page else 0)
+        words = clean(told, 900)
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+            f'width="{width:g}" height="{height:g}" role="img" aria-label="{words}"'
+        )
+        if not page:
+            return (
+                f'{head} style="max-width:100%;height:auto;display:block">'
+                + "".join(self.parts)
+                + "</svg>"
+            )
+        made = [
+            f"{head}>",
+            f"<title>{words}</title><style>{_FILE}</style>",
+            f'<rect class="page" width="{width:g}" height="{height:g}" rx="6"/>',
+        ]
+        if title:
+            made.append(
+                f'<text x="{beside}" y="22" font-family="{SANS}" font-size="14" font-weight="600" '
+                f'fill="currentColor">{clean(title)}</text>'
+            )
+        made += [f'<g transform="translate({beside} {above})">', *self.parts, "</g>", "</svg>"]
+        return "\n".join(made) + "\n"

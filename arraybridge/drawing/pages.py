@@ -1,0 +1,117 @@
+"""HTML for notebooks: a header, the picture, and the values where somebody else has read them.
+
+Everything is colored by the page's own text color, so that light and dark follow the notebook.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .canvas import MONO, SANS, clean
+from .memory import layout_told, memory_svg, number, shape_told, steps_told
+from .routes import route_svg
+
+if TYPE_CHECKING:
+    from ..dispatch.records import Route, TensorInfo
+
+_LONGEST = 8_000  # characters of values
+_CARD = (
+    f"font-family:{SANS};font-size:13px;line-height:1.45;max-width:460px;color:inherit;"
+    "background:transparent;overflow-x:auto"
+)
+_HEAD = f"font-family:{MONO};font-size:12px;padding:2px 0 6px"
+_FAINT = "opacity:.75"
+
+
+def _card(*parts: str) -> str:
+    return f'<div class="arraybridge" style="{_CARD}">{"".join(parts)}</div>'
+
+
+def _head(kind: str, told: str) -> str:
+    return f'<div style="{_HEAD}"><b>{clean(kind)}</b> {clean(told, 600)}</div>'
+
+
+def _aside(told: str) -> str:
+    return f'<div style="font-size:12px;{_FAINT};padding:2px 0 6px">{clean(told, 600)}</div>'
+
+
+def route_html(route: Route) -> str:
+    """Return a route for a notebook.
+
+    Parameters
+    ----------
+    route : Route
+
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    return _card(_head("Route", f"{route.source} → {route.target}: {route.kind}"), route_svg(route))
+
+
+def info_html(info: TensorInfo) -> str:
+    """Return the description of an array for a notebook.
+
+    Parameters
+    ----------
+    info : TensorInfo
+
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    size = f"{number(info.nbytes)} bytes"
+    head = f"{info.library}: {info.dtype_name} {shape_told(info.shape)} on {info.device}, {size}"
+    said = [f"strides {steps_told(info)}", layout_told(info)]
+    if info.data:
+        said.append(f"at {info.data:#x}" + (f" + {info.byte_offset}" if info.byte_offset else ""))
+        if info.alignment and info.device.addressable:
+            said.append(f"aligned to {info.alignment} bytes")
+    if not info.readonly:
+        said.append("writable")
+    parts = [_head("TensorInfo", head), _aside(", ".join(said)), memory_svg(info)]
+    if info.refused is not None:
+        parts.append(_aside(f"never handed over: {info.refused}"))
+    return _card(*parts)
+
+
+def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:
+    """Return an Array for a notebook: what it is, its values, its memory.
+
+    Parameters
+    ----------
+    info : TensorInfo or None
+        None where the library does not describe it.
+    head : str
+        Library, data type, shape and device.
+    values : str or None
+        The values as text, truncated; None where they were not read.
+
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    parts = []
+    if info is None:
+        parts.append(_head("Array", head))
+    else:
+        flags = ["read-only"] if info.readonly else []
+        parts.append(_head("Array", ", ".join([head, f"{number(info.nbytes)} bytes", *flags])))
+    if values is None:
+        parts.append(_aside("The values are not shown: they are not in host memory."))
+    else:
+        box = f"font-family:{MONO};font-size:12px;margin:0;padding:0 0 6px;overflow-x:auto"
+        parts.append(
+            f'<pre style="{box};color:inherit;background:transparent">'
+            f"{clean(values, _LONGEST)}</pre>"
+        )
+    if info is not None:
+        memory = memory_svg(info)
+        summary = f'<summary style="cursor:pointer;font-size:12px;{_FAINT}">memory</summary>'
+        parts.append(
+            memory if values is None else f"<details>{summary}{memory}</details>"
+        )  # fmt: skip
+    return _card(*parts)

@@ -1,0 +1,267 @@
+"""Pictures of memory and routes: the boxes that are drawn are where the elements are."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import product
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import arraybridge as ab
+from arraybridge.drawing import array_html, info_html, memory_svg, route_html, route_svg
+from arraybridge.drawing.cells import memory_of
+
+from .support.optional import needs
+
+SVG = "{http://www.w3.org/2000/svg}"
+BOX = re.compile(
+    r"(−?[\d,]+) (?:B|bits): "
+    r"(?:element \(([\d, ]*)\)(, read(?: at least)? [\d,]+ times)?|no element)"
+)
+LARGEST = 30_000  # characters
+
+
+def drawn(svg: str) -> dict[int, tuple[int, ...] | None]:
+    """Byte offset -> the element of its box, None for a gap; in the order of the picture."""
+    found: dict[int, tuple[int, ...] | None] = {}
+    for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect"):
+        title = rect.find(f"{SVG}title")
+        if title is None:
+            continue
+        match = BOX.fullmatch(title.text)
+        assert match, title.text
+        offset, index, _ = match.groups()
+        at = int(offset.replace(",", "").replace("−", "-"))
+        numbers = None if index is None else tuple(map(int, index.split(", "))) if index else ()
+        assert at not in found
+        found[at] = numbers
+    return found
+
+
+def hidden(svg: str) -> int:
+    words = [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+    counts = [re.match(r"… ([\d,]+) more(?! axes)", word) for word in words]
+    return sum(int(match[1].replace(",", "")) for match in counts if match)
+
+
+@st.composite
+def layouts(draw: st.DrawFn, most: int = 5) -> np.ndarray:
+    """Views of a dense array: sliced with steps of any sign, transposed, broadcast, windowed."""
+    shape = draw(npst.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=most))
+    x = np.zeros(shape, draw(st.sampled_from(["u1", "i2", "f4", "c16"])))
+    steps = [draw(st.sampled_from([1, 2, 3, -1, -2])) for _ in shape]
+    x = x[tuple(slice(None, None, step) for step in steps)]
+    x = x.transpose(draw(st.permutations(range(x.ndim))))
+    if draw(st.booleans()):
+        x = np.broadcast_to(x, (draw(st.integers(1, 3)), *x.shape))
+    elif x.ndim == 1 and x.size > 2 and draw(st.booleans()):
+        x = np.lib.stride_tricks.sliding_window_view(x, 2)
+    return x
+
+
+def address(x: np.ndarray, index: tuple[int, ...]) -> int:
+    """Of an element, as NumPy finds it: bytes from the first."""
+    view = x[tuple(slice(i, i + 1) for i in index)]
+    return view.__array_interface__["data"][0] - x.__array_interface__["data"][0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(layouts())
+def test_boxes_are_where_the_elements_are(x: np.ndarray) -> None:
+    svg = memory_svg(ab.inspect(x))
+    boxes = drawn(svg)
+    real = {address(x, index) for index in product(*map(range, x.shape))}
+    for at, index in boxes.items():
+        assert (at in real) == (index is not None)
+        if index is not None:
+            assert address(x, index) == at
+    assert list(boxes) == sorted(boxes)
+    covered = (max(real) - min(real)) // x.itemsize + 1
+    assert len(boxes) + hidden(svg) == covered
+    if not hidden(svg):
+        assert real <= set(boxes)
+    assert min(boxes) == min(real)
+    assert max(boxes) == max(real)
+
+
+@settings(max_examples=40, deadline=None)
+@given(layouts(most=60))
+def test_truncated_pictures_are_true(x: np.ndarray) -> None:
+    svg = memory_svg(ab.inspect(x))
+    for at, index in drawn(svg).items():
+        if index is not None:
+            assert address(x, index) == at
+    low, high = np.lib.array_utils.byte_bounds(x)
+    assert len(drawn(svg)) + hidden(svg) == (high - low) // x.itemsize
+
+
+@settings(max_examples=60, deadline=None)
+@given(layouts(), st.sampled_from(["numpy", "torch", "jax"]), st.booleans())
+def test_what_a_copy_will_be(x: np.ndarray, to: str, reordered: bool) -> None:
+    pytest.importorskip(to)
+    options = {"dtype": "float32", "order": "F"} if reordered and x.dtype.kind == "f" else {}
+    route = ab.explain(x, to, **options)
+    if route.kind == "kernel" and route.made is not None:
+        made = ab.inspect(ab.convert(x, to, **options))
+        assert (made.shape, made.dtype) == (route.made.shape, route.made.dtype)
+        moved = [
+            e > 1 and a != b
+            for e, a, b in zip(made.shape, made.strides, route.made.strides, strict=True)
+        ]
+        assert not any(moved)
+    elif route.kind == "view":
+        assert route.made is None
+
+
+@needs("torch")
+def test_what_a_copy_of_a_tensor_will_be() -> None:
+    import torch
+
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for view in (x, x.permute(2, 0, 1), x[:, ::2], x[..., :1].expand(2, 3, 4)):
+        for to in ("torch", "numpy"):
+            route = ab.explain(view, to, copy=True)
+            if route.made is not None:
+                made = ab.inspect(ab.convert(view, to, copy=True))
+                assert made.strides == route.made.strides, (view.stride(), to)
+
+
+def odd() -> dict[str, np.ndarray]:
+    windows = np.lib.stride_tricks.as_strided(np.zeros(64, "u1"), (2,) * 32, (1,) * 32)
+    return {
+        "0-d": np.array(3.0),
+        "empty": np.zeros((0, 3)),
+        "32-d": np.zeros((1,) * 31 + (3,)),
+        "32-d, overlapping": windows,
+        "2**20 axes of two": np.zeros((2,) * 20),
+        "many": np.zeros(1 << 24, "u1")[::-1],
+        "far apart": np.lib.stride_tricks.as_strided(np.zeros(1), (2, 2), (1 << 40, -(1 << 50))),
+        "strings": np.zeros(3, "S7"),
+    }
+
+
+@pytest.mark.parametrize("name", list(odd()))
+def test_odd_arrays_are_drawn_small(name: str) -> None:
+    x = odd()[name]
+    info = ab.inspect(x)
+    assert len(info_html(info)) < LARGEST
+    route = ab.explain(x, "numpy", copy=True)
+    assert len(route_html(route)) < LARGEST
+    if name != "strings" and name != "far apart":
+        assert len(ab.from_dlpack(x)._repr_html_()) < LARGEST
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\0\ud800&'
+
+
+@needs("torch")
+def test_texts_from_outside_are_escaped() -> None:
+    info = ab.inspect(np.zeros((2, 3)))._replace(library=EVIL, pending=(EVIL,), refused=EVIL)
+    route = ab.explain(np.zeros((2, 3))[::-1], "torch")
+    made = type(route).of(
+        route._replace(source=EVIL, target=EVIL, why=f"{EVIL}: {EVIL}", kind="refuse"), info, info
+    )
+    plain = Tags()
+    refused = route._replace(kind="refuse")
+    plain.feed(info_html(ab.inspect(np.zeros((2, 3)))) + route_html(route) + route_html(refused))
+    for html in (info_html(info), route_html(made)):
+        found = Tags()
+        found.feed(html)
+        assert found.tags <= plain.tags
+        assert found.attributes <= plain.attributes
+        assert "\0" not in html
+        html.encode()
+    ElementTree.fromstring(route_svg(made, title=EVIL, page=True))
+
+
+def test_values_are_escaped() -> None:
+    html = array_html(None, EVIL, EVIL)
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+def test_an_array_shows_what_it_is() -> None:
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    x.flags.writeable = False
+    html = ab.from_dlpack(x)._repr_html_()
+    for words in ("float32 (3, 4) on cpu", "48 bytes", "read-only", "[ 4.,  5.,  6.,  7.]", "<svg"):
+        assert words in html
+    long = ab.from_dlpack(np.arange(10_000))._repr_html_()
+    assert "..." in long
+    assert "5000" not in re.sub(r"aria-label.*?>", "", long)
+
+
+def test_values_are_read_of_host_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ab.from_dlpack(np.full(4, 7.25))
+    away = ab.inspect(x)._replace(device=ab.Device("cuda"))
+    monkeypatch.setattr(type(x), "info", property(lambda self: away))
+    monkeypatch.setattr(type(x), "__array__", None)
+    html = x._repr_html_()
+    assert "7.25" not in html
+    assert "not in host memory" in html
+
+
+@needs("torch")
+def test_what_cannot_be_read_is_shown_all_the_same() -> None:
+    import torch
+
+    html = ab.from_dlpack(torch.full((2,), 7.25, requires_grad=True))._repr_html_()
+    assert "7.25" in html
+    assert "requires_grad" in html
+
+
+@needs("jax")
+def test_a_tracer_is_shown() -> None:
+    import jax
+
+    shown: list[str] = []
+    kind = type(ab.from_dlpack(jax.numpy.ones(3)))
+
+    @jax.jit
+    def traced(x):
+        shown.append(kind._of(x)._repr_html_())
+        return x
+
+    traced(jax.numpy.ones(3))
+    assert "float32" in shown[0]
+
+
+def test_a_search_without_an_end_is_given_up() -> None:
+    """Of a layout that asks for too much, boxes say that they do not know."""
+    steps = (2,) * 12  # nothing lies at odd places, and a thousand elements lie beside each
+    memory = memory_of((2,) * len(steps), steps, 12)
+    cells = [cell for row in memory.rows for cell in row]
+    assert any(not cell.known for cell in cells)
+    for cell in cells:
+        if cell.element is not None:
+            assert sum(i * s for i, s in zip(cell.element, steps, strict=True)) == cell.at
+
+
+def test_routes_compare_as_before() -> None:
+    import pickle
+
+    x = np.zeros((3, 4))
+    route = ab.explain(x[::-1], "numpy", copy=True)
+    assert route == ab.explain(x[1:][::-1], "numpy", copy=True)._replace(
+        nbytes=route.nbytes, copier=route.copier
+    )
+    again = pickle.loads(pickle.dumps(route))
+    assert (again.kind, again.info, str(again)) == (route.kind, None, str(route))
+    assert "<svg" in again._repr_html_()
