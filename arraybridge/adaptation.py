@@ -177,6 +177,31 @@ def adapt(
     Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first
     argument of a function in a class's body is taken for ``self``, and passes as it is, if it is an
     instance of that class; above ``staticmethod`` it is an argument like others.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> @ab.adapt("numpy")
+    ... def smooth(x, width):
+    ...     return np.convolve(x, np.ones(width) / width, "valid")
+    >>> smooth(torch.tensor([1.0, 2.0, 6.0, 9.0], dtype=torch.float64), 2)
+    tensor([1.5000, 4.0000, 7.5000], dtype=torch.float64)
+
+    Gradients are not cut silently; between PyTorch and JAX they cross on request:
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> try:
+    ...     smooth(x, 2)
+    ... except ab.ConversionError as error:
+    ...     print(error)
+    gradients are tracked and would be cut silently: pass x.detach()
+    >>> @ab.adapt("jax", differentiable=True)
+    ... def squares(x):
+    ...     return (x**2).sum()
+    >>> squares(x).backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
     if not isinstance(library, str | ModuleType):
         return _adapted(library)

@@ -51,6 +51,19 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         If ``out`` does not fit or cannot be written.
     BufferError, ImportError
         If no installed library computes on the device of an object that only supports DLPack.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> ab.contiguous(x) is x
+    True
+    >>> ab.contiguous(x.T).strides          # a copy, in C order; in bytes
+    (16, 8)
+    >>> out = np.empty((3, 2), int)
+    >>> ab.contiguous(x.T, out=out) is out
+    True
     """
     if out is not None:
         _write(out, x, "out")
@@ -152,6 +165,21 @@ def copyto(dst: Any, src: Any, /) -> None:
     ConversionError
         If the two differ in shape, dtype or device, or ``dst`` cannot be written: it is read-only,
         immutable, tracks gradients, or several of its elements are one cell of memory.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> batch = torch.zeros(2, 3)
+    >>> ab.copyto(batch[0], np.arange(3, dtype=np.float32)[::-1])
+    >>> batch
+    tensor([[2., 1., 0.],
+            [0., 0., 0.]])
+    >>> ab.copyto(batch[1], np.arange(3))
+    Traceback (most recent call last):
+        ...
+    arraybridge.ConversionError: dst has dtype float32, src int64: no dtype is changed, cast
+        it first
     """
     _write(dst, src, "dst")
 

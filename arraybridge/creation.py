@@ -50,6 +50,17 @@ def asarray(
         If an array cannot be converted.
     TypeError, ValueError
         For what no library takes for an array, and as of :func:`arraybridge.unify`.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> ab.asarray([1.5, 2.5], like="jax")
+    Array([1.5, 2.5], dtype=float32)
+    >>> model = torch.zeros(2, dtype=torch.float64)
+    >>> x = np.ones(3, np.float32)
+    >>> ab.asarray(x, like=model)           # of the model's library, with its own dtype
+    tensor([1., 1., 1.])
     """
     goal = goal_of(like)
     place = goal.place if device is None else place_named(device)

@@ -90,6 +90,26 @@ def convert(
     ValueError
         For an unknown library, device, data type, casting or order, or a ``copy`` that is not a
         boolean.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> t = ab.convert(x, "torch")                          # a view
+    >>> t.data_ptr() == x.ctypes.data
+    True
+    >>> ab.convert(x[::-1], "torch")                        # negative strides: a copy
+    tensor([[3., 4., 5.],
+            [0., 1., 2.]], dtype=torch.float64)
+    >>> ab.convert(x[::-1], "torch", copy=False)
+    Traceback (most recent call last):
+        ...
+    arraybridge.ConversionError: copy=False, but torch takes no negative strides; the layout
+        is negative: copy=None lets arraybridge copy
+    >>> ab.convert(x, "jax", dtype="float32", copy=True)    # cast as it is copied
+    Array([[0., 1., 2.],
+           [3., 4., 5.]], dtype=float32)
     """
     ways: tuple[Way, ...]
     if _ is not _KEYWORDS:
@@ -340,6 +360,15 @@ def explain(
 ) -> Route:
     """Return the route that :func:`convert` would take with the same arguments.
 
+    Parameters
+    ----------
+    x : array
+        As for :func:`convert`; a capsule is not consumed.
+    to : str or module
+        The library.
+    device, copy, alias_readonly, dtype, casting, order
+        As for :func:`convert`.
+
     Returns
     -------
     Route
@@ -350,6 +379,21 @@ def explain(
     ------
     TypeError
         If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x = np.zeros((2, 3))
+    >>> ab.explain(x, "torch").kind
+    'view'
+    >>> print(ab.explain(x[::-1], "torch"))
+    numpy -> torch on cpu: kernel by numpy's own copy, 48 bytes (torch takes no negative
+        strides; the layout is negative)
+    >>> weights = torch.ones(3, requires_grad=True)
+    >>> print(ab.explain(weights, "numpy"))
+    torch -> numpy on cpu: refuse (gradients are tracked and would be cut silently: pass
+        x.detach())
     """
     from .dispatch.form import explained, form_of, route_to
 
@@ -389,6 +433,17 @@ def inspect(x: Any) -> TensorInfo:
     ------
     MalformedTensorError
         A BufferError: for a number that can be no address, and fields that contradict ``dlpack.h``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> info = ab.inspect(np.zeros((4, 6), np.float32)[:, ::2])
+    >>> info.shape, info.strides, info.layout, info.nbytes
+    ((4, 3), (6, 2), 'strided', 48)
+    >>> metal = ab.from_pointer(0x1000, (4,), "float16", device="metal:0")    # no runtime is needed
+    >>> ab.inspect(metal).device
+    Device('metal:0')
     """
     if type(x) is int or type(x) is c_void_p:
         return TensorInfo.of_tensor(Tensor(x))

@@ -51,6 +51,24 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     TypeError
         If the arrays are of several libraries (``arraybridge.unify`` brings them into one), or
         there is no array.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> def softmax(x):
+    ...     xp = ab.namespace(x)
+    ...     e = xp.exp(x - xp.max(x))
+    ...     return e / xp.sum(e)
+    >>> softmax(torch.zeros(2))
+    tensor([0.5000, 0.5000])
+    >>> softmax(np.zeros(2))
+    array([0.5, 0.5])
+    >>> ab.namespace(np.zeros(2), torch.zeros(2))
+    Traceback (most recent call last):
+        ...
+    TypeError: arrays of several libraries (numpy.ndarray, torch.Tensor): bring them into
+        one with `xp, *arrays = arraybridge.unify(...)`
     """
     if api_version is None:
         try:
@@ -172,6 +190,18 @@ def unify(
         If an array cannot be converted; see :func:`arraybridge.convert`.
     ValueError
         For an unknown device, data type, casting or order, or a ``copy`` that is not a boolean.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x, y = torch.ones(3), np.arange(3, dtype=np.float32)
+    >>> xp, x, y = ab.unify(x, y)           # the first array is the model
+    >>> type(y).__name__, xp.sum(x * y)
+    ('Tensor', tensor(3.))
+    >>> _, batch = ab.unify({"image": x, "label": 7}, like="numpy")
+    >>> batch
+    {'image': array([1., 1., 1.], dtype=float32), 'label': 7}
     """
     form = None
     if dtype is not None or order is not None:

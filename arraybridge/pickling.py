@@ -20,6 +20,15 @@ from .array import Array, from_pointer
 from .array.pickling import reduced_native
 from .dispatch.registry import library_named
 
+__all__ = [
+    "Pickler",
+    "Registration",
+    "collate",
+    "from_shared_memory",
+    "register",
+    "unregister",
+]
+
 if TYPE_CHECKING:
     from multiprocessing.shared_memory import SharedMemory
 
@@ -35,13 +44,31 @@ class Pickler(_Pickler):
 
     The pickler of the standard library itself is left as it is: ``torch.save`` uses it, and what it
     writes must not need arraybridge.
+
+    Examples
+    --------
+    >>> import io, pickle
+    >>> from arraybridge import pickling
+    >>> import torch
+    >>> with pickling.register("torch"):
+    ...     file, memory = io.BytesIO(), []
+    ...     pickling.Pickler(file, protocol=5, buffer_callback=memory.append).dump(torch.arange(3))
+    >>> len(memory), pickle.loads(file.getvalue(), buffers=memory)
+    (1, tensor([0, 1, 2]))
     """
 
     dispatch_table: ClassVar[Any] = ChainMap({}, _copyreg_table)  # type: ignore[misc]
 
 
 class Registration:
-    """What `register` did; a context manager that undoes it at its end."""
+    """What `register` did; a context manager that undoes it at its end.
+
+    Examples
+    --------
+    >>> from arraybridge import pickling
+    >>> registration = pickling.register("torch")
+    >>> registration.unregister()
+    """
 
     def __init__(self, undo: list[Callable[[], object]]) -> None:
         self._undo = undo
@@ -113,6 +140,18 @@ def register(
     go there as well, as copies, and the sender has to live until they are received, as for tensors.
     ``default_collate`` takes Arrays then, and Dask's ``distributed``, if it is imported, tensors of
     bfloat16 and float8, which it refuses else.
+
+    Examples
+    --------
+    >>> import io, pickle
+    >>> from arraybridge import pickling
+    >>> import torch
+    >>> x = torch.zeros(1000)
+    >>> with pickling.register("torch"):
+    ...     file, memory = io.BytesIO(), []
+    ...     pickling.Pickler(file, protocol=5, buffer_callback=memory.append).dump(x)
+    >>> len(file.getvalue()) < 500, len(memory[0].raw())        # the elements are not in the stream
+    (True, 4000)
     """
     homes: list[Any] = [library_named(library) for library in libraries] or [
         library_named(name) for name in LIBRARIES if name in sys.modules
@@ -137,7 +176,14 @@ def register(
 
 
 def unregister() -> None:
-    """Undo every `register` of this process."""
+    """Undo every `register` of this process.
+
+    Examples
+    --------
+    >>> from arraybridge import pickling
+    >>> registration = pickling.register("torch")
+    >>> pickling.unregister()
+    """
     while _registrations:
         _registrations[-1].unregister()
 
@@ -188,6 +234,26 @@ def collate(batch: Sequence[Any]) -> Any:
     As PyTorch's ``default_collate``, which it does the rest with. Of Arrays of one shape and dtype,
     of any library and layout (flips, which PyTorch refuses of NumPy), it makes one tensor, and
     copies each once: in a worker process to shared memory, by which the tensor travels.
+
+    Parameters
+    ----------
+    batch : sequence
+        The items of a data set: Arrays, native arrays, numbers, or containers of them.
+
+    Returns
+    -------
+    tensor or container
+        As ``default_collate`` has it.
+
+    Examples
+    --------
+    >>> from arraybridge import pickling
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> image = np.arange(3.0)
+    >>> pickling.collate([ab.from_dlpack(image), ab.from_dlpack(image[::-1])])
+    tensor([[0., 1., 2.],
+            [2., 1., 0.]], dtype=torch.float64)
     """
     home: Any = library_named("torch")
     return home.collate(batch)
@@ -216,10 +282,29 @@ def from_shared_memory(
     readonly : bool
         Whether views may not write.
 
+    Returns
+    -------
+    Array
+        On the memory of the block.
+
     Raises
     ------
     TypeError, ValueError
         As :func:`arraybridge.from_pointer`, and for elements outside the block.
+
+    Examples
+    --------
+    >>> from multiprocessing.shared_memory import SharedMemory
+    >>> from arraybridge import pickling
+    >>> block = SharedMemory(create=True, size=6)
+    >>> x = pickling.from_shared_memory(block, (2, 3), "uint8")
+    >>> t = x.to("torch")
+    >>> t[:] = 7
+    >>> list(block.buf[:6])
+    [7, 7, 7, 7, 7, 7]
+    >>> del t, x                                    # while a view is alive, close() is an error
+    >>> block.close()
+    >>> block.unlink()
     """
     if not hasattr(block, "buf"):
         raise TypeError(f"block is a SharedMemory, got {block!r}: open it, SharedMemory(name=...)")

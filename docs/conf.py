@@ -9,7 +9,10 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import namespaces
 
 import arraybridge
 
@@ -28,13 +31,18 @@ extensions = [
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
-templates_path: list[str] = []
+templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say what each parameter is
+autodoc_default_options = {"exclude-members": "__init__, __new__"}
+python_maximum_signature_line_length = 120
 numpydoc_show_class_members = False
+numpydoc_attributes_as_param_list = True
+namespaces.write(Path(__file__).resolve().parent / "api" / "generated")
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -55,6 +63,8 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
+    "pygments_light_style": "github-light",
+    "pygments_dark_style": "github-dark",
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "search_bar_text": "Search",
@@ -83,7 +93,17 @@ def _trimmed(app: Sphinx, document: nodes.document) -> None:
         block += nodes.Text(text)
 
 
+def _called(
+    app: Sphinx, what: str, name: str, value: object, _: object, signature: str | None, __: object
+) -> tuple[str, str] | None:
+    """Show the signature of those classes alone that users call."""
+    if what != "class" or not signature or "Parameters\n" in str(value.__doc__):
+        return None
+    return "", ""
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("html-page-context", _absolute)
     app.connect("doctree-read", _trimmed)
+    app.connect("autodoc-process-signature", _called)

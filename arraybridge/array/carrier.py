@@ -38,6 +38,35 @@ class Array(ArrayObject):
     and for memory that the CPU can read ``__array__``, ``__bytes__`` and, from Python 3.12 on, the
     buffer protocol. No memory is touched until a consumer asks for it, and no device
     runtime is needed to carry, inspect and hand on.
+
+    Notes
+    -----
+    Array API standard 2025.12, "Array object": it has the operators and indexing of the standard,
+    ``T``, ``mT``, ``to_device`` and ``__array_namespace__``, and ``real``, ``imag`` and ``conj()``.
+    Everything else is a function of the namespace, ``arraybridge.namespace(x)``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> t = torch.arange(6.0).reshape(2, 3)
+    >>> x = ab.from_dlpack(t)                       # the same memory
+    >>> x.native is t
+    True
+    >>> x.library, x.shape, x.strides, x.dtype, x.device
+    ('torch', (2, 3), (3, 1), torch.float32, Device('cpu'))
+    >>> x.ndim, x.size, x.nbytes, x.readonly, x.info.layout
+    (2, 6, 24, False, 'c')
+    >>> x[:, ::-1]                                  # which a torch.Tensor refuses
+    Array([[2., 1., 0.],
+           [5., 4., 3.]], torch: float32 (2, 3) on cpu)
+    >>> np.from_dlpack(x).ctypes.data == t.data_ptr()      # every library takes it
+    True
+    >>> x.T.shape, x.mT.shape, x.to_device("cpu").native is t
+    ((3, 2), (3, 2), True)
+    >>> z = ab.from_dlpack(np.asarray([1 + 2j]))
+    >>> float(z.real[0]), float(z.imag[0]), complex(z.conj()[0])
+    (1.0, 2.0, (1-2j))
     """
 
     __slots__ = ("__weakref__", "_library", "_native")
@@ -127,6 +156,28 @@ class Array(ArrayObject):
         """Convert to the native array of a library, as :func:`arraybridge.convert` does.
 
         Without ``library`` an Array of the same library on ``device``.
+
+        Parameters
+        ----------
+        library : str or module, optional
+            The library, such as ``"torch"``.
+        device, copy, alias_readonly
+            As for :func:`arraybridge.convert`.
+
+        Returns
+        -------
+        array
+            A native array, or an :class:`Array` without ``library``.
+
+        Examples
+        --------
+        >>> import arraybridge as ab
+        >>> import numpy as np
+        >>> x = ab.from_dlpack(np.arange(3.0))
+        >>> x.to("torch")
+        tensor([0., 1., 2.], dtype=torch.float64)
+        >>> x.to(copy=True).native is x.native
+        False
         """
         if library is not None:
             return convert(self, library, device=device, copy=copy, alias_readonly=alias_readonly)

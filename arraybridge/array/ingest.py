@@ -50,6 +50,20 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Notes
     -----
     Array API standard 2025.12, ``from_dlpack``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import torch
+    >>> t = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> x = ab.from_dlpack(t)
+    >>> (x * x).native                              # the gradient goes on
+    tensor([1., 4.], grad_fn=<MulBackward0>)
+    >>> x.to("numpy")
+    Traceback (most recent call last):
+        ...
+    arraybridge.ConversionError: gradients are tracked and would be cut silently: pass
+        x.native.detach()
     """
     if device is None and copy is None:
         try:
@@ -146,6 +160,11 @@ def from_pointer(
     readonly : bool
         Whether consumers may not write. They may not either if the owner's memory is read-only.
 
+    Returns
+    -------
+    Array
+        Of no library: ``x.library`` is ``"dlpack"``.
+
     Raises
     ------
     MalformedTensorError
@@ -154,6 +173,25 @@ def from_pointer(
     TypeError, ValueError
         For numbers that are not integers, a dtype or a device unknown to DLPack, or elements
         outside the memory of an owner of known size: a buffer, or an array of any library.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import ctypes
+    >>> buffer = (ctypes.c_float * 6)(*range(6))
+    >>> x = ab.from_pointer(ctypes.addressof(buffer), (2, 3), "float32", device="cpu", owner=buffer)
+    >>> x.to("torch")
+    tensor([[0., 1., 2.],
+            [3., 4., 5.]])
+    >>> buffer[0] = 7
+    >>> float(x.to("numpy")[0, 0])                  # the same memory
+    7.0
+    >>> ab.from_pointer(ctypes.addressof(buffer), (9,), "float32", device="cpu", owner=buffer)
+    Traceback (most recent call last):
+        ...
+    ValueError: shape (9,) of float32 with strides (1,) (elements) needs 36 bytes, 0 to 36
+        of its owner's memory; the c_float_Array_6 has 24: correct them, or pass as owner
+        what has all
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")

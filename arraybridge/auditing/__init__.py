@@ -47,6 +47,25 @@ def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) 
     An audit is the process's: what other threads and tasks do meanwhile is logged too, with the
     name of the thread, and forbidden too. Audits may be nested and end in any order; each logs
     everything while it is on, and a copy that one of them forbids is forbidden.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x = np.zeros((2, 3))
+    >>> with ab.audit() as log:
+    ...     view = ab.convert(x, "torch")
+    ...     copy = ab.convert(x[::-1], "torch")
+    >>> for record in log:
+    ...     print(record.kind, record.nbytes, record.why)
+    view 0 torch takes it as it is
+    kernel 48 torch takes no negative strides; the layout is negative
+    >>> with ab.audit(copies="forbid"):
+    ...     ab.convert(x[::-1], "torch")
+    Traceback (most recent call last):
+        ...
+    arraybridge.auditing.CopyForbiddenError: convert copies 48 bytes by numpy's own copy,
+        numpy -> torch on cpu: torch takes no negative strides; the layout is negative; ...
     """
     return Audit(copies, libraries, most, _start, _stop)
 

@@ -40,6 +40,20 @@ class Record(NamedTuple):
         The caller: the first frame outside arraybridge and the array libraries.
     thread : str
         Its name.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> with ab.audit() as log:
+    ...     y = ab.convert(np.zeros((2, 3))[::-1], "torch")
+    >>> record = log.records[0]
+    >>> record.call, record.source, record.target, record.kind, record.copied
+    ('convert', 'numpy', 'torch', 'kernel', True)
+    >>> record.nbytes, record.dtype, record.shape, record.why
+    (48, 'float64', (2, 3), 'torch takes no negative strides; the layout is negative')
+    >>> record.place == f"{record.file}:{record.line}"
+    True
     """
 
     call: str
@@ -77,7 +91,19 @@ class Record(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The sums of a place: ``calls``, how many of them were ``copies``, and ``nbytes`` copied."""
+    """The sums of a place: ``calls``, how many of them were ``copies``, and ``nbytes`` copied.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> with ab.audit() as log:
+    ...     views = [ab.convert(np.zeros(4), "torch") for _ in range(3)]
+    ...     copy = ab.convert(np.zeros(4)[::-1], "torch")
+    >>> calls, copies, nbytes = log.total
+    >>> calls, copies, nbytes
+    (4, 1, 32)
+    """
 
     calls: int
     copies: int
@@ -106,6 +132,23 @@ class AuditLog:
         Of all routes.
     untold : int
         Calls of the libraries' own doors of which nobody can say whether they copied.
+
+    Examples
+    --------
+    >>> import json
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> with ab.audit() as log:
+    ...     for x in (np.zeros(4), np.zeros((2, 3)).T, np.zeros(3)[::-1]):
+    ...         y = ab.convert(x, "torch")
+    >>> log.summary()
+    '3 routes, 1 copy of 24 bytes'
+    >>> log.total
+    Sums(calls=3, copies=1, nbytes=24)
+    >>> [sums.nbytes for sums in log.places().values()]
+    [24]
+    >>> json.loads(log.to_json())["copies"]
+    1
     """
 
     def __init__(self, most: int = MOST) -> None:

@@ -29,11 +29,40 @@ class CopyForbiddenError(ConversionError):
     ----------
     route : Route
         The route that was not taken.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> with ab.audit(copies="forbid"):
+    ...     try:
+    ...         ab.convert(np.zeros((2, 3))[::-1], "torch")
+    ...     except ab.ConversionError as error:
+    ...         print(type(error).__name__, error.route.kind, error.route.nbytes)
+    CopyForbiddenError kernel 48
     """
+
+    __module__ = "arraybridge.auditing"  # as tracebacks print it, and as users import it
 
 
 class CopyWarning(UserWarning):
-    """A copy inside ``arraybridge.audit(copies="warn")``."""
+    """A copy inside ``arraybridge.audit(copies="warn")``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import arraybridge as ab
+    >>> from arraybridge.auditing import CopyWarning
+    >>> import numpy as np
+    >>> with warnings.catch_warnings(record=True) as caught, ab.audit(copies="warn"):
+    ...     warnings.simplefilter("always", CopyWarning)
+    ...     copy = ab.convert(np.zeros((2, 3))[::-1], "torch")
+    >>> print(caught[0].message)
+    convert copies 48 bytes by numpy's own copy, numpy -> torch on cpu: torch takes no
+        negative strides; the layout is negative
+    """
+
+    __module__ = "arraybridge.auditing"
 
 
 class _Here(threading.local):
@@ -70,7 +99,20 @@ class Noted(NamedTuple):
 
 
 class Audit:
-    """What :func:`arraybridge.audit` returns."""
+    """What :func:`arraybridge.audit` returns.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> audit = ab.audit(copies="warn", most=100)
+    >>> audit.copies, audit.libraries
+    ('warn', False)
+    >>> with audit as log:
+    ...     view = ab.convert(np.zeros(3), "torch")
+    >>> audit.log is log, len(log)
+    (True, 1)
+    """
 
     def __init__(
         self,

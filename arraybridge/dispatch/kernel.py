@@ -162,6 +162,23 @@ def register_kernel(
         For one device of a kind: a kernel copies on all of them.
     TypeError
         For a kernel that is not callable, or a name that is not a string.
+
+    Examples
+    --------
+    >>> import ctypes, itertools
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> def by_element(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
+    ...     for index in itertools.product(*map(range, shape)):
+    ...         to = dst + sum(i * step for i, step in zip(index, dst_strides))
+    ...         origin = src + sum(i * step for i, step in zip(index, src_strides))
+    ...         ctypes.memmove(to, origin, itemsize)
+    >>> ab.register_kernel("cpu", by_element)
+    >>> ab.explain(np.arange(3)[::-1], "torch").kernel
+    'by_element'
+    >>> ab.convert(np.arange(3)[::-1], "torch")
+    tensor([2, 1, 0])
+    >>> ab.register_kernel("cpu", None)             # the built-in one again
     """
     kind = _kind_of(device)
     if name is not None and not isinstance(name, str):

@@ -46,6 +46,32 @@ class Library:
     watched : tuple of str
         Its own functions that copy arrays or take them in, from the package on
         (``"torch.Tensor.cpu"``): an audit watches them where it is to watch libraries.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> class Signal:
+    ...     def __init__(self, samples):
+    ...         self.samples = samples
+    >>> class SignalLibrary(ab.Library):
+    ...     name = "signal"
+    ...     accepts = ab.Accepts(
+    ...         library="signal", tested="1.0", dtypes=frozenset({"float64"}), ndim=(1, 1)
+    ...     )
+    ...     def owns(self, array_type):
+    ...         return array_type is Signal
+    ...     def export(self, x, stream=None):
+    ...         return ab.dlpack.acquire(x.samples)
+    ...     def wrap(self, tensor, *, move=False):
+    ...         return Signal(np.from_dlpack(tensor))
+    >>> ab.register_library(SignalLibrary())
+    >>> signal = ab.convert(torch.tensor([1.0, 2.0], dtype=torch.float64), "signal")
+    >>> ab.convert(signal, "jax", dtype="float32")
+    Array([1., 2.], dtype=float32)
+    >>> print(ab.explain(torch.ones(2), "signal"))
+    torch -> signal on cpu: refuse (signal has no float32: ask for another data type, dtype=)
+    >>> ab.unregister_library("signal")
     """
 
     name: str = ""

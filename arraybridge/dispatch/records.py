@@ -51,6 +51,21 @@ class TensorInfo(NamedTuple):
         Why this array can never be handed to another library, and what to do.
     legacy : bool
         Read-only because a legacy struct cannot say otherwise: somebody may still write.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> info = ab.inspect(np.zeros((4, 6), np.float32).T)
+    >>> info.library, info.shape, info.strides, info.layout
+    ('numpy', (6, 4), (1, 6), 'fortran')
+    >>> info.ndim, info.size, info.itemsize, info.nbytes, info.dtype_name
+    (2, 24, 4, 96, 'float32')
+    >>> info.c_contiguous, info.f_contiguous, info.alignment >= 4, info.pointer % 4
+    (False, True, True, 0)
+    >>> tensor = ab.dlpack.acquire(np.zeros(3))
+    >>> ab.TensorInfo.of_tensor(tensor).library
+    'dlpack'
     """
 
     library: str
@@ -207,6 +222,19 @@ class Accepts(_Accepts):
     ------
     TypeError, ValueError
         For what no plan would understand: a misspelt rule or data type, say.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> record = ab.Accepts(
+    ...     library="table", tested="1.0", dtypes=frozenset({"float64"}), strides="c", ndim=(2, 2)
+    ... )
+    >>> record.readonly, record.alignment       # what is left out is taken to be usual
+    (False, 1)
+    >>> ab.Accepts(library="table", tested="1.0", dtypes=frozenset({"flaot64"}))
+    Traceback (most recent call last):
+        ...
+    ValueError: dtypes has 'flaot64': did you mean 'float64'? expected int1, ...
     """
 
     __slots__ = ()
@@ -329,6 +357,18 @@ class Route(_Route):
         What is converted, of a route that ``explain`` returns; it takes no part in equality.
     made : TensorInfo or None
         Likewise what a copy will be, at an address not known yet; None where the libraries decide.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> route = ab.explain(np.zeros((2, 3))[::-1], "torch")
+    >>> route.kind, route.nbytes, route.kernel
+    ('kernel', 48, "numpy's own copy")
+    >>> route.source, route.target, str(route.device)
+    ('numpy', 'torch', 'cpu')
+    >>> route.why
+    'torch takes no negative strides; the layout is negative'
     """
 
     __slots__ = ()
@@ -386,6 +426,18 @@ class ConversionError(BufferError):
     ----------
     route : Route or None
         The refused route.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import torch
+    >>> try:
+    ...     ab.convert(torch.ones(3, requires_grad=True), "numpy")
+    ... except ab.ConversionError as error:
+    ...     print(error)
+    ...     print(error.route.kind)
+    gradients are tracked and would be cut silently: pass x.detach()
+    refuse
     """
 
     __module__ = "arraybridge"  # as tracebacks print it, and as users import it

@@ -37,6 +37,29 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     See Also
     --------
     unregister_library
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> class Unfinished(ab.Library):
+    ...     name = "unfinished"
+    >>> ab.register_library(Unfinished())
+    Traceback (most recent call last):
+        ...
+    TypeError: library 'unfinished' (Unfinished) lacks accepts, owns: see docs/extending.md
+    >>> class Numbers(ab.Library):
+    ...     name = "numbers"
+    ...     accepts = ab.Accepts(library="numbers", tested="1.0", dtypes=frozenset({"float64"}))
+    ...     def owns(self, array_type):
+    ...         return False
+    >>> ab.register_library(Numbers())
+    >>> ab.register_library(Numbers())
+    Traceback (most recent call last):
+        ...
+    ValueError: there is a library 'numbers' already: choose another name, or pass
+        replace=True
+    >>> ab.register_library(Numbers(), replace=True)
+    >>> ab.unregister_library("numbers")
     """
     if not isinstance(library, Library) or not isinstance(library.name, str) or not library.name:
         raise TypeError(
@@ -77,6 +100,21 @@ def unregister_library(name: str, /) -> None:
     ------
     ValueError
         If no library of that name was registered.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> class Numbers(ab.Library):
+    ...     name = "numbers"
+    ...     accepts = ab.Accepts(library="numbers", tested="1.0", dtypes=frozenset({"float64"}))
+    ...     def owns(self, array_type):
+    ...         return False
+    >>> ab.register_library(Numbers())
+    >>> ab.unregister_library("numbers")
+    >>> ab.unregister_library("numbers")
+    Traceback (most recent call last):
+        ...
+    ValueError: no library 'numbers' was registered; no library was
     """
     if registry.registered(name) is None:
         names = ", ".join(registry.registered_names())

@@ -265,6 +265,14 @@ def get_block_cache_limit() -> int:
     ------
     ValueError
         If the environment variable is not a number.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.set_block_cache_limit(64 << 20)
+    >>> ab.get_block_cache_limit()
+    67108864
+    >>> ab.set_block_cache_limit(None)              # the default again
     """
     cache = _cache()
     return 0 if cache is None else cache.words[_LIMIT]
@@ -282,6 +290,14 @@ def set_block_cache_limit(nbytes: int | None) -> None:
     ------
     ValueError
         If it is negative, or not an int.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.set_block_cache_limit(0)                 # every dropped result goes back to the system
+    >>> ab.get_block_cache_limit()
+    0
+    >>> ab.set_block_cache_limit(None)              # the default again
     """
     limit = _default() if nbytes is None else _whole(nbytes)
     cache = _cache()
@@ -305,6 +321,14 @@ def empty_block_cache() -> int:
     -------
     int
         The number of bytes returned.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.empty_block_cache() >= 0
+    True
+    >>> ab.empty_block_cache()                      # nothing is left
+    0
     """
     cache = _caches.get(None)
     return 0 if cache is None else cache.empty()

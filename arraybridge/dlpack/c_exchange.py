@@ -49,6 +49,22 @@ class ExchangeAPI:
         The DLPack version of the table.
     table : DLPackExchangeAPI
         The functions' addresses.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import torch
+    >>> api = dlpack.exchange_api(torch.Tensor)
+    >>> x = torch.arange(3.0)
+    >>> tensor = api.acquire(x)                     # owns the memory
+    >>> tensor.pointer == x.data_ptr(), api.borrow(x).shape
+    (True, (3,))
+    >>> api.wrap(tensor)
+    tensor([0., 1., 2.])
+    >>> api.empty((2, 3), dlpack.DataType("int8"), dlpack.CPU).dtype
+    torch.int8
+    >>> api.current_stream(dlpack.CPU), api.version[0], api.table.header.version.major
+    (0, 1, 1)
     """
 
     __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "table", "version")
@@ -145,6 +161,25 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
     of the type that it was made for (the header; torch's FakeTensor inherits it and has no memory).
     The chain ``prev_api`` is walked to a table of our major version; a table without the functions
     that the header demands does not count either.
+
+    Parameters
+    ----------
+    array_type : type
+        Such as ``torch.Tensor``.
+
+    Returns
+    -------
+    ExchangeAPI or None
+        The same object for every call.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np, torch
+    >>> dlpack.exchange_api(torch.Tensor).borrow(torch.zeros(3)).shape
+    (3,)
+    >>> dlpack.exchange_api(np.ndarray) is None     # NumPy has none
+    True
     """
     api = _tables.get(array_type)
     if api is None and "__dlpack_c_exchange_api__" in array_type.__dict__:

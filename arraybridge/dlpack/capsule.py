@@ -15,7 +15,23 @@ _KINDS = {b"dltensor": False, b"dltensor_versioned": True}
 
 
 def is_capsule(x: object) -> bool:
-    """Whether ``x`` is a PyCapsule (of any name)."""
+    """Whether ``x`` is a PyCapsule (of any name).
+
+    Parameters
+    ----------
+    x : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> dlpack.is_capsule(np.ones(3).__dlpack__()), dlpack.is_capsule(np.ones(3))
+    (True, False)
+    """
     return type(x) is pyapi.CapsuleType
 
 
@@ -44,12 +60,33 @@ def _open(capsule: object) -> tuple[int, bool]:
 def from_capsule(capsule: object) -> ManagedTensor:
     """Consume a capsule: take over its tensor, and rename it ``used_...``.
 
+    Parameters
+    ----------
+    capsule : capsule
+        Named ``dltensor`` or ``dltensor_versioned``.
+
+    Returns
+    -------
+    ManagedTensor
+        Read-only if the capsule is a legacy one, which cannot say otherwise.
+
     Raises
     ------
     TypeError
         For anything that is not a DLPack capsule.
     ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
         BufferErrors; on the latter two the tensor's deleter has run.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> x = np.ones((2, 3))
+    >>> tensor = dlpack.from_capsule(x.__dlpack__(max_version=(1, 3)))
+    >>> tensor.pointer == x.ctypes.data, tensor.readonly
+    (True, False)
+    >>> dlpack.from_capsule(x.__dlpack__()).readonly        # a legacy capsule cannot say
+    True
     """
     functions = deleters.functions()
     address, versioned = functions.claim_versioned(capsule), True
@@ -64,10 +101,30 @@ def from_capsule(capsule: object) -> ManagedTensor:
 def peek(capsule: object) -> Tensor:
     """Describe the tensor in a capsule without consuming it.
 
+    Parameters
+    ----------
+    capsule : capsule
+        As for :func:`from_capsule`.
+
+    Returns
+    -------
+    Tensor
+        Valid as long as the capsule is neither consumed nor gone.
+
     Raises
     ------
     TypeError, ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
         As :func:`from_capsule`, but nothing is released.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> capsule = np.ones((2, 3)).__dlpack__(max_version=(1, 3))
+    >>> dlpack.peek(capsule)
+    <Tensor float64 (2, 3) on cpu>
+    >>> dlpack.from_capsule(capsule)                # it was not consumed
+    <ManagedTensor float64 (2, 3) on cpu>
     """
     address, versioned = _open(capsule)
     if not versioned:
@@ -92,6 +149,20 @@ def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = Fa
         the caller to see that the consumer may write.
     move : bool
         Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
+
+    Returns
+    -------
+    capsule
+        Keeps the memory; a consumer takes that over.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+    >>> dlpack.to_capsule(tensor)
+    <capsule object "dltensor_versioned" at ...>
+    >>> dlpack.to_capsule(tensor, versioned=False)
+    <capsule object "dltensor" at ...>
     """
     functions = deleters.functions()
     if versioned:

@@ -13,7 +13,17 @@ from ..named import NamedTuple
 
 
 class DeviceType(IntEnum):
-    """``DLDeviceType`` of ``dlpack.h`` 1.3."""
+    """``DLDeviceType`` of ``dlpack.h`` 1.3.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> ab.inspect(np.zeros(3)).device.type == ab.DeviceType.CPU
+    True
+    >>> ab.Device(ab.DeviceType.CUDA_MANAGED).host
+    True
+    """
 
     CPU = 1
     CUDA = 2
@@ -85,10 +95,21 @@ class Device(_Fields):
 
     Examples
     --------
-    >>> Device.parse("cuda:1") == (2, 1)
-    True
+    >>> from arraybridge import Device
     >>> Device("cuda:1"), str(Device(1))
     (Device('cuda:1'), 'cpu')
+    >>> Device("cuda:1") == (2, 1), Device.parse((13, 0))
+    (True, Device('cuda_managed:0'))
+    >>> metal = Device("metal")
+    >>> metal.type, metal.id
+    (<DeviceType.METAL: 8>, 0)
+    >>> metal.addressable, metal.host           # a handle, and memory that the CPU cannot read
+    (False, False)
+    >>> Device("tpu")
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown device 'tpu': expected a name such as 'cpu' or 'cuda:1', one of cpu,
+        ...
     """
 
     __slots__ = ()

@@ -12,7 +12,16 @@ from ..named import NamedTuple
 
 
 class DataTypeCode(IntEnum):
-    """``DLDataTypeCode`` of ``dlpack.h`` 1.3."""
+    """``DLDataTypeCode`` of ``dlpack.h`` 1.3.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> dlpack.DataType("bfloat16").code == dlpack.DataTypeCode.BFLOAT
+    True
+    >>> dlpack.DataType(dlpack.DataTypeCode.FLOAT, 64)
+    DataType('float64')
+    """
 
     INT = 0
     UINT = 1
@@ -77,10 +86,19 @@ class DataType(_Fields):
 
     Examples
     --------
-    >>> DataType("bfloat16")
-    DataType('bfloat16')
-    >>> DataType(2, 32, 4).name, DataType(2, 32, 4).itemsize
+    >>> from arraybridge import DataType
+    >>> DataType("bfloat16") == (4, 16, 1)
+    True
+    >>> vector = DataType(2, 32, 4)
+    >>> vector.name, vector.itemsize
     ('float32x4', 16)
+    >>> packed = DataType.named("int4")
+    >>> packed.subbyte, packed.nbytes(5), packed.nbytes(5, padded=True)
+    (True, 3, 5)
+    >>> DataType("float33")
+    Traceback (most recent call last):
+        ...
+    ValueError: DLPack has no data type named 'float33'; it has bfloat16, ...
     """
 
     __slots__ = ()

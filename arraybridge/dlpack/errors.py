@@ -6,24 +6,77 @@ _HOME = "arraybridge.dlpack"  # as tracebacks print it, and as users import it
 
 
 class DLPackError(BufferError):
-    """Base of the errors of :mod:`arraybridge.dlpack`."""
+    """Base of the errors of :mod:`arraybridge.dlpack`.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> from arraybridge import dlpack
+    >>> try:
+    ...     ab.inspect(8)                           # no address of a DLTensor
+    ... except ab.DLPackError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    MalformedTensorError: the DLTensor pointer is 8; expected an address: a multiple of 8,
+        from 4096 to 2**64 - 1
+    >>> issubclass(dlpack.ConsumedCapsuleError, ab.DLPackError)
+    True
+    """
 
     __module__ = _HOME
 
 
 class MalformedTensorError(DLPackError):
-    """A struct whose fields contradict ``dlpack.h``; it was released without reading its data."""
+    """A struct whose fields contradict ``dlpack.h``; it was released without reading its data.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> float32 = dlpack.DataType("float32")
+    >>> dlpack.ManagedTensor.adopt(0, (3,), float32, owner=None)
+    Traceback (most recent call last):
+        ...
+    arraybridge.dlpack.MalformedTensorError: data is NULL although the tensor has elements;
+        expected an address on cpu
+    """
 
     __module__ = _HOME
 
 
 class UnsupportedVersionError(DLPackError):
-    """A struct of a major version whose layout is unknown; it was released unread."""
+    """A struct of a major version whose layout is unknown; it was released unread.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> from arraybridge import dlpack
+    >>> tensor = dlpack.ManagedTensor.allocate((3,), dlpack.DataType("float32"))
+    >>> address = tensor.to_struct()
+    >>> dlpack.DLManagedTensorVersioned.from_address(address).version.major = 2
+    >>> dlpack.ManagedTensor.from_struct(address, versioned=True)
+    Traceback (most recent call last):
+        ...
+    arraybridge.dlpack.UnsupportedVersionError: the tensor has DLPack version 2.3;
+        arraybridge reads version 1.x: pass max_version=(1, 3) to __dlpack__
+    """
 
     __module__ = _HOME
 
 
 class ConsumedCapsuleError(DLPackError):
-    """A capsule that was already consumed."""
+    """A capsule that was already consumed.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> capsule = np.ones(3).__dlpack__()
+    >>> tensor = dlpack.from_capsule(capsule)
+    >>> dlpack.from_capsule(capsule)
+    Traceback (most recent call last):
+        ...
+    arraybridge.dlpack.ConsumedCapsuleError: the capsule has the name 'used_dltensor': it
+        was consumed already, and a capsule can be consumed once; call __dlpack__ again for
+        another
+    """
 
     __module__ = _HOME

@@ -91,6 +91,18 @@ class ManagedTensor(Tensor):
     ----------
     owner : object
         What keeps the memory alive.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+    >>> tensor.pointer % dlpack.ALIGNMENT, tensor.copied, tensor.linear
+    (0, True, True)
+    >>> np.from_dlpack(tensor).ctypes.data == tensor.pointer
+    True
+    >>> len(tensor.image())            # in bytes: the struct, two extents and two strides
+    112
     """
 
     __slots__ = ("moved", "owner")
@@ -125,6 +137,15 @@ class ManagedTensor(Tensor):
             If shape, strides and offset describe memory that cannot exist.
         TypeError
             For numbers that are not integers.
+
+        Examples
+        --------
+        >>> import ctypes
+        >>> from arraybridge import dlpack
+        >>> memory = bytearray(24)
+        >>> address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        >>> dlpack.ManagedTensor.adopt(address, (2, 3), dlpack.DataType("int32"), owner=memory)
+        <ManagedTensor int32 (2, 3) on cpu>
         """
         self = cls.__new__(cls)
         if type(data) is not int:
@@ -224,6 +245,14 @@ class ManagedTensor(Tensor):
         MalformedTensorError
             If a field contradicts ``dlpack.h``; or for what can be no address, where there is no
             deleter to run.
+
+        Examples
+        --------
+        >>> from arraybridge import dlpack
+        >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+        >>> address = tensor.to_struct()
+        >>> dlpack.ManagedTensor.from_struct(address, versioned=True)
+        <ManagedTensor float32 (2, 3) on cpu>
         """
         if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
             struct_address(address, "the DLManagedTensor pointer")
@@ -276,6 +305,17 @@ class ManagedTensor(Tensor):
         Raises
         ------
         MemoryError
+
+        Examples
+        --------
+        >>> import ctypes
+        >>> from arraybridge import dlpack
+        >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+        >>> address = tensor.to_struct()                # for a C function, which calls the deleter
+        >>> struct = dlpack.DLManagedTensorVersioned.from_address(address)
+        >>> struct.dl_tensor.data == tensor.pointer
+        True
+        >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
         """
         functions = deleters.functions()
         address: int | None = pyapi.malloc(block(len(self.shape), versioned)[0].size)
@@ -312,6 +352,18 @@ class ManagedTensor(Tensor):
         """Make a struct as :meth:`to_struct` does, but move out a block that is :attr:`linear`.
 
         Nothing of Python is left behind it, and this object must not be used again.
+
+        Examples
+        --------
+        >>> from arraybridge import dlpack
+        >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+        >>> address = tensor.hand_over()
+        >>> owner = dlpack.ManagedTensor.from_struct(address, versioned=True)
+        >>> tensor.to_struct()
+        Traceback (most recent call last):
+            ...
+        BufferError: the tensor was handed over (move=True), its memory is another's now:
+            allocate another, or export it without move
         """
         if not self.linear:
             return self.to_struct(versioned)

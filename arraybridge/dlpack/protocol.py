@@ -34,10 +34,32 @@ _unknown_keywords: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 def device_of(x: object) -> Device:
     """Return the device that ``x.__dlpack_device__()`` names.
 
+    Parameters
+    ----------
+    x : object
+        A producer.
+
+    Returns
+    -------
+    Device
+        Of the type that the pair names, a plain int where ``dlpack.h`` 1.3 has no name for it.
+
     Raises
     ------
     TypeError
         If ``x`` has no such method, or it returns no pair of integers.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> dlpack.device_of(np.ones(3))
+    Device('cpu')
+    >>> dlpack.device_of([1, 2])
+    Traceback (most recent call last):
+        ...
+    TypeError: list has no __dlpack_device__: it does not speak DLPack
+        (arraybridge.from_pointer wraps raw memory)
     """
     method = getattr(x, "__dlpack_device__", None)
     if method is None:
@@ -84,10 +106,32 @@ def call_dlpack(x: object, **keywords: object) -> object:
     A producer without ``copy`` or ``dl_device`` is called without them: the caller compares the
     result with what it asked for.
 
+    Parameters
+    ----------
+    x : object
+        A producer.
+    **keywords : object
+        Those of the standard: ``stream``, ``max_version``, ``dl_device``, ``copy``.
+
+    Returns
+    -------
+    object
+        What the producer returned: a capsule, if it keeps to the standard.
+
     Raises
     ------
     Exception
         The producer's own errors, unchanged.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import numpy as np
+    >>> class Old:                                  # knows the keyword of 2021 alone
+    ...     def __dlpack__(self, stream=None):
+    ...         return np.ones(3).__dlpack__()
+    >>> dlpack.call_dlpack(Old(), max_version=(1, 3), copy=None)
+    <capsule object "dltensor" at ...>
     """
     method = x.__dlpack__  # type: ignore[attr-defined]
     unknown = _unknown_keywords.get(type(x))
@@ -126,8 +170,15 @@ def acquire(
         The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1
         no synchronisation, else a handle; ROCm: 0 default). Never sent to a CPU producer: several
         refuse any value (cuda-python#473). None leaves the producer's default.
-    dl_device, copy
-        Sent to producers that know them; not enforced here.
+    dl_device : (int, int), optional
+        Sent to producers that know it; not enforced here.
+    copy : bool, optional
+        As ``dl_device``.
+
+    Returns
+    -------
+    ManagedTensor
+        Read-only where the producer says so, and of a legacy capsule, which cannot say otherwise.
 
     Raises
     ------
@@ -135,6 +186,17 @@ def acquire(
         If ``x`` does not support DLPack or does not return a capsule.
     BufferError
         For what cannot be exchanged; see :func:`from_capsule`.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> import torch
+    >>> x = torch.arange(6).reshape(2, 3)
+    >>> tensor = dlpack.acquire(x)
+    >>> tensor
+    <ManagedTensor int64 (2, 3) on cpu>
+    >>> tensor.pointer == x.data_ptr()
+    True
     """
     if is_capsule(x):
         return from_capsule(x)
@@ -188,6 +250,23 @@ def offer(
 ) -> object:
     """Implement ``tensor.__dlpack__`` with the standard's keywords: a capsule on the same memory.
 
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    stream : int, optional
+        The consumer's stream, by the standard's numbering.
+    max_version : (int, int), optional
+        The newest version that the consumer reads; without it the capsule is a legacy one.
+    dl_device : (int, int), optional
+        The device of ``tensor``, or an error.
+    copy : bool, optional
+        True is an error.
+
+    Returns
+    -------
+    capsule
+        On the memory of ``tensor``.
+
     Raises
     ------
     DLPackError
@@ -196,6 +275,20 @@ def offer(
         nothing; an :class:`arraybridge.Array` does.
     ValueError
         For a stream that the device does not have.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> tensor = dlpack.ManagedTensor.allocate((3,), dlpack.DataType("float32"))
+    >>> tensor.readonly = True
+    >>> dlpack.offer(tensor, max_version=(1, 3))
+    <capsule object "dltensor_versioned" at ...>
+    >>> dlpack.offer(tensor)
+    Traceback (most recent call last):
+        ...
+    arraybridge.dlpack.DLPackError: a bare tensor is handed on as it is, and read-only
+        memory is copied for a legacy capsule (pass max_version=(1, 0)): hand over
+        arraybridge.from_dlpack(tensor), which copies where it must
     """
     check_stream(stream, tensor.device)
     versioned = max_version is not None and max_version[0] >= 1

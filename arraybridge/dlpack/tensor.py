@@ -64,6 +64,20 @@ class Tensor:
     ------
     MalformedTensorError
         If a field contradicts ``dlpack.h``, or the address can be none (NULL, not aligned).
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> from arraybridge import dlpack
+    >>> owner = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
+    >>> address = owner.to_struct()                 # as a C library passes it
+    >>> tensor = dlpack.Tensor(address + dlpack.DLManagedTensorVersioned.dl_tensor.offset)
+    >>> tensor
+    <Tensor float32 (2, 3) on cpu>
+    >>> tensor.ndim, tensor.size, tensor.nbytes, tensor.flags, tensor.pointer == owner.pointer
+    (2, 6, 24, 0, True)
+    >>> struct = dlpack.DLManagedTensorVersioned.from_address(address)
+    >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
     """
 
     __slots__ = (

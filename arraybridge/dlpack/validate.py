@@ -248,10 +248,27 @@ def check_address(data: int, byte_offset: int, first: int, end: int, device: Dev
 def check_stream(stream: Any, device: Device) -> None:
     """Check the argument ``stream`` of ``__dlpack__`` on a device.
 
+    Parameters
+    ----------
+    stream : int or None
+        By the standard's numbering.
+    device : Device
+        The device of the memory.
+
     Raises
     ------
     ValueError
         For a stream that the device does not have.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> dlpack.check_stream(2, dlpack.Device("cuda"))
+    >>> dlpack.check_stream(0, dlpack.Device("cuda"))
+    Traceback (most recent call last):
+        ...
+    ValueError: stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread
+        default)
     """
     if stream is None:
         return

@@ -35,6 +35,12 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     -------
     tuple of int
         In the unit of `itemsize`.
+
+    Examples
+    --------
+    >>> from arraybridge import dlpack
+    >>> dlpack.c_strides((2, 3, 4)), dlpack.c_strides((2, 3, 4), 8)
+    ((12, 4, 1), (96, 32, 8))
     """
     strides = []
     step = itemsize

@@ -177,6 +177,15 @@ def get_num_threads() -> int:
     ------
     ValueError
         If the environment variable is no number.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.get_num_threads() >= 1
+    True
+    >>> with ab.num_threads(1):
+    ...     ab.get_num_threads()
+    1
     """
     global _number
     here = _number_here.get()
@@ -199,6 +208,14 @@ def set_num_threads(n: int | None) -> None:
     ------
     ValueError
         If it is less than 1, or no int.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.set_num_threads(2)
+    >>> ab.get_num_threads()
+    2
+    >>> ab.set_num_threads(None)                    # the default again
     """
     global _number
     _number = None if n is None else _checked(n)
@@ -212,6 +229,14 @@ def num_threads(n: int) -> Iterator[None]:
     ----------
     n : int
         At least 1, as for `set_num_threads`.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> x = np.zeros((64, 64, 64)).transpose(2, 0, 1)
+    >>> with ab.num_threads(1):                     # in a worker of a data loader, say
+    ...     y = ab.contiguous(x)
     """
     token = _number_here.set(_checked(n))
     try:
