@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.cli import arrays, child, info, main, matrix
+from arraybridge.cli import Status, arrays, child, main, matrix, versions
 from arraybridge.dispatch.registry import library_named
 
 from .support.optional import needs
@@ -45,7 +45,10 @@ def test_explain_says_view(capsys) -> None:
     answer = explained(capsys, "--from", "numpy", "--to", "array_api_strict")
     assert answer["route"]["kind"] == "view"
     assert answer["route"]["nbytes"] == 0
-    assert answer["array"]["shape"] == [3, 4]
+    names = ("library", "dtype", "shape", "strides", "device", "layout", "readonly", "nbytes")
+    expected = ("numpy", "float32", [3, 4], [4, 1], "cpu", "c", False, 48)
+    assert tuple(answer["array"][name] for name in names) == expected
+    assert answer["route"]["device"] == "cpu"
 
 
 def test_explain_says_kernel_and_how_much(capsys) -> None:
@@ -71,10 +74,10 @@ def test_explain_prints_for_people(capsys) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--from", "numpy", "--to", "nothing"], "no library 'nothing'"),
+        (["--from", "numpy", "--to", "nothing"], "no library 'nothing'; arraybridge knows array_"),
+        (["--from", "numpy", "--to", "numpy", "--dtype", "flot32"], "did you mean 'float32'? exp"),
+        (["--from", "numpy", "--to", "numpy", "--layout", "negativ"], "did you mean 'negative'?"),
         (["--from", "numpy", "--to", "pytorch"], "did you mean 'torch'?"),
-        (["--from", "numpy", "--to", "cupy"], "pip install 'cupy-cuda12x'"),
-        (["--from", "cupy", "--to", "numpy"], "pip install 'cupy-cuda12x'"),
         (["--from", "numpy", "--to", "numpy", "--device", "foo"], "unknown device 'foo'"),
         (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: expected int"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
@@ -93,19 +96,31 @@ def test_explain_prints_for_people(capsys) -> None:
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
     ],
 )
-def test_explain_tells_what_is_wrong(monkeypatch, capsys, args, message) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
+def test_explain_tells_what_is_wrong(capsys, args, message) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["explain", *args])
     assert ended.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
     assert message in said
-    assert said.startswith("usage: python -m arraybridge explain")
+    assert said.startswith("arraybridge explain: error: ")
+    assert said.endswith("Try: arraybridge explain --help")
+
+
+@pytest.mark.parametrize("pair", [("numpy", "cupy"), ("cupy", "numpy")])
+def test_a_missing_library_is_no_refusal(monkeypatch, capsys, pair) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", "--from", pair[0], "--to", pair[1]])
+    assert ended.value.code == Status.MISSING == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("arraybridge explain: cupy is not installed")
+    assert said.endswith("pip install 'cupy-cuda12x'")
 
 
 def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
-    done = run("info", "--json", cwd=tmp_path)
+    pytest.importorskip("pyarrow")
+    done = run("info", "--json", "numpy", "pyarrow.Array", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     numpy = answer["libraries"]["numpy"]
@@ -113,33 +128,55 @@ def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
     assert numpy["accepts"]["strides"] == "any"
     assert numpy["devices"] == ["cpu"]
     assert "float32" in numpy["accepts"]["dtypes"]
+    assert answer["libraries"]["pyarrow.Array"]["state"] == "ready"
     assert answer["versions"]["arraybridge"] == ab.__version__
+    assert answer["installation"]["folder"] == str(Path(ab.__file__).parent)
+    assert answer["cpu"]["threads"] >= 1
+    assert answer["optional"]["rich"]["install"] == "pip install 'rich'"
     for name, record in answer["libraries"].items():
-        assert (record["state"] == "not installed") is not info.present(name), record
+        assert (record["state"] == "not installed") is not versions.present(name), record
         assert record["install"].startswith("pip install ")
+
+
+def test_info_imports_no_library(tmp_path) -> None:
+    (tmp_path / "tvm_ffi.py").write_text("import os; os.abort()")
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    (cache / "nest-0.kernel").write_bytes(bytes(2500))
+    done = run("info", cwd=tmp_path, PYTHONPATH=path, ARRAYBRIDGE_CACHE_DIR=str(cache))
+    assert done.returncode == 0, done.stderr
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
+    assert rows["numpy"] == np.__version__
+    assert rows["disk"] == f"cache    1 kernels, 2.5 kB, in {cache}"
+    assert rows["installation"].startswith(f"arraybridge is loaded from {Path(ab.__file__).parent}")
+    assert ("missing" in rows) is not all(map(versions.present, versions.INSTALL))
 
 
 def test_info_outlives_a_crashing_import(tmp_path) -> None:
     (tmp_path / "tvm_ffi.py").write_text("import os; os.abort()")
     path = os.pathsep.join((str(tmp_path), str(ROOT)))
-    done = run("info", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    assert "tvm_ffi: does not work: crash: SIGABRT" in done.stdout
-    assert f"numpy {np.__version__} on cpu\n    takes as a view: any strides" in done.stdout
+    done = run("info", "tvm_ffi", "numpy", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == Status.MISSING, done.stderr
+    assert "tvm_ffi  does not work: crash: SIGABRT" in done.stdout
+    views = "any strides, 0 to 64 dimensions"
+    expected = f"numpy {np.__version__} on cpu views {views} read-only memory kept so"
+    assert expected in " ".join(done.stdout.split())
 
 
 def test_info_of_what_has_no_package_of_its_own() -> None:
-    assert info.present("pyarrow.Array") is info.present("pyarrow")
-    if info.present("dask"):
-        assert [library_named(name).lazy for name in (*info.GRAPHS, "numpy")] == [True, False]
+    assert versions.present("pyarrow.Array") is versions.present("pyarrow")
+    if versions.present("dask"):
+        lazy = [library_named(name).lazy for name in (*versions.GRAPHS, "numpy")]
+        assert lazy == [True, False]
 
 
 def test_info_tells_numba_cuda_from_numba() -> None:
     """They are two distributions, and the record is of the second."""
-    if not info.present("numba"):
+    if not versions.present("numba"):
         pytest.skip("no numba-cuda")
-    assert info.version_of(info.package("numba")) == version("numba-cuda")
-    assert info.version_of("numba") == version("numba")
+    assert versions.version_of(versions.package("numba")) == version("numba-cuda")
+    assert versions.version_of("numba") == version("numba")
 
 
 def test_matrix_writes_its_tables(tmp_path) -> None:
@@ -157,7 +194,7 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
     assert found["numpy", "array_api_strict", "structured"]["verdict"] == "refused"
     assert found["array_api_strict", "numpy", "structured"]["verdict"] == "n/a"
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert ["source", "numpy", "array_api_strict"] in lines
+    assert ["from", "\\", "to", "numpy", "array_api_strict"] in lines
     assert ["numpy", "-", "6v", "1r"] in lines
     assert ["int16", "1v", "1v"] in lines
     assert "14 cells, 0 failures" in done.stdout
@@ -172,7 +209,8 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
         (["--libraries", "numpy,nosuch"], "no library 'nosuch'; arraybridge knows array_api_s"),
         (["--libraries", "numpy,dask"], "dask has no arrays in memory: name others"),
         (["--libraries", "numpy,cupy"], "cupy is not installed: pip install 'cupy-cuda12x'"),
-        (["--jobs", "0"], "must be greater than 0"),
+        (["--jobs", "0"], "--jobs is a number of processes, got 0"),
+        (["--cases", "negativ"], "did you mean 'negative'? expected contiguous, permuted"),
         (["--jobs", "two"], "invalid int value: 'two'"),
         (["--json", "/nonexistent/x.json"], "No such file or directory: '/nonexistent"),
     ],
@@ -183,10 +221,11 @@ def test_matrix_refuses_before_it_runs(monkeypatch, capsys, args, message) -> No
     monkeypatch.setattr(matrix, "pair", lambda *args: pytest.fail("it ran"))
     with pytest.raises(SystemExit) as ended:
         main(["matrix", *args])
-    assert ended.value.code == 2
+    missing = "pip install" in message
+    assert ended.value.code == (Status.MISSING if missing else Status.USAGE)
     said = " ".join(capsys.readouterr().err.split())
     assert message in said
-    assert said.startswith("usage: python -m arraybridge matrix")
+    assert said.startswith("arraybridge matrix: ")
 
 
 UNRULY = """
@@ -254,7 +293,7 @@ def test_matrix_tells_failures(monkeypatch, capsys) -> None:
     monkeypatch.setattr(matrix, "pair", lambda *args: bad)
     assert main(["matrix", "--libraries", "numpy,array_api_strict"]) == 1
     out = capsys.readouterr().out
-    assert "CRASH: numpy -> jax, int8 contiguous: crash: SIGABRT" in out
+    assert "CRASH: numpy -> jax, int8 contiguous: crash: SIGABRT" in " ".join(out.split())
 
 
 def test_a_library_that_does_not_load_fails_its_cells() -> None:
@@ -348,8 +387,9 @@ def test_the_example(tmp_path) -> None:
         (("matrix", "--help"), "--libraries"),
         (("matrix", "--list"), "int8 contiguous"),
         (("--version",), f"arraybridge {ab.__version__}"),
-        (("explain", "--from", "numpy", "--to", "numpy"), "numpy -> numpy on cpu: view"),
+        (("explain", "--from", "numpy", "--to", "numpy"), "view: numpy -> numpy on cpu"),
         (("warmup", "--item-sizes", "16"), "kernels in"),
+        ((), "arraybridge explain --from numpy --to torch"),
     ],
 )
 def test_it_runs_as_a_module(tmp_path, args, said) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -157,20 +158,34 @@ def test_docstrings(name):
 COMMANDS = [
     pytest.param(
         command,
+        output,
         id=f"{page.name}: {command}",
         marks=needs(*{"torch"} & set(re.findall(r"\w+", command))),
     )
     for page in PAGES
     for _, text in blocks(page, "console")
-    for command in re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+    for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_console_snippets(command, tmp_path):
+@pytest.mark.parametrize(("command", "output"), COMMANDS)
+def test_console_snippets(command, output, tmp_path):
+    """What a block shows of the output is what it is; ``...`` stands for anything."""
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "arraybridge"], f"no test runs {command!r}"
-    subprocess.run([sys.executable, *words[1:]], check=True, cwd=tmp_path, timeout=300)
+    env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, *words[1:]],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if output:
+        assert doctest.OutputChecker().check_output(output, done.stdout, FLAGS), done.stdout
 
 
 def test_every_method_of_a_library_is_told_of():

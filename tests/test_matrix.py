@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from arraybridge.cli import arrays
-from arraybridge.cli.info import present
+from arraybridge.cli.versions import present
 
 pytest.importorskip("rich")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from ..auditing import Audit, audit
+from . import Status
 
 _HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames that are not the program's
 
@@ -56,10 +57,13 @@ def _run(run: Callable[[str], None], program: list[str]) -> int:
         run(program[0])
     except SystemExit as ended:
         return _status(ended.code)
+    except KeyboardInterrupt as error:
+        _flush()
+        print(f"\ninterrupted{_place(error)}", file=sys.stderr)
+        return Status.INTERRUPTED
     except BaseException as error:
         _told(error)
-        # 128 and the signal's number, as shells have it
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
+        return 1
     return 0
 
 
@@ -99,14 +103,24 @@ def _status(code: object) -> int:
 def _told(error: BaseException) -> None:
     """Print a traceback as Python would, of the program's own frames."""
     _flush()
-    frames: TracebackType | None = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename in _HERE:
-        frames = frames.tb_next
-    error.__traceback__ = frames
+    error.__traceback__ = frames = _own_frames(error)
     if sys.excepthook is sys.__excepthook__:
         traceback.print_exception(error)
     else:
         sys.excepthook(type(error), error, frames)
+
+
+def _place(error: BaseException) -> str:
+    """Say where a program was: at the last line of it that was called."""
+    frames = traceback.extract_tb(_own_frames(error))
+    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def _own_frames(error: BaseException) -> TracebackType | None:
+    frames: TracebackType | None = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename in _HERE:
+        frames = frames.tb_next
+    return frames
 
 
 def _flush() -> None:

@@ -10,8 +10,16 @@ from typing import Any
 import arraybridge as ab
 
 from ..dispatch.registry import known_name
+from . import screen
 from .arrays import Case, InexpressibleError, build, load
-from .info import GRAPHS
+from .versions import GRAPHS
+
+#: The fields of TensorInfo and Route that JSON has; names stand for dtypes and devices.
+ARRAY = (
+    *("library", "dtype", "shape", "strides", "device"),
+    *("layout", "readonly", "pending", "nbytes", "alignment"),
+)
+ROUTE = ("kind", "source", "target", "device", "nbytes", "kernel", "why")
 
 
 def show(args: argparse.Namespace) -> int:
@@ -23,33 +31,65 @@ def show(args: argparse.Namespace) -> int:
         device = None if args.device is None else ab.Device.parse(args.device)
         if source == "jax":  # so that it has the dtype that is asked for
             os.environ.setdefault("JAX_ENABLE_X64", "1")
-        load(source, target)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's start is told to nobody
+        with screen.busy(f"importing {' and '.join(dict.fromkeys((source, target)))} ..."):
+            load(source, target)
         x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
-    except (ValueError, ImportError, InexpressibleError) as error:
+    except (ValueError, InexpressibleError) as error:
         args.fail(str(error))
+    except ImportError as error:
+        args.missing(str(error))
     how = {
+        "device": device,
         "copy": {"true": True, "false": False}.get(args.copy),
         "alias_readonly": args.alias_readonly,
     }
     try:
-        route = ab.explain(x, target, device=device, **how)
+        route = ab.explain(x, target, **how)
     except ab.ConversionError as error:
         if error.route is None:
             raise
         route = error.route
     info = ab.inspect(x)
     if args.json:
-        print(json.dumps({"array": _plain(info), "route": _plain(route)}, indent=1))
+        told = {"array": _plain(info, ARRAY), "route": _plain(route, ROUTE)}
+        print(json.dumps(told, indent=1))
     else:
-        notes = ", ".join([info.layout, *["read-only"] * info.readonly, *info.pending])
-        print(f"array: {info.library} {info.dtype.name} {info.shape} on {info.device}")
-        print(f"strides: {info.strides} elements ({notes})\nroute: {route}")
+        print(screen.table(_rows(info, route, _call(target, how))))
     return int(route.kind == "refuse")
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    """A named tuple as JSON can say it."""
-    return {
-        key: value if isinstance(value, bool | int | float | list | tuple | None) else str(value)
-        for key, value in record._asdict().items()
-    }
+def _rows(info: ab.TensorInfo, route: ab.Route, call: str) -> list[tuple[str, str]]:
+    notes = ["read-only"] * info.readonly + [f"pending: {what}" for what in info.pending]
+    layout = ", ".join([f"{info.layout}, strides {info.strides} elements", *notes])
+    kind: str = route.kind
+    kind += " (a copy)" if kind == "kernel" else ""
+    kind += f" of {route.nbytes:,} bytes" if route.nbytes else ""
+    kind += f", by {route.kernel}" if route.kernel else ""
+    return [
+        ("array", f"{info.library} {info.dtype_name} {info.shape} on {info.device}"),
+        ("layout", layout),
+        ("call", call),
+        ("route", f"{kind}: {route.source} -> {route.target} on {route.device}"),
+        ("why", route.why),
+    ]
+
+
+def _call(target: str, how: dict[str, Any]) -> str:
+    """Write the line of Python that converts so."""
+    given = [repr(target)]
+    if how["device"] is not None:
+        given.append(f"device={str(how['device'])!r}")
+    if how["copy"] is not None:
+        given.append(f"copy={how['copy']}")
+    if how["alias_readonly"]:
+        given.append("alias_readonly=True")
+    return f"arraybridge.convert(x, {', '.join(given)})"
+
+
+def _plain(record: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return fields of a record as JSON can say them: data types and devices by their names."""
+    told = {field: getattr(record, field) for field in fields}
+    if "dtype" in told:
+        told["dtype"] = record.dtype_name
+    return told | {"device": str(record.device)}

@@ -1,4 +1,4 @@
-"""``info``: versions, devices, and what each library accepts, asked in a process of its own."""
+"""``info``: versions, the machine, which libraries are installed, and what is missing."""
 
 from __future__ import annotations
 
@@ -6,111 +6,143 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
-from importlib.metadata import packages_distributions, version
-from importlib.util import find_spec
 from typing import Any
 
 import arraybridge as ab
 
-from ..dispatch.registry import library_named
-from ..libraries import LIBRARIES
-from .arrays import DTYPES
-from .child import apart
+from .. import installed
+from ..dispatch.registry import known_name
+from ..kernels import cuda, disk
+from ..kernels.cuda import context, driver
+from . import accepts, screen
+from .versions import INSTALL, present, version_of
 
-INSTALL = {entry.name: entry.install for entry in LIBRARIES}
-PACKAGES = {
-    "numba": "numba_cuda",
-    "pillow": "PIL",
-    "cuda_core": "cuda.core",
-    "pyarrow.Array": "pyarrow",
-}
-GRAPHS = ("dask",)  # no arrays in memory, which the commands are about
-
-
-def package(name: str) -> str:
-    """The package that a library is imported from."""
-    return PACKAGES.get(name, name)
-
-
-def present(name: str) -> bool:
-    """Whether a library is installed; nothing is imported."""
-    try:
-        return find_spec(package(name)) is not None
-    except ModuleNotFoundError:  # not even what it is a part of
-        return False
-
-
-def version_of(package: str) -> str:
-    """The version of the distribution that a package is in, by its metadata."""
-    owners = packages_distributions().get(package.partition(".")[0], ())
-    own = package.replace(".", "-")  # one of several in a namespace
-    return version(own if own in owners else owners[0]) if owners else "?"
-
-
-def _asked(name: str) -> dict[str, Any]:
-    found = {"state": "not installed", "install": f"pip install '{INSTALL[name]}'"}
-    try:
-        return found | next(apart(1.0, record, name)) if present(name) else found
-    except ChildProcessError as error:
-        return found | {"state": f"does not work: {error}"}
-
-
-def record(name: str) -> Iterator[dict[str, Any]]:
-    """Yield what a library is and accepts here; this imports it."""
-    accepts = library_named(name).accepts
-    kinds = [ab.Device(kind).type.name.lower() for kind in sorted(accepts.devices)]
-    devices = kinds if len(kinds) < 4 else ["any device"]
-    if find_spec(f"arraybridge.xp.{name}"):  # the namespaces know the devices that are here
-        xp = import_module(f"arraybridge.xp.{name}")
-        devices = list(map(str, xp.__array_namespace_info__().devices()))
-    told = accepts._asdict() | {"devices": kinds}
-    told |= {key: sorted(x) for key, x in told.items() if isinstance(x, frozenset)}
-    found = version_of(package(name))
-    yield {"state": "ready", "version": found, "devices": devices, "accepts": told}
+VERSIONS = ("numpy", "numba", "llvmlite", "array_api_compat")
+#: What is optional, beside the libraries: what it is for, its package, what to install.
+OPTIONAL = (
+    ("bfloat16 and float8 in NumPy", "ml_dtypes", "ml_dtypes"),
+    ("columns and frames of pandas", "pandas", "pandas"),
+    ("columns and frames of polars", "polars", "polars"),
+    ("copies on CUDA devices", "numba_cuda", f"{installed.DISTRIBUTION}[cuda]"),
+    ("colors and progress bars", "rich", "rich"),
+)
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what there is; no library is imported into this process, JAX asked with x64 off."""
-    with ThreadPoolExecutor(2) as pool:
-        libraries = dict(zip(INSTALL, pool.map(_asked, INSTALL), strict=True))
-    versions = {"python": platform.python_version(), "arraybridge": ab.__version__}
-    packages = ("numpy", "numba", "llvmlite", "array_api_compat", "ml_dtypes")
-    versions |= {package: version_of(package) for package in packages}
-    here = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+    """Print what there is; the exit status, 3 where a library that was named is missing."""
+    try:
+        names = list(dict.fromkeys(map(known_name, args.libraries)))
+    except ValueError as error:
+        args.fail(str(error))
+    if args.check and not names:
+        names = [name for name in INSTALL if present(name)]
+    libraries = {name: accepts.unasked(name) for name in INSTALL}
+    asked = accepts.asked(names)
     if args.json:
-        found = {"versions": versions, "platform": here, "libraries": libraries}
-        print(json.dumps(found, indent=1))
-        return 0
-    print(
-        ", ".join(f"{package} {version}" for package, version in versions.items()), here, sep="\n"
-    )
-    for name, of in libraries.items():
-        if of["state"] == "ready":
-            print(f"\n{name} {of['version']} on {', '.join(of['devices'])}")
-            graphs = ["converts blocks when they are computed, to libraries with a namespace"]
-            for told in graphs if name in GRAPHS else _told(of["accepts"], of["version"]):
-                print(f"    {told}")
-        else:
-            print(f"\n{name}: {of['state']} ({of['install']})")
-    return 0
-
-
-def _told(accepts: dict[str, Any], version: str) -> Iterator[str]:
-    """Yield lines on what a library takes."""
-    if accepts["copies"]:
-        yield "copies whatever it takes"
+        told = _machine() | {"installation": _installation(), "libraries": libraries | asked}
+        print(json.dumps(told, indent=1))
+    elif names:
+        for name, of in asked.items():
+            print(
+                screen.table(accepts.described(name, of)), end="\n" if name == names[-1] else "\n\n"
+            )
     else:
-        least, most = accepts["ndim"]
-        rules = [f"{accepts['strides']} strides", f"{least} to {most} dimensions"]
-        rules += [] if accepts["broadcast"] else ["no zero strides"]
-        rules += [f"aligned to {accepts['alignment']} bytes"] * (accepts["alignment"] > 1)
-        rules += [f"{name} aligned to its size" for name in accepts["aligned"]]
-        yield f"takes as a view: {', '.join(rules)}"
-    yield f"read-only memory: {'kept so' if accepts['readonly'] else 'copied'}"
-    missing = [name for name in DTYPES if name not in accepts["dtypes"]]
-    yield f"dtypes: all but {', '.join(missing)}" if missing else "dtypes: all"
-    if accepts["tested"] != version.partition("+")[0]:
-        yield f"measured on {accepts['tested']}"
+        _print(_machine(), libraries)
+    lacking = [name for name in names if asked[name]["state"] != "ready"]
+    return 3 if args.libraries and lacking else 0
+
+
+def _machine() -> dict[str, Any]:
+    """Return what JSON has of the machine and of this installation."""
+    versions = {"python": platform.python_version(), "arraybridge": ab.__version__}
+    versions |= {package: version_of(package) for package in VERSIONS}
+    return {
+        "versions": versions,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": {"cores": os.cpu_count(), "threads": ab.get_num_threads()},
+        "cache": _cache(),
+        "cuda": _cuda(),
+        "optional": {
+            package: {"for": what, "installed": present(package), "install": f"pip install '{pip}'"}
+            for what, package, pip in OPTIONAL
+        },
+    }
+
+
+def _installation() -> dict[str, Any]:
+    """Return which package of this name is loaded, and which distributions have one."""
+    fields = ("name", "version", "folder", "editable")
+    return {
+        "folder": str(installed.loaded_from()),
+        "distributions": [
+            {field: getattr(owner, field) for field in fields} | {"folder": str(owner.folder)}
+            for owner in installed.owners()
+        ],
+        "problems": installed.problems(),
+    }
+
+
+def _cache() -> dict[str, Any]:
+    folder = disk.folder()
+    sizes = []
+    try:
+        with os.scandir(folder or os.devnull) as entries:
+            sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".kernel")]
+    except OSError:  # none has been written yet
+        pass
+    return {"folder": folder, "kernels": len(sizes), "bytes": sum(sizes), "problem": disk.problem()}
+
+
+def _cuda() -> dict[str, Any]:
+    """Return the driver's version and the devices; no context is made on one."""
+    found: dict[str, Any] = {"driver": None, "devices": 0, "problem": driver.problem()}
+    if found["problem"] is None:
+        number = driver.installed().version
+        found["driver"] = f"CUDA {number // 1000}.{number % 1000 // 10}"
+        try:
+            found["devices"] = context.count()
+        except driver.CUDAError as error:
+            found["problem"] = str(error)
+    found["kernels"] = cuda.unavailable() is None
+    return found
+
+
+def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> None:
+    versions, cpu, cache, gpu = (machine[key] for key in ("versions", "cpu", "cache", "cuda"))
+    kept = f"{cache['kernels']} kernels, {screen.size(cache['bytes'])}, in {cache['folder']}"
+    said = installed.describe()
+    rows = [
+        ("arraybridge", versions["arraybridge"]),
+        *zip(("installation", *[""] * len(said)), said, strict=False),
+        ("Python", f"{versions['python']}, {machine['platform']}"),
+        ("needs", ", ".join(f"{package} {versions[package]}" for package in VERSIONS)),
+        (
+            "CPU",
+            f"{_many(cpu['cores'], 'core')}; copies take up to {_many(cpu['threads'], 'thread')}",
+        ),
+        ("disk cache", cache["problem"] or kept),
+        ("GPU", gpu["problem"] or f"{_many(gpu['devices'], 'device')}, driver for {gpu['driver']}"),
+    ]
+    print(screen.table(rows))
+    here = [
+        (name, _version(name, of["version"])) for name, of in libraries.items() if of["version"]
+    ]
+    print(f"\n{screen.table(here, ('library', 'version'))}")
+    missing = [(name, of["install"]) for name, of in libraries.items() if not of["version"]]
+    missing += [
+        (x["for"], x["install"]) for x in machine["optional"].values() if not x["installed"]
+    ]
+    if missing:
+        print(f"\n{screen.table(missing, ('missing', 'to get it'))}")
+    print("\n" + screen.fold("what a library accepts here: arraybridge info LIBRARY"))
+
+
+def _version(name: str, version: str) -> str:
+    """Name the distribution too, where one would take it for another's version."""
+    distribution = INSTALL[name].partition("[")[0]
+    same = distribution.replace("-", "_") == name
+    return version if same else f"{version} ({distribution})"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

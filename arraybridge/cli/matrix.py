@@ -6,20 +6,20 @@ import argparse
 import ctypes
 import json
 import os
-import sys
 from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import Any
 
 import arraybridge as ab
 
+from ..dispatch.records import meant
 from ..dispatch.registry import known_name, library_named
+from . import screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
-from .child import apart
-from .info import GRAPHS, INSTALL, package, present, version_of
+from .child import apart, workers
+from .versions import GRAPHS, INSTALL, package, present, version_of
 
 #: Name -> case; the first word of a name is its row in a table.
 CASES = {layout: Case(shape=(3, 4, 2), layout=layout) for layout in LAYOUTS}
@@ -28,6 +28,10 @@ for _layout in ("contiguous", "permuted", "stepped", "negative", "broadcast"):
     CASES |= {f"{dtype} {_layout}": Case(dtype, layout=_layout) for dtype in DTYPES}
 CASES |= {state: Case("complex64", state=state) for state in STATES}
 LETTERS = {"view": "v", "copy": "c", "transfer": "t", "refused": "r"}
+HEADS = {0: "from \\ to", 2: "case \\ to"}
+MEANING = (
+    "v view, c copy, t transfer (asked for by device=), r refused; - the source has no such array"
+)
 CELL_S = 60.0  # the slowest compiles a kernel
 MOST_CRASHES = 8  # then the rest of a pair is not tried
 
@@ -112,7 +116,8 @@ def chosen(patterns: Iterable[str]) -> list[str]:
     hits = {p: [n for n in CASES if fnmatchcase(n, p) or n.split()[0] == p] for p in patterns}
     for pattern, names in hits.items():
         if not names:
-            raise ValueError(f"no case matches {pattern!r}: see --list")
+            heads = dict.fromkeys(name.split()[0] for name in CASES)
+            raise ValueError(f"no case matches {pattern!r}{meant(pattern, heads)}; see --list")
     return [name for name in CASES if any(name in names for names in hits.values())]
 
 
@@ -124,7 +129,7 @@ def libraries_of(names: Iterable[str]) -> list[str]:
     usual = [name for name in here if name not in unusual]
     found = list(dict.fromkeys(map(known_name, names))) or usual
     for name in INSTALL.keys() & set(found) - set(here):
-        raise ValueError(f"{name} is not installed: pip install '{INSTALL[name]}'")
+        raise ImportError(f"{name} is not installed: pip install '{INSTALL[name]}'")
     for name in set(found) & set(GRAPHS):
         raise ValueError(f"{name} has no arrays in memory: name others")
     if len(found) < 2:
@@ -134,38 +139,56 @@ def libraries_of(names: Iterable[str]) -> list[str]:
 
 def show(args: argparse.Namespace) -> int:
     """Run the matrix and print its tables; the exit status, 1 where a cell is a failure."""
+    if args.list:
+        print(*CASES, sep="\n")
+        return 0
     try:
         names = chosen(args.cases.split(","))
-        if args.list:
-            print(*names, sep="\n")
-            return 0
         libraries = libraries_of(filter(None, args.libraries.split(",")))
-        pool = ThreadPoolExecutor(args.jobs)
+        if args.jobs < 1:
+            raise ValueError(f"--jobs is a number of processes, got {args.jobs}")
         if args.json:
             args.json.touch()  # tried before the work begins
     except (ValueError, OSError) as error:
         args.fail(str(error))
-    cells: list[Cell] = []
-    with pool:
-        pairs = list(permutations(libraries, 2))
-        for found in pool.map(lambda two: [*pair(two[0], two[1], names)], pairs):
-            cells += found
-            print(f"{len(cells)} of {len(pairs) * len(names)} cells", file=sys.stderr)
+    except ImportError as error:
+        args.missing(str(error))
+    cells = _run(libraries, names, args.jobs)
     if args.json:
         versions = {name: version_of(package(name)) for name in libraries}
         body = {"versions": versions, "cells": [cell._asdict() for cell in cells]}
-        args.json.write_text(json.dumps(body, indent=1))
+        args.json.write_text(json.dumps(body, indent=1) + "\n")
     for row in (0, 2):  # by source, and by the first word of a case
-        print(f"\n{Cell._fields[row]:18}", *(f"{to:18}" for to in libraries))
-        for head in dict.fromkeys(cell[row].split()[0] for cell in cells):
-            of = [cell for cell in cells if cell[row].split()[0] == head]
-            print(f"{head:18}", *(f"{_counted(of, to):18}" for to in libraries))
-    print("\nv view, c copy, t transfer (asked for by device=), r refused")
+        heads = dict.fromkeys(cell[row].split()[0] for cell in cells)
+        rows = [
+            (head, *(_counted(of, to) for to in libraries))
+            for head in heads
+            for of in [[cell for cell in cells if cell[row].split()[0] == head]]
+        ]
+        print(f"{screen.counts(rows, (HEADS[row], *libraries))}\n")
+    print(screen.fold(MEANING))
     bad = [cell for cell in cells if cell.verdict.isupper()]
     for cell in bad:
-        print(f"{cell.verdict}: {cell.source} -> {cell.target}, {cell.case}: {cell.why}")
+        print(
+            screen.fold(f"{cell.verdict}: {cell.source} -> {cell.target}, {cell.case}: {cell.why}")
+        )
     print(f"{len(cells)} cells, {len(bad)} failures")
     return 1 if bad else 0
+
+
+def _run(libraries: list[str], names: list[str], jobs: int) -> list[Cell]:
+    pairs = list(permutations(libraries, 2))
+    total = len(pairs) * len(names)
+    with screen.progress(total, "importing libraries") as advance, workers(jobs) as pool:
+
+        def run(two: tuple[str, str]) -> list[Cell]:
+            cells = []
+            for cell in pair(*two, names):
+                cells.append(cell)
+                advance(f"{cell.source} -> {cell.target}")
+            return cells
+
+        return [cell for found in pool.map(run, pairs) for cell in found]
 
 
 def _counted(cells: list[Cell], target: str) -> str:

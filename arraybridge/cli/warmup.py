@@ -11,32 +11,56 @@ from ..kernels import cuda, disk
 from ..kernels.cpu import cache, loader
 from ..kernels.cpu.usual import plans
 from ..kernels.cuda.driver import CUDAError
+from . import Status, screen
 
-_Done = tuple[
-    str, float | None, bool
-]  # its name; seconds, None if it was there; whether it is kept
+_Done = tuple[str, float | None, bool]  # name; seconds, None if it was there; whether it is kept
 
 
 def show(args: argparse.Namespace) -> int:
-    """Compile, and print a line a kernel; the exit status is 1 where one cannot be kept."""
+    """Compile, and print what was done; the exit status is 1 where a kernel cannot be kept."""
     if min(args.item_sizes, default=0) < 1:
         args.fail("the item sizes are numbers of bytes, such as 1,4,8")
-    print(f"kernels in {disk.folder()}:", flush=True)
-    missing = 0
-    for kernels in (_cpu, _cuda):
+    print(screen.fold(f"kernels in {disk.folder()}:"), flush=True)
+    total = sum(1 for _ in plans(args.item_sizes))
+    for name, kernels, count in (("CPU", _cpu, total), ("CUDA", _cuda, None)):
+        missing = 0
         try:
-            for name, took, kept in kernels(args.item_sizes):
-                missing += not kept
-                said = "on disk already" if took is None else f"{took:.2f} s"
-                print(f"  {said if kept else f'{said}, not kept'}: {name}", flush=True)
-        except (ImportError, CUDAError) as error:
+            done = _compiled(name, count, kernels(args.item_sizes), args.verbose)
+        except ImportError as error:
+            args.missing(str(error))
+        except CUDAError as error:
             print(error, file=sys.stderr)
-            return 1
-    if missing:
-        why = disk.problem()
-        where = f"{disk.folder()}{f': {why}' if why else ''}"
-        print(f"{missing} kernels could not be written to {where}")
-    return 1 if missing else 0
+            return Status.REFUSED
+        if done:
+            made = [took for _, took, _ in done if took is not None]
+            missing = sum(not kept for _, _, kept in done)
+            there = len(done) - len(made)
+            print(f"{name}: {len(made)} compiled in {sum(made):.1f} s, {there} on disk already")
+        if missing:
+            why = disk.problem()
+            where = f"{disk.folder()}{f': {why}' if why else ''}"
+            print(screen.fold(f"{missing} kernels could not be written to {where}"))
+            return Status.REFUSED
+    return Status.FINE
+
+
+def _compiled(name: str, count: int | None, kernels: Iterator[_Done], verbose: bool) -> list[_Done]:
+    """Have all of them compiled, behind a bar or with a line each."""
+    if verbose:
+        return [_printed(each) for each in kernels]
+    done = []
+    with screen.progress(count, f"{name} kernels") as advance:
+        for each in kernels:
+            done.append(each)
+            advance(each[0])
+    return done
+
+
+def _printed(done: _Done) -> _Done:
+    name, took, kept = done
+    said = "on disk already" if took is None else f"{took:.2f} s"
+    print(f"  {said if kept else f'{said}, not kept'}: {name}", flush=True)
+    return done
 
 
 def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         cases = chosen(args.cases.split(",") if args.cases else None)
         libraries = libraries_of(filter(None, args.libraries.split(",")))
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         parser.error(str(error))
     if args.list:
         report.list_cases(cases)
