@@ -105,6 +105,11 @@ def test_copy_true_always_copies():
         ),
         (info(dtype=DataType.named("float64")), ANY._replace(remedies={"": "cast"}), "cast"),
         (info(shape=(), strides=()), ANY._replace(ndim=(1, 4)), "1 to 4 dimensions, this has 0"),
+        (
+            info(shape=(), strides=()),
+            ANY._replace(ndim=(2, 2)),
+            "t has arrays of 2 dimensions, this has 0",
+        ),
     ],
 )
 @pytest.mark.parametrize("copy", [None, True, False])

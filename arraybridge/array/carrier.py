@@ -22,6 +22,7 @@ from ..dlpack import (
     check_stream,
     to_capsule,
 )
+from ..dlpack.pyapi import CapsuleType
 from ..exchange import convert, view_door
 from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source
@@ -201,7 +202,7 @@ class Array(ArrayObject):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> object:
+    ) -> CapsuleType:
         """A DLPack capsule.
 
         Parameters
@@ -413,7 +414,7 @@ class Array(ArrayObject):
         return html_of(self)
 
 
-def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> object:
+def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> CapsuleType:
     return to_capsule(library.export(x, stream), versioned=versioned)
 
 

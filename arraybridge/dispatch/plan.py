@@ -88,6 +88,10 @@ def wanted_alignment(info: TensorInfo, accepts: Accepts) -> int:
 _ANY = 2**63 - 1  # of a library without a limit
 
 
+def _span(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def _too_large(info: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None:
     """Return why the shape and strides exceed the target's integers, or None."""
     shape, itemsize = info.shape, info.itemsize
@@ -208,7 +212,7 @@ def plan(
     if not least <= len(info.shape) <= most:
         return route(
             "refuse",
-            f"{accepts.library} has arrays of {least} to {most} dimensions, this has "
+            f"{accepts.library} has arrays of {_span(least, most)} dimensions, this has "
             f"{len(info.shape)}: reshape it first",
             None,
         )

@@ -9,6 +9,7 @@ from . import deleters, pyapi
 from .errors import ConsumedCapsuleError
 from .header import VERSIONED_BYTES, VERSIONED_HEAD
 from .managed import ManagedTensor
+from .pyapi import CapsuleType
 from .tensor import Tensor
 
 _KINDS = {b"dltensor": False, b"dltensor_versioned": True}
@@ -138,7 +139,7 @@ def peek(capsule: object) -> Tensor:
     return tensor
 
 
-def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = False) -> object:
+def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = False) -> CapsuleType:
     """Make a capsule on a tensor.
 
     Parameters

@@ -25,6 +25,7 @@ from .header import (
     block,
 )
 from .owners import Block, Imported, new_block
+from .pyapi import CapsuleType
 from .tensor import Tensor
 from .validate import (
     check_address,
@@ -285,7 +286,7 @@ class ManagedTensor(Tensor):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> object:
+    ) -> CapsuleType:
         """Return a capsule on the same memory; see :func:`arraybridge.dlpack.offer`."""
         from .protocol import offer
 

@@ -16,6 +16,7 @@ from .device import KNOWN_DEVICES, Device, DeviceType
 from .errors import DLPackError, MalformedTensorError
 from .header import VERSION
 from .managed import ManagedTensor
+from .pyapi import CapsuleType
 from .validate import check_stream
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
@@ -247,7 +248,7 @@ def offer(
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
-) -> object:
+) -> CapsuleType:
     """Implement ``tensor.__dlpack__`` with the standard's keywords: a capsule on the same memory.
 
     Parameters

@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable
 from ctypes import c_char_p, c_int, c_size_t, c_void_p, py_object
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _api = ctypes.pythonapi
 _libc = ctypes.CDLL(None) if sys.platform != "win32" else ctypes.CDLL("ucrtbase")
@@ -54,7 +54,10 @@ _new_method = _function(_api, "PyDescr_NewMethod", py_object, py_object, c_void_
 incref = _function(_api, "Py_IncRef", None, py_object)
 decref = _function(_api, "Py_DecRef", None, py_object)
 
-CapsuleType = type(_capsule_new(1, None, None))
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType as CapsuleType
+else:
+    CapsuleType = type(_capsule_new(1, None, None))
 
 
 def _immortal(name: bytes) -> int:
@@ -80,9 +83,10 @@ _NAMES = {
 }
 
 
-def new_capsule(pointer: int, name: bytes, destructor: int) -> object:
+def new_capsule(pointer: int, name: bytes, destructor: int) -> CapsuleType:
     """Make a PyCapsule on ``pointer``; ``destructor`` is the address of a native function."""
-    return _capsule_new(pointer, _NAMES[name], destructor)
+    capsule: CapsuleType = _capsule_new(pointer, _NAMES[name], destructor)
+    return capsule
 
 
 def capsule_pointer(capsule: object, name: bytes) -> int:

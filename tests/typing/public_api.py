@@ -108,6 +108,7 @@ def exchange(native: npt.NDArray[np.float32]) -> None:
     assert_type(ab.explain(native, "torch"), ab.Route)
     assert_type(ab.from_pointer(1, (2,), "float32", device="cpu"), ab.Array)
     ab.convert(native, "torch", device=ab.Device(1), copy=None)
+    np.from_dlpack(ab.from_dlpack(native))
     ab.namespace(native).sum(native)
     with ab.num_threads(1):
         ab.copyto(native, ab.contiguous(native))

@@ -25,6 +25,7 @@ import numpy as np
 
 from ...array.native_array import NativeArray
 from ...array.offered import exported_view, slot
+from ...dlpack.pyapi import CapsuleType
 from ...protocols.numpy_dtypes import CHARS
 from ...xp.entrance import native_device
 from ...xp.integers import writing_wide_integers
@@ -147,7 +148,7 @@ class JaxArray(NativeArray):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> object:
+    ) -> CapsuleType:
         """A DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
 
         A consumer of legacy capsules, which cannot say read-only, gets a copy. One that insists on
@@ -156,14 +157,16 @@ class JaxArray(NativeArray):
         """
         legacy = max_version is None or max_version[0] < 1
         if copy is False and legacy and not isinstance(self._native, jax.core.Tracer):
-            capsule: object = self._native.__dlpack__(
+            capsule: CapsuleType = self._native.__dlpack__(
                 stream=stream, dl_device=dl_device, copy=False
             )
             return capsule
         if not legacy and stream is None and dl_device is None and not copy:
             view = self._view()
             if view is not None and view.dtype.char in CHARS:
-                exported: object = _numpy_arrays()._of(view).__dlpack__(max_version=max_version)
+                exported: CapsuleType = (
+                    _numpy_arrays()._of(view).__dlpack__(max_version=max_version)
+                )
                 return exported
         return super().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
