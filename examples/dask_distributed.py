@@ -6,6 +6,7 @@ Needs JAX and ``distributed``.
 from typing import Any
 
 import dask.array as da
+import jax
 import jax.numpy as jnp
 from distributed import Client, LocalCluster
 
@@ -23,9 +24,8 @@ def main() -> None:
         print(f"On {len(client.scheduler_info()['workers'])} workers: {j}")
 
         norms = da.sqrt((j**2).sum(axis=1)).compute()
-        print(
-            f"The norms of the rows: {type(norms).__module__}.{type(norms).__name__}, {norms.shape}"
-        )
+        kind = "a jax.Array" if isinstance(norms, jax.Array) else type(norms)
+        print(f"The norms of the rows: {kind}, {norms.shape}")
 
         logs = j.map_blocks(lambda block: jnp.logaddexp(block, 0.5), dtype="float32")
         print(f"A function of jax.numpy by blocks; the mean is {float(logs.mean().compute()):.4f}")

@@ -24,6 +24,7 @@ print(f"\nThe covariance of the columns: a {type(result).__name__}, {result.dtyp
 print(f"    {tuple(result.shape)}, diagonal of {result.diagonal().mean():.4f} on average")
 
 # Functions of PyTorch see tensors.
+torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(500, 16), torch.nn.GELU(), torch.nn.Linear(16, 1))
 with torch.inference_mode():
     scores = t.map_blocks(lambda block: model(block).detach(), chunks=(1_000, 1), dtype="float32")

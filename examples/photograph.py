@@ -97,7 +97,7 @@ def main(out: str) -> None:
     results = {library: sharpen(image) for library, image in images.items()}
     for library, result in results.items():
         difference = np.max(np.abs(ab.convert(result, "numpy") - results["numpy"]))
-        name = f"{type(result).__module__}.{type(result).__name__}"
+        name = type(result).__name__
         print(f"    {library}: {name} {tuple(result.shape)}, {difference:.1e} from NumPy's at most")
         if difference > 1e-6:  # more than the rounding of float32
             sys.exit("the libraries disagree")

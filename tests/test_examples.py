@@ -1,19 +1,26 @@
-"""Every program of examples/ runs to its end, and prints something."""
+"""Every program of examples/ runs to its end and prints what its page in docs/examples/ shows."""
 
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
+from .support.example_pages import (
+    OTHERS,
+    PAGES,
+    PROGRAMS,
+    ROOT,
+    page_of,
+    printed,
+    run,
+    shown,
+    without_figures,
+)
 from .support.optional import installed
 
-ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 #: What `make test` does not install.
 ENGINES = {
     *("arro3", "awkward", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "onnxruntime"),
@@ -38,19 +45,35 @@ def case(program: Path):
 
 
 @pytest.mark.parametrize("program", [case(program) for program in PROGRAMS])
-def test_example_runs(program: Path, tmp_path: Path) -> None:
+def test_example_prints_what_its_page_shows(program: Path, tmp_path: Path) -> None:
     missing = sorted(name for name in imported(program) if not installed(name))
     if missing:
         pytest.skip(f"{', '.join(missing)} is not installed")
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", str(program)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run(program, tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.strip()
     assert "Traceback" not in done.stderr, done.stderr[-4000:]
+    assert "Warning" not in done.stderr, done.stderr[-4000:]
+    assert without_figures(printed(done)) == without_figures(shown(page_of(program)))
+
+
+def test_every_program_has_a_page_and_every_page_a_program() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == {p.stem for p in PROGRAMS} | OTHERS
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_page_shows_the_program(program: Path) -> None:
+    text = page_of(program).read_text()
+    path = program.relative_to(ROOT)
+    assert f"```{{literalinclude}} ../../{path}\n" in text
+    assert f"](../../{path})" in text  # for readers of the page on a code host
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert headings == ["The program", "What it prints", "What to notice", "Where next"]
+
+
+def test_gallery_shows_every_page() -> None:
+    text = (PAGES / "index.md").read_text()
+    cards = re.findall(r"^:::\{grid-item-card\} \[.*\]\((\w+)\.md\)$", text, re.M)
+    tree = {line for line in text.splitlines() if re.fullmatch(r"\w+", line)}
+    programs = {program.stem for program in PROGRAMS}
+    assert sorted(cards) == sorted(programs)
+    assert tree == programs | (OTHERS - {"index"})

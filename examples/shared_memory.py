@@ -1,0 +1,58 @@
+"""One array, several processes: NumPy in the workers and a tensor here, on the same memory.
+
+    python examples/shared_memory.py
+
+Needs torch.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any
+
+import numpy as np
+
+import arraybridge as ab
+from arraybridge.pickling import from_shared_memory
+
+SHAPE, DTYPE = (4, 1000, 1000), "float32"
+
+
+def opened(name: str) -> Any:
+    """Return the array in a block of shared memory; it keeps the block open."""
+    return ab.convert(from_shared_memory(SharedMemory(name), SHAPE, DTYPE), "numpy")
+
+
+def fill(name: str, index: int) -> float:
+    """Compute one part of the array, in a worker."""
+    part = opened(name)[index]
+    part[...] = np.sin(np.arange(1000) * index / 100)[:, None]
+    return float(part[-1, 0])
+
+
+def main() -> None:
+    """Have two workers fill an array in shared memory, and use it as a tensor."""
+    import torch  # here, so that the workers do without it
+
+    block = SharedMemory(create=True, size=4 * 4 * 1000 * 1000)
+    try:
+        shared = ab.convert(from_shared_memory(block, SHAPE, DTYPE), "torch")
+        print(f"a {type(shared).__name__} of {shared.numel() * 4:,} bytes, in shared memory")
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+            last = list(pool.map(fill, [block.name] * 4, range(4)))
+        print("the workers returned: ", " ".join(f"{x:7.4f}" for x in last))
+        print("what the tensor holds:", " ".join(f"{x:7.4f}" for x in shared[:, -1, 0].tolist()))
+
+        shared.clamp_(min=0)  # in place: any process that opens the block sees it
+        print(f"as another process sees it, the least element is {opened(block.name).min():.1f}")
+        model = torch.nn.Conv2d(4, 1, 5)
+        print("a layer takes it as any tensor:", tuple(model(shared[None]).shape))
+    finally:
+        block.unlink()  # the memory goes when the last array on it goes
+    print(f"unlinked, and still there for this tensor: {shared.max():.4f}")
+
+
+if __name__ == "__main__":
+    main()
