@@ -7,7 +7,7 @@
 #   make test-newest  the first of these on the newest Python and libraries, without PyTorch
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
-#   make lint         ruff, import-linter, mypy, pyright
+#   make lint         ruff, import-linter, mypy, pyright; the workflows, templates and CITATION.cff
 #   make docs         the site, into docs/_build/html; needs no network once its packages are installed
 #   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
@@ -16,6 +16,7 @@
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
+#   make release-check  the sdist and wheel of what is committed: built, checked, installed on each Python (PYTHONS=3.12 TAG=v0.1.0); writes dist/
 #   make clean        removes .venv and everything that was built or cached
 #
 # PYTEST_ARGS go to pytest: make test PYTEST_ARGS="-k capsule -x".
@@ -50,6 +51,8 @@ python = $(shell for p in python$(1) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$(
 	"$$p" -c 'import venv, ensurepip' 2>/dev/null && { echo "$$p"; break; }; done)
 NEWEST_PYTHON ?= $(call python,3.13)
 LOWEST_PYTHON ?= $(call python,3.11)
+# Those that `make release-check` installs the wheel on.
+PYTHONS ?= 3.11 3.12 3.13
 
 # Its arguments: the extras, how long it takes, how many GB it wants on disk from nothing,
 # as pip says no more than "No space left on device".
@@ -62,7 +65,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs test-docs bench gpu matrix fuzz conformance downstream clean
+.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs test-docs bench gpu matrix fuzz conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -101,6 +104,8 @@ $(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute,3)
 $(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)downstream,about a minute,3)
+$(VENV)/.release: $(VENV)/.made pyproject.toml $(PINS)
+	$(call INSTALL,release,half a minute,1)
 $(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
 	$(call INSTALL,test$(comma)cuda13,a few minutes,9)
 comma := ,
@@ -139,12 +144,19 @@ try-newest: .venv-newest/.test
 newest-python: # prints where it is, or nothing
 	@echo "$(NEWEST_PYTHON)"
 
+SCHEMA = $(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.
 lint: $(VENV)/.lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports --no-cache
 	$(VENV)/bin/mypy
 	$(VENV)/bin/basedpyright --pythonpath $(PY)
+	$(VENV)/bin/zizmor --quiet --offline --pedantic --strict-collection .github
+	$(SCHEMA)github-workflows .github/workflows/*.yml
+	$(SCHEMA)dependabot .github/dependabot.yml
+	$(SCHEMA)github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA)github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA)citation-file-format CITATION.cff
 
 docs: $(VENV)/.docs
 	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto -b html docs docs/_build/html
@@ -174,6 +186,10 @@ conformance: $(VENV)/.conformance
 downstream: $(VENV)/.downstream
 	$(PY) -m tests.downstream $(if $(SUITES),--suites $(SUITES)) \
 		$(if $(LIBRARIES),--libraries $(LIBRARIES)) $(if $(WRITE),--write)
+
+release-check: $(VENV)/.release
+	@$(foreach v,$(PYTHONS),$(if $(call python,$v),,echo "no Python $v with venv here: the wheel is not tried on it";))
+	$(PY) -m tests.release $(if $(TAG),--tag $(TAG)) $(foreach v,$(PYTHONS),$(call python,$v))
 
 clean:
 	rm -rf $(VENV) .venv-newest .venv-lowest build dist docs/_build docs/api/generated *.egg-info .pytest_cache .ruff_cache .mypy_cache \

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .namespaces import namespace, unify
     from .signatures import convert
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 _HOMES = {
     ".adaptation": ("adapt",),

@@ -16,6 +16,8 @@ import pytest
 
 import arraybridge as ab
 
+from .release.links import RELATIVE
+
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -56,8 +58,11 @@ def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
     # As somebody who installs from the sdist: no git, no symlink, nothing but what was packed.
     checkout = tmp_path / "checkout"
     checkout.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
+    # As if the repository had its public address.
+    with (checkout / "pyproject.toml").open("a") as settings:
+        settings.write('[project.urls]\nSource = "https://code.invalid/arraybridge"\n')
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "arraybridge", checkout / "arraybridge", symlinks=True, ignore=ignore)
     shutil.copytree(ROOT / "kernels", checkout / "kernels", ignore=ignore)
@@ -71,7 +76,10 @@ def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
         names = archive.namelist()
 
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        assert f"\nVersion: {ab.__version__}\n" in archive.read(metadata).decode()
+        told = archive.read(metadata).decode()
+    assert f"\nVersion: {ab.__version__}\n" in told
+    assert "](https://code.invalid/arraybridge/blob/" in told
+    assert not RELATIVE.findall(told.partition("\n\n")[2])
 
     packed = [name for name in names if ".dist-info/" not in name]
     assert sorted(packed) == sorted(modules() | {"arraybridge/py.typed"})
@@ -108,3 +116,32 @@ def test_the_lowest_versions_are_those_that_are_promised() -> None:
         bound = re.search(r">=([\d.]+)", line)
         if bound:
             assert re.fullmatch(re.escape(bound[1]) + r"(\.0)*", lowest[name]), line
+
+
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_changelog_dates_releases_and_nothing_else() -> None:
+    unreleased, *releases = re.findall(r"^## (.+)$", CHANGELOG, re.MULTILINE)
+    assert unreleased == "[Unreleased]"
+    dated = [
+        re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d)", line) for line in releases
+    ]
+    assert None not in dated, releases
+    told = [(tuple(map(int, line.groups()[:3])), line[4]) for line in dated if line]
+    assert told == sorted(told, reverse=True)
+    # A checkout between releases calls itself X.Y.Z.dev0, after those that the changelog dates.
+    number, _, development = ab.__version__.partition(".dev")
+    version = tuple(map(int, number.split(".")))
+    newest = told[0][0] if told else (0, 0, 0)
+    assert version > newest if development else version == newest
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {ab.__version__}" in citation
+    dated = f"## [{ab.__version__}] - "
+    date = [line.removeprefix(dated) for line in CHANGELOG.splitlines() if line.startswith(dated)]
+    assert [line for line in citation if line.startswith("date-released")] == [
+        f"date-released: {day}" for day in date
+    ]

@@ -1,0 +1,113 @@
+"""What the sdist and the wheel hold, and what they say of themselves."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+from packaging.metadata import Metadata
+from packaging.version import Version
+from trove_classifiers import classifiers
+
+from .links import RELATIVE
+
+# What git has and an sdist need not: the code host's files, and the symlink to kernels/, which
+# a build would pack as a second copy.
+HOST = re.compile(r"\.github/|\.ci/|\.gitignore$|\.pre-commit-config\.yaml$|arraybridge/kernels$")
+MADE = re.compile(r"PKG-INFO$|setup\.cfg$|[^/]+\.egg-info/")
+
+
+def problems(checkout: Path, sdist: Path, wheel: Path) -> Iterator[str]:
+    """Yield what is wrong with what was built from a checkout."""
+    yield from _tools(checkout, sdist, wheel)
+    yield from _sdist(checkout, sdist)
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (info,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
+        metadata = archive.read(f"{info}/METADATA")
+    foreign = [name for name in names if not name.startswith(("arraybridge/", f"{info}/"))]
+    if foreign:
+        yield f"the wheel holds {', '.join(foreign)}"
+    for name in ("arraybridge/py.typed", f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"):
+        if name not in names:
+            yield f"the wheel lacks {name}"
+    yield from _metadata(checkout, metadata)
+
+
+def _tools(checkout: Path, sdist: Path, wheel: Path) -> Iterator[str]:
+    for tool in (
+        ("twine", "check", "--strict", str(sdist), str(wheel)),
+        ("check_wheel_contents", str(wheel)),
+    ):
+        command = [sys.executable, "-m", *tool]
+        done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+        if done.returncode:
+            yield f"{tool[0]}:\n{done.stdout}{done.stderr}"
+
+
+def _sdist(checkout: Path, sdist: Path) -> Iterator[str]:
+    command = ["git", "ls-files"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    tracked = {name for name in done.stdout.splitlines() if not HOST.match(name)}
+    with tarfile.open(sdist) as archive:
+        files = [member.name for member in archive.getmembers() if not member.isdir()]
+    packed = {name.partition("/")[2] for name in files}
+    packed = {name for name in packed if not MADE.match(name)}
+    for told, names in (("lacks", tracked - packed), ("holds, untracked,", packed - tracked)):
+        if names:
+            yield f"the sdist {told} {', '.join(sorted(names))}"
+
+
+def _metadata(checkout: Path, text: bytes) -> Iterator[str]:
+    metadata = Metadata.from_email(text, validate=True)
+    told: Message = message_from_bytes(text)
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    wrong = set(metadata.classifiers or ()) - classifiers
+    if wrong:
+        yield f"no index knows the classifiers {', '.join(sorted(wrong))}"
+    if Version(told["Metadata-Version"]) < Version("2.4"):  # License-Expression, License-File
+        yield f"metadata of version {told['Metadata-Version']}"
+    if metadata.license_expression != project["license"] or metadata.license_files != ["LICENSE"]:
+        yield "the metadata do not name the license"
+    pythons = [
+        name[len(told_of) :]
+        for name in metadata.classifiers or ()
+        if name.startswith(told_of := "Programming Language :: Python :: 3.")
+    ]
+    lowest = re.search(r">=3\.(\d+)$", project["requires-python"])
+    if lowest is None or pythons != sorted(pythons, key=int) or pythons[0] != lowest[1]:
+        yield f"requires-python is {project['requires-python']}, the classifiers name 3.{pythons}"
+    if told["Description-Content-Type"] != "text/markdown":
+        yield f"the description is {told['Description-Content-Type']}"
+    for link in RELATIVE.finditer(metadata.description or ""):
+        yield f"the description has a link that leads nowhere on an index: {link[0]}"
+    if len(metadata.description or "") < 1000:
+        yield "there is no description"
+
+
+def tagged(checkout: Path, tag: str) -> Iterator[str]:
+    """Yield what does not agree with the tag of a release, ``vX.Y.Z``."""
+    init = (checkout / "arraybridge" / "__init__.py").read_text()
+    (version,) = re.findall(r'^__version__ = "(.+)"$', init, re.MULTILINE)
+    if tag != f"v{version}":
+        yield f"the tag is {tag}, the version {version}"
+    if Version(version).is_devrelease:
+        yield f"{version} is no version to release"
+    changelog = (checkout / "CHANGELOG.md").read_text()
+    dated = re.search(
+        rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE
+    )
+    if not dated:
+        yield f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD`"
+    citation = (checkout / "CITATION.cff").read_text()
+    for line in (f"version: {version}", f"date-released: {dated[1] if dated else 'YYYY-MM-DD'}"):
+        if line not in citation.splitlines():
+            yield f"CITATION.cff does not say `{line}`"

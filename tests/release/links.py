@@ -1,0 +1,9 @@
+"""Links that lead nowhere from the page of a package index."""
+
+from __future__ import annotations
+
+import re
+
+RELATIVE = re.compile(
+    r"""\]\((?!https?://|mailto:|#)[^)]*\)|(?:src|srcset|href)=["'](?!https?://|mailto:|#)"""
+)
