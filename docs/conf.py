@@ -24,6 +24,7 @@ version = release = arraybridge.__version__
 extensions = [
     "myst_parser",
     "numpydoc",
+    "search_texts",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -50,7 +51,7 @@ html_css_files = ["site.css"]
 html_title = "arraybridge"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
-html_show_search_summary = False  # it is fetched, which browsers refuse to pages of the file system
+html_show_search_summary = False  # fetched, which files may not: search_texts has another
 html_sidebars = {"index": [], "404": [], "search": []}
 html_theme_options = {
     "logo": {
