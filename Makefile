@@ -9,6 +9,7 @@
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make lint         ruff, import-linter, mypy, pyright; the workflows, templates and CITATION.cff
 #   make docs         the site, into docs/_build/html; needs no network once its packages are installed
+#   make docs-links   asks every host that the site links to; needs a network
 #   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
@@ -65,7 +66,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs test-docs bench gpu matrix fuzz conformance downstream release-check clean
+.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs docs-links test-docs bench gpu matrix fuzz conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -161,6 +162,9 @@ lint: $(VENV)/.lint
 docs: $(VENV)/.docs
 	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+docs-links: $(VENV)/.docs
+	$(PY) -m sphinx --keep-going --jobs auto -b linkcheck docs docs/_build/links
 
 test-docs: docs $(VENV)/.test
 	$(PY) -m pytest -m site $(PYTEST_ARGS)

@@ -76,6 +76,12 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
+linkcheck_timeout = 20
+linkcheck_retries = 2
+linkcheck_workers = 4
+linkcheck_report_timeouts_as_broken = True
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]  # which its scripts make
+
 #: Where the site will be, with a slash at the end: for its page 404 alone, which a server shows
 #: in place of any address, so that relative links would not do.
 html_baseurl = os.environ.get("DOCS_URL", "")

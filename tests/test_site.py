@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,31 @@ SITE = Path(__file__).resolve().parents[1] / "docs" / "_build" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: A desktop's and a phone's width and height, in CSS pixels.
 WIDE, NARROW = (1280, 900), (390, 844)
+#: The first page of every section.
+SECTIONS = (
+    "index.html", "start/index.html", "guide.html", "matrix.html", "examples/index.html",
+    "api/index.html", "performance.html", "internals.html",
+)  # fmt: skip
+PAGES = sorted(page for page in SITE.rglob("*.html") if "_static" not in page.parts)
+
+#: What is wrong with a page, in words.
+WRONG = """() => {
+  const wrong = [];
+  const beyond = document.documentElement.scrollWidth - window.innerWidth;
+  if (beyond > 0) wrong.push(`scrolls sideways by ${beyond} px`);
+  const titles = document.querySelectorAll("h1").length;
+  if (titles !== 1) wrong.push(`has ${titles} h1`);
+  for (const image of document.images) if (!image.alt) wrong.push(`no alt: ${image.src}`);
+  for (const element of document.querySelectorAll("body *")) {
+    const seen = element.getClientRects().length && !element.closest("script, style, noscript");
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
+    if (!seen || !text.length) continue;
+    const scale = element.ownerSVGElement ? element.getScreenCTM().a : 1;
+    const size = parseFloat(getComputedStyle(element).fontSize) * scale;
+    if (size < 11.99 && size > 0) wrong.push(`${size} px: ${text[0].data.trim().slice(0, 40)}`);
+  }
+  return wrong;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +59,165 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture
 def page(browser) -> Iterator[object]:
-    """A page without a network, whose errors fail the test."""
+    """A page without a network, whose errors, and requests for anything else, fail the test."""
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]}, offline=True)
-    errors: list[str] = []
+    wrong: list[str] = []
     page = context.new_page()
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: wrong.extend(outside(request.url)))
     yield page
     context.close()
-    assert errors == []
+    assert wrong == []
 
 
-def test_search_finds_a_page(page) -> None:
-    page.goto(f"file://{SITE}/search.html?q=read-only")
+def outside(url: str) -> list[str]:
+    return [] if url.startswith(("file:", "data:")) else [f"asks for {url}"]
+
+
+def address(page: str | Path) -> str:
+    return (SITE / page).as_uri()
+
+
+def narrow(page) -> None:
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+
+
+def test_every_page_fits_a_phone(browser):
+    """Without JavaScript: that is quicker, and a page must be readable so."""
+    size = {"width": NARROW[0], "height": NARROW[1]}
+    context = browser.new_context(viewport=size, offline=True, java_script_enabled=False)
+    page, requests = context.new_page(), []
+    page.on("request", lambda request: requests.extend(outside(request.url)))
+    wrong = {}
+    for path in PAGES:
+        page.goto(path.as_uri())
+        if found := page.evaluate(WRONG):
+            wrong[path.relative_to(SITE).as_posix()] = found[:5]
+    context.close()
+    assert wrong == {}
+    assert requests == []
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    """No page and no style asks another host for a script, a style, a picture or a font."""
+    loaded = re.compile(
+        r"<(?:script|img|iframe|source|video|link(?! rel=\"canonical\"))\b[^>]*"
+        r"(?:src|href)=[\"']?(?:https?:)?//[^>]*>|url\([\"']?(?:https?:)?//[^)]*"
+    )
+    styles = SITE.rglob("*.css")
+    found = {str(file): loaded.findall(file.read_text()) for file in (*PAGES, *styles)}
+    assert PAGES
+    assert {file: places for file, places in found.items() if places} == {}
+
+
+@pytest.mark.parametrize("path", SECTIONS)
+def test_the_first_page_of_a_section_fits(page, path):
+    for width, height in (WIDE, NARROW):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(address(path))
+        assert page.evaluate(WRONG) == []
+
+
+def test_navigation(page):
+    page.goto(address("index.html"))
+    for path in SECTIONS[1:]:
+        page.locator(f"header .navbar-nav a[href$='{path}']").first.click()
+        assert page.url == address(path)
+        page.wait_for_selector("header .nav-item.current", state="attached")
+        page.goto(address("index.html"))
+    page.goto(address("api/index.html"))
+    page.locator("article a", has_text="convert").first.click()
+    page.wait_for_url("**/arraybridge.convert.html*")
+
+
+def test_navigation_on_a_phone(page):
+    narrow(page)
+    page.goto(address("converting.html"))
+    link = page.locator("dialog a[href$='matrix.html'], .bd-sidebar-primary a[href$='matrix.html']")
+    assert not link.first.is_visible()
+    page.locator("button.primary-toggle").click()
+    link.first.wait_for(state="visible")
+    link.first.click()
+    assert page.url.startswith(address("matrix.html"))
+
+
+#: What a reader looks for, and the title of a page that must be among the first results.
+SOUGHT = {
+    "read-only": "Converting",
+    "negative strides": "convert",
+    "requires_grad": "from_dlpack",
+    "__dlpack__": "Binding C libraries: the DLPack core",
+    "convert": "convert",
+    "pandas": "Where arrays live",
+}
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_search(page, words):
+    page.goto(address("guide.html"))
+    page.keyboard.press("Control+k")
+    page.keyboard.type(words)
+    page.keyboard.press("Enter")
     page.wait_for_selector("#search-results li a")
-    assert page.locator("#search-results li a").count() > 3
+    page.wait_for_function(
+        "document.querySelector('.search-summary').textContent.includes('found')"
+    )
+    results = page.locator("#search-results li")
+    assert SOUGHT[words] in [link.inner_text() for link in results.locator("a").all()[:10]]
+    said = results.locator(".search-context").first.inner_text().lower()
+    assert any(word in said for word in words.split())
+    assert page.locator("#search-results mark").count() > 0
+    results.locator("a").first.click()
+    page.wait_for_url("**/*.html*")
+    page.wait_for_selector("h1")
+
+
+def colors(page) -> tuple[str, str]:
+    """The ground and the text of the page."""
+    script = "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
+    return tuple(page.evaluate(script))
+
+
+def test_dark_and_light(page):
+    page.goto(address("index.html"))
+    seen = {}
+    for mode in ("light", "dark"):
+        page.locator("header .theme-switch-button").first.click()
+        page.locator(f"header .theme-change-button[data-mode={mode}]").first.click()
+        seen[mode] = colors(page)
+        page.goto(address("converting.html"))  # it is remembered
+        assert colors(page) == seen[mode]
+    assert seen["light"][0] != seen["dark"][0]
+    assert seen["light"][1] != seen["dark"][1]
+
+
+def test_charts_follow_the_switch(page):
+    """A chart takes light or dark from the page, not from the system."""
+    page.emulate_media(color_scheme="light")
+    page.goto(address("index.html"))
+    page.evaluate("localStorage.setItem('mode', 'dark')")
+    page.goto(address("kernels.html"))
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    chart = page.locator("article img[src$='.svg']").first
+    chart.scroll_into_view_if_needed()
+    assert chart.evaluate("image => image.naturalWidth") > 0
+    assert chart.evaluate("image => getComputedStyle(image).backgroundColor") == "rgba(0, 0, 0, 0)"
+
+
+def test_the_copy_button_copies_what_was_typed(page):
+    page.goto(address("index.html"))
+    page.evaluate(
+        "document.addEventListener('copy', () => { window.copied = document.activeElement.value; })"
+    )
+    page.locator("div.highlight").first.hover()
+    page.locator("button.copybtn").first.click()
+    page.wait_for_function("window.copied !== undefined")
+    lines = page.evaluate("window.copied").splitlines()
+    assert lines[0] == "import arraybridge as ab"
+    assert not [line for line in lines if line.startswith((">>>", "Traceback", "tensor", "True"))]
+
+
+def test_page_404_leads_on(page):
+    page.goto(address("404.html"))
+    page.locator("article p a").first.click()
+    assert page.url == address("index.html")
