@@ -11,6 +11,7 @@
 #   make docs         the site, into docs/_build/html; needs no network once its packages are installed
 #   make docs-links   asks every host that the site links to; needs a network
 #   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
+#   make pictures     the pictures of the documentation, into docs/pictures (a test compares them)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
@@ -168,6 +169,10 @@ docs-links: $(VENV)/.docs
 
 test-docs: docs $(VENV)/.test
 	$(PY) -m pytest -m site $(PYTEST_ARGS)
+
+.PHONY: pictures
+pictures: $(VENV)/.test
+	$(PY) -m tests.pictures
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks $(if $(QUICK),--quick)

@@ -1,4 +1,4 @@
-"""The charts in docs/, drawn from the tables of RESULTS.md.
+"""The charts in docs/pictures/, drawn from the tables of RESULTS.md.
 
 python -m benchmarks.chart
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from .results import RESULTS, heading, sections, tables
-from .svg import Picture, Scale
+from .svg import WIDTH, Picture, Scale
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLOURS = {"ours": "#2f81c7", "TensorFlow": "#e3a008", "PyTorch": "#d9534f", "NumPy": "#8a8f98"}
 LINES = ("#2f81c7", "#e3a008", "#d9534f", "#3a9a4b", "#9a6fc4", "#8a8f98")
 Table = list[dict[str, str]]
@@ -22,12 +22,13 @@ def value(cell: str) -> float:
 
 def latency(groups: dict[str, Table], path: Path) -> None:
     """Ours and the peer, a line a call, on a logarithmic axis of nanoseconds."""
-    left, width, step, top = 290, 800, 17, 62
+    left, step, top = 256, 17, 78
     count = sum(map(len, groups.values()))
     bottom = top + step * (count + 1.4 * len(groups))
-    picture = Picture(width, int(bottom + 42), "Nanoseconds a call, arrays of 24 items")
-    picture.legend(left, 44, {"arraybridge": COLOURS["ours"], "the library's own, or by hand": COLOURS["NumPy"]})  # fmt: skip
-    scale = Scale(100, 100_000, left, width - 30, log=True)
+    picture = Picture(WIDTH, int(bottom + 42), "Nanoseconds a call, arrays of 24 items")
+    names = {"arraybridge": COLOURS["ours"], "the library's own, or by hand": COLOURS["NumPy"]}
+    picture.legend(12, 44, names, 100)
+    scale = Scale(100, 100_000, left, WIDTH - 34, log=True)
     for tick in (100, 1_000, 10_000, 100_000):
         picture.line(scale(tick), top - 6, scale(tick), bottom, "grid")
         picture.text(scale(tick), bottom + 16, f"{tick:,}", anchor="middle")
@@ -39,7 +40,7 @@ def latency(groups: dict[str, Table], path: Path) -> None:
         for row in rows:
             ours, peer = (scale(value(row[column])) for column in ("ours, ns", "its ns"))
             middle = y + step / 2
-            picture.text(left - 10, middle + 4, row["call"], anchor="end")
+            picture.text(left - 8, middle + 4, row["call"], anchor="end", kind="small")
             picture.line(ours, middle, peer, middle, "link")
             picture.dot(peer, middle, COLOURS["NumPy"])
             picture.dot(ours, middle, COLOURS["ours"])
@@ -49,21 +50,23 @@ def latency(groups: dict[str, Table], path: Path) -> None:
 
 def shares(rows: Table, title: str, path: Path) -> None:
     """Shares of the limit, a group of bars a layout."""
-    left, width, bar, top, most = 190, 800, 7, 62, 1.6
+    left, bar, top, most = 156, 7, 62, 1.6
     who = {"ours": "ours", "TensorFlow": "TensorFlow", "PyTorch": "PyTorch", "NumPy": "NumPy"}
     step = bar * len(who) + 8
     bottom = top + step * len(rows)
-    picture = Picture(width, bottom + 42, title)
+    picture = Picture(WIDTH, bottom + 58, title)
     names = {"ours": "arraybridge"}
-    picture.legend(left, 44, {names.get(each, each): COLOURS[each] for each in who})
-    scale = Scale(0, most, left, width - 50)
+    picture.legend(12, 44, {names.get(each, each): COLOURS[each] for each in who})
+    scale = Scale(0, most, left, WIDTH - 40)
     for tick in (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5):
         picture.line(scale(tick), top - 4, scale(tick), bottom, "axis" if tick == 1 else "grid")
         picture.text(scale(tick), bottom + 16, f"{tick:g}", anchor="middle")
-    picture.text(left, bottom + 34, "1: as fast as a contiguous copy by all cores into a given buffer (64 MB)")  # fmt: skip
+    picture.text(
+        12, bottom + 36, "1: as fast as a contiguous copy by all cores into a given buffer, 64 MB"
+    )
     for place, row in enumerate(rows):
         y = top + place * step
-        picture.text(left - 8, y + step / 2, row["layout"], anchor="end")
+        picture.text(left - 6, y + step / 2, row["layout"], anchor="end", kind="small")
         limit = value(row["limit"])
         for at, column in enumerate(who):
             if not row[column]:
@@ -71,7 +74,7 @@ def shares(rows: Table, title: str, path: Path) -> None:
             share = value(row[column]) / limit
             picture.bar(left, y + at * bar, scale(share) - left, bar - 1, COLOURS[column])
             if share > most:
-                picture.text(width - 46, y + at * bar + bar, f"{share:.1f}", kind="small")
+                picture.text(WIDTH - 36, y + at * bar + bar, f"{share:.1f}", kind="small")
     picture.save(path)
 
 
@@ -80,15 +83,14 @@ def sizes(rows: Table, path: Path) -> None:
     columns = [name for name in rows[0] if name.endswith(" KB")]
     layouts = dict.fromkeys(row["layout"] for row in rows)
     colours = dict(zip(layouts, LINES, strict=False))
-    width, top, high, panel = 800, 66, 250, 330
-    bottom = top + high
-    picture = Picture(
-        width, bottom + 96, "Copies of 4 KB to 4 MB, in times the library's own speed"
-    )
-    up = Scale(0.25, 64, bottom, top, log=True)
+    left, high, panel = 40, 210, WIDTH - 60
+    title = "Copies of 4 KB to 4 MB, in times the library's own speed"
+    picture = Picture(WIDTH, 2 * (high + 66) + 40 + 20 * -(-len(layouts) // 2), title)
     for at, library in enumerate(("NumPy", "PyTorch")):
-        left = 50 + at * (panel + 50)
-        picture.text(left, top - 14, f"beside {library}")
+        top = 62 + at * (high + 66)
+        bottom = top + high
+        picture.text(left, top - 12, f"beside {library}", kind="bold")
+        up = Scale(0.25, 64, bottom, top, log=True)
         across = Scale(0, len(columns) - 1, left + 12, left + panel - 12)
         for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64):
             picture.line(left, up(tick), left + panel, up(tick), "axis" if tick == 1 else "grid")
@@ -101,12 +103,13 @@ def sizes(rows: Table, path: Path) -> None:
             if row["beside"] == library:
                 points = [(across(n), up(value(row[column]))) for n, column in enumerate(columns)]
                 picture.curve(points, colours[row["layout"]])
+    top = 2 * (high + 66) + 44
     for at, (layout, colour) in enumerate(colours.items()):
-        picture.legend(50 + at % 3 * 240, bottom + 48 + at // 3 * 22, {layout: colour})
+        picture.legend(left + at % 2 * 215, top + at // 2 * 20, {layout: colour})
     picture.save(path)
 
 
-def draw_all(folder: Path = DOCS, results: Path = RESULTS) -> None:
+def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
     """Every chart whose table is there."""
     found = {name: tables(text) for name, text in sections(results.read_text()).items()}
     calls = found.get(heading("calls"), {})

@@ -6,11 +6,14 @@ from html import escape
 from math import log10
 from pathlib import Path
 
+#: What a phone shows without making letters small; a wide page shows it as it is.
+WIDTH = 480
 #: Drawn on their own background, as a page's theme need not be the system's.
 STYLE = """\
-text { font: 11px sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: bold } .small { font-size: 9px }
-.page { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a; stroke-width: 1.5 } .link { stroke: #afb8c1; stroke-width: 2 }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .page { fill: #0d1117 } .grid { stroke: #30363d }
+text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
+.small { font-size: 10px } .bold { font-weight: 600 } .mono { font-family: ui-monospace, Menlo, Consolas, monospace } .faint { fill-opacity: .75 }
+.bad { fill: #c93c37 } .page { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a; stroke-width: 1.5 } .link { stroke: #afb8c1; stroke-width: 2 }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .bad { fill: #ff7b72 } .page { fill: #14181e } .grid { stroke: #30363d }
 .axis { stroke: #9198a1 } .link { stroke: #484f58 } }"""
 
 
@@ -32,11 +35,13 @@ class Scale:
 
 
 class Picture:
-    def __init__(self, width: int, height: int, title: str) -> None:
+    """What is drawn; `told` is for those who do not see it, the title where it says enough."""
+
+    def __init__(self, width: int, height: int, title: str, told: str = "") -> None:
         self.lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
-            f"<title>{escape(title)}</title><style>{STYLE}</style>",
-            f'<rect class="page" width="{width}" height="{height}"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+            f"<title>{escape(told or title)}</title><style>{STYLE}</style>",
+            f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
         ]
         self.text(12, 22, title, kind="title")
 
@@ -58,6 +63,24 @@ class Picture:
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
         )
 
+    def box(
+        self, x: float, y: float, width: float, height: float, kind: str = "page", fill: str = ""
+    ) -> None:
+        """A box with a frame, of a class and, over it, of a color that both themes bear."""
+        at = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"'
+        self.lines.append(f'<rect {at} class="{kind}"/>')
+        shown = f'fill="{fill}" fill-opacity=".22"' if fill else 'fill="none"'
+        self.lines.append(f'<rect {at} {shown} class="axis" style="stroke-width:1"/>')
+
+    def arrow(self, points: list[tuple[float, float]], colour: str = "#8a8f98") -> None:
+        """Lines that end in a head, which points down."""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        x, y = points[-1]
+        self.lines.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
+            f'<path d="M{x:.1f} {y:.1f}l-3.5 -6h7z" fill="{colour}"/>'
+        )
+
     def dot(self, x: float, y: float, colour: str, radius: float = 4) -> None:
         self.lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
 
@@ -74,5 +97,9 @@ class Picture:
             self.bar(x + at * step, y - 9, 10, 10, colour)
             self.text(x + at * step + 15, y, name)
 
+    @property
+    def svg(self) -> str:
+        return "\n".join([*self.lines, "</svg>"]) + "\n"
+
     def save(self, path: Path) -> None:
-        path.write_text("\n".join([*self.lines, "</svg>"]) + "\n")
+        path.write_text(self.svg)

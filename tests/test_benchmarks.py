@@ -151,15 +151,6 @@ def test_charts_are_drawn_of_what_is_there(tmp_path):
                 assert 0 <= float(node.get(name, 0)) <= most
 
 
-def test_the_charts_in_docs_are_of_the_results(tmp_path):
-    """Whoever writes RESULTS.md draws the charts: ``python -m benchmarks.chart``."""
-    from benchmarks.chart import DOCS, draw_all
-
-    draw_all(tmp_path)
-    for path in tmp_path.glob("*.svg"):
-        assert path.read_text() == (DOCS / path.name).read_text(), path.name
-
-
 def test_the_figures_in_docs_are_of_the_results(tmp_path):
     """Whoever writes RESULTS.md fills the pages: ``python -m benchmarks.page``."""
     from benchmarks.page import DOCS, PAGES, PLACE, filled

@@ -1,0 +1,32 @@
+"""The pictures of the documentation are what their programs draw."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from .pictures import FOLDER, pictures
+from .support.optional import needs
+
+DRAWN = dict(pictures())
+ELSEWHERE = ("latency_by_pair.svg", "own_doors.svg")  # written with docs/matrix.md
+
+
+@needs("torch", "jax")
+@pytest.mark.parametrize("name", list(DRAWN))
+def test_the_committed_picture_is_what_is_drawn(name: str) -> None:
+    """Else: ``python -m tests.pictures``."""
+    drawn = DRAWN[name]()
+    assert (FOLDER / name).read_text() == drawn
+    root = ElementTree.fromstring(drawn)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    assert width <= 480, "a phone would show small letters"
+    for node in root.iter("{http://www.w3.org/2000/svg}text"):
+        assert 0 <= float(node.get("y")) <= height
+    assert root.find("{http://www.w3.org/2000/svg}title").text
+
+
+def test_every_picture_is_drawn() -> None:
+    committed = {path.name for path in FOLDER.iterdir()}
+    assert committed - set(ELSEWHERE) == set(DRAWN)
