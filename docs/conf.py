@@ -47,7 +47,7 @@ namespaces.write(Path(__file__).resolve().parent / "api" / "generated")
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "guides.css"]
 html_title = "arraybridge"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False

@@ -17,7 +17,7 @@ from .test_remedies import ROWS, UNWRITABLE
 PAGE = DOCS / "start" / "errors.md"
 PACKAGE = Path(ab.__file__).parent
 HEADINGS = re.findall(r"^### (.*)$", PAGE.read_text(), re.MULTILINE)
-RARER = re.findall(r"^\| (`.*?`) \| ", PAGE.read_text(), re.MULTILINE)
+RARER = re.findall(r"^- ((?:`[^`]+`(?:, )?)+): ", PAGE.read_text(), re.MULTILINE)
 
 
 def patterns(heading: str) -> list[re.Pattern[str]]:
