@@ -25,6 +25,12 @@ import os, pathlib, time
 (pathlib.Path(__file__).parent / f"{os.getpid()}.started").touch()
 time.sleep(600)
 """
+#: The same before multiprocessing has begun, in processes that it starts.
+ENDLESS_START = f"""
+import sys
+if "spawn_main" in str(sys.orig_argv):
+    exec({ENDLESS!r})
+"""
 PROGRAM = """
 import time
 import numpy as np
@@ -78,7 +84,17 @@ def runs(pid: int) -> bool:
 )
 def test_nothing_is_left_running(tmp_path: Path, args, number, to_all: bool) -> None:
     (tmp_path / "tvm_ffi.py").write_text(ENDLESS)
-    command = start(*args, cwd=tmp_path)
+    ends(start(*args, cwd=tmp_path), tmp_path, number, to_all)
+
+
+def test_processes_that_have_hardly_begun(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ENDLESS_START)
+    command = start("matrix", "--libraries", "numpy,array_api_strict", cwd=tmp_path)
+    ends(command, tmp_path, signal.SIGINT, to_all=True)
+
+
+def ends(command: subprocess.Popen[str], tmp_path: Path, number: int, to_all: bool) -> None:
+    """Send a signal once processes have started: nothing is said, and none is left."""
     assert waited(lambda: [*tmp_path.glob("*.started")])
     children = [int(path.stem) for path in tmp_path.glob("*.started")]
     (os.killpg if to_all else os.kill)(command.pid, number)  # all: as a terminal does

@@ -123,12 +123,19 @@ def test_a_bar_on_a_terminal() -> None:
 
 
 @needs("array_api_strict")
-@pytest.mark.parametrize(("force", "colored"), [("1", True), ("0", False), (None, False)])
-def test_a_pipe_has_no_colors_unless_forced(force: str | None, colored: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "colored"),
+    [
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "0"}, False),
+        ({}, False),
+    ],
+)
+def test_a_pipe_has_no_colors_unless_forced(asked: dict[str, str], colored: bool) -> None:
     pytest.importorskip("rich")
     env = {key: x for key, x in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    env |= {"FORCE_COLOR": force} if force else {}
-    env |= {"PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    env |= asked | {"PYTHONPATH": str(ROOT), "TERM": "xterm"}
     done = subprocess.run((*COMMAND, *EXPLAIN), env=env, capture_output=True, text=True, check=True)
     assert (ESCAPE in done.stdout) is colored
     assert done.stderr == ""

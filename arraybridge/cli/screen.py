@@ -70,7 +70,7 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda done: None
         return
-    bar = _rich_bar if _rich() and _capable(sys.stderr) else _plain_bar
+    bar = _rich_bar if _rich() and _capable() else _plain_bar
     with bar(total, what) as advance:
         yield advance
 
@@ -139,10 +139,10 @@ def _colored(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
-    return stream.isatty() and _capable(stream)
+    return stream.isatty() and _capable()
 
 
-def _capable(stream: TextIO) -> bool:
+def _capable() -> bool:
     return os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("NO_COLOR")
 
 
