@@ -40,8 +40,8 @@ time.sleep(600)
 """
 
 
-def start(*args: str, cwd: Path) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}"}
+def start(*args: str, cwd: Path, **environ: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}", **environ}
     return subprocess.Popen(
         (*COMMAND, *args),
         cwd=cwd,
@@ -123,6 +123,16 @@ def test_an_interrupted_program_is_reported(tmp_path: Path) -> None:
     assert "Traceback" not in err
     assert re.search(rf"interrupted at {tmp_path}/program.py:[56]\n", err)
     assert "1 route, 1 copy of 24 bytes" in err
+
+
+def test_a_report_on_a_narrow_screen(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("600", "0"))
+    command = start("audit", "program.py", cwd=tmp_path, COLUMNS="60")
+    _, err = command.communicate(timeout=60)
+    assert "program.py:4: 24 bytes, copies: 1, calls: 1" in " ".join(err.split())
+    assert "numpy.array, numpy -> numpy: kernel: numpy.array copies" in " ".join(err.split())
+    assert [line for line in err.splitlines() if len(line) > 60] == []
 
 
 @pytest.mark.parametrize(

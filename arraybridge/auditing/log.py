@@ -237,11 +237,11 @@ class AuditLog:
         return text
 
     def __str__(self) -> str:
-        lines = self._sorted()
-        if not lines:
+        rows, more = self.rows()
+        if not rows:
             return self.summary()
         head = ("bytes", "copies", "calls", "route", "call", "why", "where")
-        rows = [head, *(_row(line, sums) for line, sums in lines[:_SHOWN])]
+        rows = [head, *rows]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         text = [
             "  ".join(
@@ -250,9 +250,14 @@ class AuditLog:
             ).rstrip()
             for row in rows
         ]
-        if len(lines) > _SHOWN:
-            text.append(f"... and {len(lines) - _SHOWN:,} more")
-        return "\n".join([*text, self.summary()])
+        return "\n".join([*text, *more, self.summary()])
+
+    def rows(self) -> tuple[list[tuple[str, ...]], list[str]]:
+        """Return the rows of the table, and a line on those that it leaves out, if any."""
+        lines = self._sorted()
+        left = len(lines) - _SHOWN
+        more = [f"... and {left:,} more"] if left > 0 else []
+        return [_row(line, sums) for line, sums in lines[:_SHOWN]], more
 
 
 def _line(record: Record) -> tuple[Any, ...]:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from ..auditing import Audit, audit
-from . import Status
+from ..auditing import Audit, AuditLog, audit
+from . import Status, screen
 
 _HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames that are not the program's
 
@@ -44,10 +44,27 @@ def _report(watch: Audit, program: list[str], file: Path | None, process: int) -
     _flush()
     log = watch.log
     if file is None:
-        print(f"\ncopies of {' '.join(program)}\n{log}", file=sys.stderr)
+        print(f"\ncopies of {' '.join(program)}\n{_folded(log)}", file=sys.stderr)
         return
     file.write_text(log.to_json(indent=1) + "\n")
     print(log.summary(), file=sys.stderr)
+
+
+def _folded(log: AuditLog) -> str:
+    """Return the table; where a terminal is too narrow for it, some lines for each row."""
+    table, room = str(log), screen.room(sys.stderr)
+    if room is None or max(map(len, table.splitlines())) <= room:
+        return table
+    rows, more = log.rows()
+    lines = [
+        screen.fold(text, room)
+        for nbytes, copies, calls, route, call, why, where in rows
+        for text in (
+            f"{where}: {nbytes} bytes, copies: {copies}, calls: {calls}",
+            f"  {call}, {route}: {why}",
+        )
+    ]
+    return "\n".join([*lines, *more, log.summary()])
 
 
 def _run(run: Callable[[str], None], program: list[str]) -> int:

@@ -97,17 +97,32 @@ def _explain(command: argparse.ArgumentParser) -> None:
     """
     from .arrays import DTYPES, LAYOUTS, STATES
 
-    command.add_argument("--from", dest="source", required=True, metavar="LIBRARY")
-    command.add_argument("--to", dest="target", required=True, metavar="LIBRARY")
-    command.add_argument("--dtype", default="float32", choices=DTYPES, metavar="DTYPE")
+    command.usage = "%(prog)s [options]\n   --from LIBRARY --to LIBRARY"
+    command.add_argument(
+        "--from", dest="source", required=True, metavar="LIBRARY", help="whose array, such as numpy"
+    )
+    command.add_argument(
+        "--to", dest="target", required=True, metavar="LIBRARY", help="such as torch"
+    )
+    command.add_argument(
+        "--dtype", default="float32", choices=DTYPES, metavar="DTYPE", help="default: float32"
+    )
     command.add_argument("--shape", default="3,4", type=integers, help="such as 3,4; '' for 0-d")
     command.add_argument(
         "--layout", default="contiguous", choices=LAYOUTS, metavar="LAYOUT", help=_listed(LAYOUTS)
     )
     command.add_argument("--state", choices=STATES, metavar="STATE", help=_listed(STATES))
     command.add_argument("--device", help="where the result is to be, such as cpu or cuda:1")
-    command.add_argument("--copy", choices=("none", "true", "false"), default="none")
-    command.add_argument("--alias-readonly", action="store_true")
+    command.add_argument(
+        "--copy",
+        choices=("none", "true", "false"),
+        default="none",
+        metavar="COPY",
+        help="none (a copy if need be; default), true or false",
+    )
+    command.add_argument(
+        "--alias-readonly", action="store_true", help="share read-only memory all the same"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
 
 

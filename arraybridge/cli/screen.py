@@ -30,6 +30,13 @@ def width() -> int:
     return max(shutil.get_terminal_size((WIDE, 24)).columns, 20)
 
 
+def room(stream: TextIO) -> int | None:
+    """Columns of a stream; None where it is no terminal and ``COLUMNS`` says nothing either."""
+    if os.environ.get("COLUMNS"):
+        return width()
+    return max(os.get_terminal_size(stream.fileno()).columns, 20) if stream.isatty() else None
+
+
 def table(rows: Iterable[Row], header: Row = ()) -> str:
     """Lay out rows in columns; cells are folded where the screen is too narrow for them."""
     cells = [list(map(str, row)) for row in rows]
@@ -52,10 +59,14 @@ def counts(rows: Sequence[Row], header: Row) -> str:
     return "\n\n".join(parts)
 
 
-def fold(text: str) -> str:
+def fold(text: str, columns: int | None = None) -> str:
     """Fold a sentence to the screen's width; what follows its first line is indented."""
     lines = wrap(
-        text, width(), subsequent_indent=GAP, break_long_words=False, break_on_hyphens=False
+        text,
+        columns or width(),
+        subsequent_indent=GAP,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return "\n".join(lines)
 
