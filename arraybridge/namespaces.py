@@ -23,6 +23,7 @@ from .dlpack.device import HOST_ACCESSIBLE
 from .exchange import convert
 from .named import NamedTuple
 from .protocols.foreign import handed_on, lost, no_array
+from .protocols.frames import is_frame
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
 _SCALARS = (*_PYTHON, numpy.generic)
@@ -123,6 +124,9 @@ def _look_up(x: Any, api_version: str | None) -> Any:
     return xp
 
 
+_CONVERTED = "pass arraybridge.convert(x, 'numpy')"
+
+
 def _of_native(x: Any) -> Any:
     library = library_of_type(type(x))
     if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
@@ -138,7 +142,9 @@ def _of_native(x: Any) -> Any:
         problem: object = lost(x) or handed_on(x)
         if problem is None:
             in_memory = library is not None or (is_array(x) and record_of(type(x)).in_memory)
-            problem = "pass arraybridge.convert(x, 'numpy')" if in_memory else no_array(x)
+            # A frame is read as it is; a query is collected first, which its remedy says.
+            frame = is_frame(type(x)) and not hasattr(type(x), "collect")
+            problem = _CONVERTED if in_memory or frame else no_array(x)
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         raise TypeError(f"{kind} has no array-API namespace ({error}): {problem}") from error
 

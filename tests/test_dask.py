@@ -290,6 +290,9 @@ def test_delayed_blocks_are_tensors():
     assert is_of(first.compute(), "torch")
     again = da.from_delayed(first, (3, 4), meta=x._meta)
     assert is_of(da.sqrt(again).compute(), "torch")
+    block = da.from_delayed(first, (3, 4), dtype="float32").compute()  # Dask takes it for NumPy's
+    assert is_of(block.native, "torch")
+    assert repr(block).startswith("<Chunk[torch], a block of a Dask array (its own array is .nat")
 
 
 @pytest.mark.heavy

@@ -347,8 +347,23 @@ def test_frames_pass_through_adapt_and_unify():
     for x in (pd.Series([1.0]), pd.DataFrame({"a": [1.0]}), pl.Series([1.0]), pl.DataFrame()):
         assert ab.adapt("numpy")(lambda y: y)(x) is x
         assert ab.unify(np.ones(1), x)[2] is x
-        with pytest.raises(TypeError, match="is not an array"):
+        with pytest.raises(TypeError, match=r"pass arraybridge\.convert\(x, 'numpy'\)$"):
             ab.namespace(x)
+
+
+def test_what_to_pass_for_relations_results_and_queries():
+    relation = duckdb.sql("select 1.5::DOUBLE as a")
+    with pytest.raises(TypeError, match=r"pass arraybridge\.convert\(x, 'numpy'\)$"):
+        ab.namespace(relation)
+    assert ab.convert(relation, "numpy").tolist() == [[1.5]]
+    with duckdb.connect() as x:
+        x.execute("select 1.5::DOUBLE as a")
+        for function in (ab.namespace, lambda x: ab.convert(x, "numpy")):
+            with pytest.raises(TypeError, match=r"pass x\.to_arrow_table\(\)$"):
+                function(x)
+        assert ab.convert(x.to_arrow_table(), "numpy").tolist() == [[1.5]]
+    with pytest.raises(TypeError, match=r"pass x\.collect\(\)$"):
+        ab.namespace(pl.LazyFrame({"a": [1.5]}))
 
 
 def test_pyarrow_is_not_needed():

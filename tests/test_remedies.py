@@ -362,6 +362,8 @@ ELSEWHERE = {
         "test_foreign",
     ),
     "x.read().result()": "TensorStore",
+    "x.to_arrow_table()": "test_frames",
+    "x.as_numpy()": "test_xarray",
     "x.to_dataarray().data": "a Dataset of xarray",
     "x.to_tensor()": "above, and TensorFlow's",
     **dict.fromkeys(("x.to('numpy')", "x.to('numpy').tolist()", "x.to('numpy').item()"), "ARRAY"),

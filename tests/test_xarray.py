@@ -185,6 +185,17 @@ def test_what_raises(library, what):
         RAISES[what](labelled(xp.asarray(data())))
 
 
+@each_library
+def test_what_zarr_stores(library, tmp_path):
+    """Zarr refuses PyTorch's data types by itself, before it sees an Array."""
+    pytest.importorskip("zarr")
+    d = labelled(import_module(f"arraybridge.xp.{library}").asarray(data())).to_dataset(name="v")
+    with pytest.raises((TypeError, ValueError), match=r"x\.as_numpy\(\)|No Zarr data type"):
+        d.to_zarr(tmp_path / "refused", consolidated=False)
+    d.as_numpy().to_zarr(tmp_path / "stored", consolidated=False)
+    np.testing.assert_array_equal(xr.open_zarr(tmp_path / "stored").v.values, data())
+
+
 @pytest.mark.parametrize("library", [pytest.param("torch", marks=needs("torch"))])
 def test_values_and_text(library):
     d = labelled(import_module(f"arraybridge.xp.{library}").asarray(data()))

@@ -40,6 +40,9 @@ _ASK: dict[Any, Callable[..., Any]] = {
 # Packages that take arrays of any library, and NumPy's own testing module.
 CONVERTING = {"matplotlib", "numpy", "pandas", "scipy", "sklearn"}
 
+# Packages that keep NumPy's arrays alone, and do not ask for them: what to give them.
+_KEEPING = {"zarr": "zarr stores NumPy's arrays: xarray's objects give theirs by x.as_numpy()"}
+
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 # The ufunc that an operator of NumPy's ends in -> the method of its right operand.
@@ -102,8 +105,13 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
 
 def _converting() -> bool:
     """Whether the call comes from one of those packages."""
-    caller = sys._getframe(2).f_globals.get("__name__", "")
-    return caller.partition(".")[0] in CONVERTING
+    return _caller(3) in CONVERTING
+
+
+def _caller(frames: int) -> str:
+    """Return the package of the function so many frames above."""
+    name: str = sys._getframe(frames).f_globals.get("__name__", "")
+    return name.partition(".")[0]
 
 
 def _taken(arguments: Any) -> Any:
@@ -126,6 +134,8 @@ def _refusal(x: Any, function: Any, name: str) -> TypeError:
         remedies.append("NumPy's takes numpy.asarray(x)")
     elif host is False:
         remedies.append("NumPy's takes a copy on the CPU, x.to('numpy', device='cpu')")
+    if keeping := _KEEPING.get(_caller(3)):
+        remedies.append(keeping)
     return TypeError("; ".join([f"{name} does not take an arraybridge Array", *remedies]))
 
 

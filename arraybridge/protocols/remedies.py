@@ -30,6 +30,7 @@ _BY_METHOD = (
     ("collect", "x.collect()"),
     ("to_tensor", "x.to_tensor()"),
     ("to_numpy", "x.to_numpy()"),
+    ("to_arrow_table", "x.to_arrow_table()"),
     ("__array__", _AS_NUMPY),
 )
 _LISTS = (list, tuple)

@@ -257,7 +257,8 @@ class Chunk:
         return _restored, (self.kind.wrapped, self.counts, self.array)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.array!r}>"
+        held = "its Array is .array" if self.kind.wrapped else "its own array is .native"
+        return f"<{type(self).__name__}, a block of a Dask array ({held}): {self.array!r}>"
 
 
 def _binary(name: str, function: Any, reflected: bool) -> Any:
