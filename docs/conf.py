@@ -22,6 +22,7 @@ copyright = "arraybridge contributors"
 version = release = arraybridge.__version__
 
 extensions = [
+    "api_links",
     "myst_parser",
     "numpydoc",
     "search_texts",
