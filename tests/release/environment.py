@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -75,7 +76,9 @@ def check(python: str, wheel: Path, pins: Path, folder: Path) -> str:
         if said.split()[1] not in wheel.name:
             raise Failed(f"{command[-1]} --version: {said}")
     run(*command, "explain", "--from", "numpy", "--to", "numpy", cwd=elsewhere)
-    run(*command, "info", cwd=elsewhere)
+    told = json.loads(run(*command, "info", "--json", cwd=elsewhere))["installation"]
+    if told["folder"] != str(package.resolve()) or told["problems"]:
+        raise Failed(f"info says of the installation: {told}")
 
     run(*pip, "uninstall", "-qy", "arraybridge-dlpack", cwd=elsewhere)
     if left := sorted(map(str, _files(venv) - before)):
