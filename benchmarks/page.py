@@ -12,7 +12,7 @@ from pathlib import Path
 from .results import RESULTS, heading, sections, tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("speed.md", "kernels.md")
+PAGES = ("performance.md", "speed.md", "kernels.md")
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 #: What docs/speed.md shows of `benchmarks.calls`.
@@ -44,6 +44,16 @@ def calls(found: dict[str, str]) -> str:
         row = by_name[name]
         cells = (row[column] for column in ("ours, ns", "beside", "its ns", "ratio"))
         lines.append(f"| {NAMED.get(name, name)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def losses(found: dict[str, str]) -> str:
+    """What takes longer than its peer, worst first."""
+    rows = [row for table in tables(found[heading("calls")]).values() for row in table]
+    slower = [row for row in rows if row["ratio"] and float(row["ratio"]) > 1.2]
+    slower.sort(key=lambda row: -float(row["ratio"]))
+    lines = ["| call | times as long as | ratio |", "| --- | --- | ---: |"]
+    lines += [f"| {row['call']} | `{row['beside']}` | {row['ratio']} |" for row in slower]
     return "\n".join(lines)
 
 
@@ -81,6 +91,7 @@ def copies(found: dict[str, str]) -> str:
 FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
     "calls": calls,
     "steps": steps,
+    "losses": losses,
     "where": where,
     "copies": copies,
 }

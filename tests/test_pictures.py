@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -30,3 +31,12 @@ def test_the_committed_picture_is_what_is_drawn(name: str) -> None:
 def test_every_picture_is_drawn() -> None:
     committed = {path.name for path in FOLDER.iterdir()}
     assert committed - set(ELSEWHERE) == set(DRAWN)
+
+
+def test_every_picture_is_shown() -> None:
+    docs = FOLDER.parent
+    pages = [docs.parent / "README.md", *docs.rglob("*.md")]
+    links = {
+        link for page in pages for link in re.findall(r"pictures/(\w+\.svg)", page.read_text())
+    }
+    assert {path.name for path in FOLDER.iterdir()} - {"hero.svg"} <= links
