@@ -14,11 +14,16 @@ if TYPE_CHECKING:  # whichever of them is installed
     from typing import Unpack
 
     import cupy
+    import dask.array
     import dpnp
     import jax
     import mlx.core
     import numpy
+    import onnxruntime
+    import openvino
     import paddle
+    import PIL.Image
+    import pyarrow
     import tensorflow
     import torch
     import tvm_ffi
@@ -95,6 +100,30 @@ class Convert(Protocol):
     def __call__(
         self, x: Any, /, to: Literal["warp"], **asked: Unpack[Asked]
     ) -> warp.array[Any]: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow"], **asked: Unpack[Asked]
+    ) -> pyarrow.Tensor: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.Array"], **asked: Unpack[Asked]
+    ) -> pyarrow.Array: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pillow"], **asked: Unpack[Asked]
+    ) -> PIL.Image.Image: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["onnxruntime"], **asked: Unpack[Asked]
+    ) -> onnxruntime.OrtValue: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["openvino"], **asked: Unpack[Asked]
+    ) -> openvino.Tensor: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["dask"], **asked: Unpack[Asked]
+    ) -> dask.array.Array: ...
     @overload
     def __call__(
         self, x: Any, /, to: LibraryName | str | ModuleType, **asked: Unpack[Asked]

@@ -6,7 +6,7 @@ import inspect
 import subprocess
 import sys
 from types import SimpleNamespace
-from typing import get_args, get_overloads
+from typing import Literal, get_args, get_overloads
 
 import numpy as np
 import pytest
@@ -19,6 +19,15 @@ from arraybridge.libraries import LIBRARIES
 from .support.optional import installed, optional
 
 torch, jax = optional("torch"), optional("jax")
+heavy = pytest.mark.heavy
+OVERLOADS = get_overloads(
+    SimpleNamespace(__module__=signatures.__name__, __qualname__="Convert.__call__")
+)
+RESULTS = {  # the name of a library -> what its overload returns
+    get_args(eval(said["to"], {"Literal": Literal}))[0]: said["return"]
+    for said in (overload.__annotations__ for overload in OVERLOADS)
+    if said["return"] != "Any"
+}
 
 
 def test_the_names_are_those_of_the_libraries():
@@ -38,8 +47,7 @@ def test_the_overloads_have_the_keywords_and_the_names_of_convert():
     for function in (ab.explain, ab.convert):
         assert inspect.signature(function).parameters.keys() == parameters.keys()
     named = []
-    spelt = SimpleNamespace(__module__=signatures.__name__, __qualname__="Convert.__call__")
-    for overload in get_overloads(spelt):
+    for overload in OVERLOADS:
         given = inspect.signature(overload).parameters
         assert list(given) == ["self", "x", "to", "asked"]
         named.append(given["to"].annotation)
@@ -47,6 +55,24 @@ def test_the_overloads_have_the_keywords_and_the_names_of_convert():
     names = {name.removeprefix("Literal[")[1:-2] for name in named[:-1]}
     assert names <= set(get_args(signatures.LibraryName))
     assert named[-1] == "LibraryName | str | ModuleType"
+
+
+QUICK = ("numpy", "torch", "jax", "tvm_ffi", "pyarrow", "pyarrow.Array", "pillow", "dask")
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        pytest.param(name, marks=[] if name in QUICK else heavy)
+        for name in RESULTS
+        if name not in ("cupy", "dpnp")  # whose arrays are on other devices
+    ],
+)
+def test_the_overloads_name_the_class_of_the_result(library):
+    package = RESULTS[library].partition("[")[0].rpartition(".")
+    made = getattr(pytest.importorskip(package[0]), package[2])
+    x = np.ones(3 if library == "pyarrow.Array" else (4, 4, 3), "u1")
+    assert isinstance(ab.convert(x, library), made)
 
 
 def test_nothing_is_imported_for_the_checkers():
