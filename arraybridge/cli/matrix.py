@@ -128,10 +128,10 @@ def libraries_of(names: Iterable[str]) -> list[str]:
     unusual = GRAPHS if gpu else (*GRAPHS, "cupy", "numba")
     usual = [name for name in here if name not in unusual]
     found = list(dict.fromkeys(map(known_name, names))) or usual
-    for name in INSTALL.keys() & set(found) - set(here):
-        raise ImportError(f"{name} is not installed: pip install '{INSTALL[name]}'")
     for name in set(found) & set(GRAPHS):
         raise ValueError(f"{name} has no arrays in memory: name others")
+    for name in INSTALL.keys() & set(found) - set(here):
+        raise ImportError(f"{name} is not installed: pip install '{INSTALL[name]}'")
     if len(found) < 2:
         raise ValueError(f"a pair needs two libraries, found {', '.join(found) or 'none'}")
     return found
