@@ -412,6 +412,8 @@ def explain(
     route, info = route_to(
         x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
     )
+    if x is not given and source is target and route.kind == "view":
+        route = route._replace(why=f"the {type(given).__name__} holds one")
     return explained(refusal(given, route) if route.kind == "refuse" else route, info, source)
 
 

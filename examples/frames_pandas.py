@@ -13,7 +13,7 @@ def main() -> None:
     """Print the routes of columns and a frame, and what is missing."""
     frame = pd.DataFrame(np.arange(12, dtype="float32").reshape(4, 3), columns=list("abc"))
     print(ab.explain(frame, "numpy"))
-    print(ab.explain(frame["a"], "jax"))
+    print(ab.explain(frame["a"], "numpy"))
     matrix = ab.convert(frame, "jax")
     norms = jnp.linalg.norm(matrix, axis=1)
 

@@ -113,6 +113,11 @@ def test_a_kernel_s_name_is_a_string():
         ab.register_kernel("cuda", print, name=3)
 
 
+def test_what_holds_an_array_of_the_target_is_told_from_such_an_array():
+    assert ab.explain(np.ones(2), "numpy").why == "it is one already"
+    assert ab.explain(memoryview(b"12"), "numpy").why == "the memoryview holds one"
+
+
 def test_a_kernel_for_the_host_is_not_passed_by():
     jnp = pytest.importorskip("jax.numpy")
     calls = []
