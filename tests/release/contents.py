@@ -15,7 +15,6 @@ from pathlib import Path
 
 from packaging.metadata import Metadata
 from packaging.version import Version
-from trove_classifiers import classifiers
 
 from .links import RELATIVE
 
@@ -70,9 +69,6 @@ def _metadata(checkout: Path, text: bytes) -> Iterator[str]:
     metadata = Metadata.from_email(text, validate=True)
     told: Message = message_from_bytes(text)
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
-    wrong = set(metadata.classifiers or ()) - classifiers
-    if wrong:
-        yield f"no index knows the classifiers {', '.join(sorted(wrong))}"
     if Version(told["Metadata-Version"]) < Version("2.4"):  # License-Expression, License-File
         yield f"metadata of version {told['Metadata-Version']}"
     if metadata.license_expression != project["license"] or metadata.license_files != ["LICENSE"]:
