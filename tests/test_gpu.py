@@ -21,7 +21,8 @@ def test_every_pair_stays_on_the_device(source, target):
     y = ab.convert(x, target)
     assert ab.inspect(y).device == CUDA
     assert (ab.inspect(y).pointer == ab.inspect(x).pointer) == (route.kind == "view")
-    assert (route.kind == "view") == (source != "jax" or target in ("jax", source))
+    # JAX's memory is read-only to the others, and theirs may still be written: copies both ways.
+    assert (route.kind == "view") == (source == target or "jax" not in (source, target))
     np.testing.assert_array_equal(on_host(y), image())
 
 
