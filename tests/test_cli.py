@@ -18,6 +18,7 @@ from arraybridge.cli import Status, arrays, child, main, matrix, versions
 from arraybridge.dispatch.registry import library_named
 
 from .support.optional import needs
+from .support.processes import python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -294,6 +295,17 @@ def test_matrix_tells_failures(monkeypatch, capsys) -> None:
     assert main(["matrix", "--libraries", "numpy,array_api_strict"]) == 1
     out = capsys.readouterr().out
     assert "CRASH: numpy -> jax, int8 contiguous: crash: SIGABRT" in " ".join(out.split())
+
+
+def test_a_dtype_that_needs_another_package_is_no_failure() -> None:
+    pytest.importorskip("array_api_strict")
+    code = (
+        "import sys; sys.modules['ml_dtypes'] = None\n"
+        "from arraybridge.cli.matrix import check\n"
+        "print([verdict for verdict, _ in check('numpy', 'array_api_strict', *sys.argv[1:])])"
+    )
+    said = python(code, "float32 contiguous", "bfloat16 contiguous")
+    assert said == "['loaded', 'view', 'n/a']\n"
 
 
 def test_a_library_that_does_not_load_fails_its_cells() -> None:

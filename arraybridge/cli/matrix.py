@@ -50,6 +50,9 @@ def check(source: str, target: str, *names: str) -> Iterator[tuple[str, str]]:
             yield _checked(build(source, case), target, case)
         except InexpressibleError as error:
             yield "n/a", str(error)
+        except ImportError as error:  # NumPy has bfloat16 and its like by ml_dtypes
+            missing = str(error).endswith("pip install ml_dtypes")
+            yield ("n/a", str(error)) if missing else ("ERROR", f"ImportError: {error}")
         except Exception as error:
             yield "ERROR", f"{type(error).__name__}: {error}"
 
