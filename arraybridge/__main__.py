@@ -6,16 +6,17 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; if it cannot be imported, say what is wrong with the installation."""
+    """Run the command line; if a module is missing, say what is wrong with the installation."""
     try:
         from .cli import main as run
+
+        return run()
     except ImportError as error:
         from .installed import problems
 
         for problem in problems():
             error.add_note(problem)
         raise
-    return run()
 
 
 if __name__ == "__main__":
