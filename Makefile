@@ -14,7 +14,7 @@
 #   make pictures     the pictures of the documentation, into docs/pictures (a test compares them)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
-#   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md
+#   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
@@ -181,7 +181,7 @@ gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu
 
 matrix: $(VENV)/.heavy
-	$(PY) -m tests.matrix --markdown docs/matrix.md
+	$(PY) -m tests.matrix --docs docs
 
 fuzz: $(VENV)/.test
 	$(PY) -m tests.guarded --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))

@@ -13,10 +13,11 @@ from arraybridge.cli.versions import present
 
 pytest.importorskip("rich")
 
-from .matrix import cases, report
+from .matrix import cases, data, report
 from .matrix import run as matrix
 from .matrix.__main__ import command_line
 from .matrix.__main__ import main as run_main
+from .matrix.page import markdown
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
@@ -199,7 +200,7 @@ def test_failures_are_told(unruly, capsys) -> None:
     assert {cell.case for cell in matrix.failures(cells)} == {
         f"{kind} contiguous" for kind in ("int8", "int16", "int32", "int64", "uint8")
     }
-    page = report.markdown(cells, ["numpy", "unruly"], 1.0, "matrix")
+    page = markdown(data.ran(cells, ["numpy", "unruly"], 1.0, "matrix"))
     assert "1 **CRASH**" in page or "**1 CRASH**" in page
     report.print_tables(cells, ["numpy", "unruly"], 1.0)
     out = capsys.readouterr().out
@@ -227,7 +228,7 @@ def test_it_writes_its_tables(tmp_path, capsys) -> None:
         [
             *("--libraries", "numpy,array_api_strict"),
             *("--cases", "contiguous,negative,read-only,structured"),
-            *("--json", str(tmp_path / "cells.json"), "--markdown", str(tmp_path / "page.md")),
+            *("--json", str(tmp_path / "cells.json"), "--docs", str(tmp_path)),
         ]
     )
     out = capsys.readouterr().out
@@ -239,13 +240,13 @@ def test_it_writes_its_tables(tmp_path, capsys) -> None:
     assert found["numpy", "array_api_strict", "structured"]["verdict"] == "refused"
     assert found["array_api_strict", "numpy", "structured"]["verdict"] == "n/a"
     assert found["numpy", "array_api_strict", "contiguous"]["ns"] > 0
-    page = (tmp_path / "page.md").read_text()
+    page = (tmp_path / "matrix.md").read_text()
     assert "| numpy | - | 6 v 4 r |" in page
     assert "0 failures" in page
     assert "0 failures" in out
 
 
 def test_the_page_says_what_to_type() -> None:
-    words = ["--cases", "int*", "--markdown", "docs/matrix.md"]
-    said = "python -m tests.matrix --cases 'int*' --markdown docs/matrix.md"
+    words = ["--cases", "int*", "--docs", "docs"]
+    said = "python -m tests.matrix --cases 'int*' --docs docs"
     assert command_line(words) == said

@@ -1,4 +1,4 @@
-"""Run the matrix; ``make matrix`` writes docs/matrix.md with it."""
+"""Run the matrix; ``make matrix`` writes the matrix's page of the docs with it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 from arraybridge.cli.matrix import libraries_of
 
-from . import report, run
+from . import data, page, report, run
 from .cases import chosen
+from .libraries import NATIVES
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -27,30 +28,38 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
     parser.add_argument("--no-native", action="store_true", help="do not ask the libraries' doors")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
+    parser.add_argument("--docs", type=Path, metavar="FOLDER", help="write page, data and charts")
+    parser.add_argument("--again", action="store_true", help="run nothing: by the data of --docs")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     args = parser.parse_args(argv)
     try:
         cases = chosen(args.cases.split(",") if args.cases else None)
         libraries = libraries_of(filter(None, args.libraries.split(",")))
+        libraries = [name for name in libraries if name in NATIVES]
     except (ValueError, ImportError) as error:
         parser.error(str(error))
+    if args.again and not args.docs:
+        parser.error("--again needs --docs FOLDER")
     if args.list:
         report.list_cases(cases)
         return 0
+    done = data.load(args.docs) if args.again else _ran(args, libraries, cases, argv)
+    if args.json:
+        args.json.write_text(data.as_json(done))
+    if args.docs:
+        page.write(done, args.docs)
+    report.print_tables(done.cells, done.libraries, done.seconds)
+    return 1 if run.failures(done.cells) else 0
+
+
+def _ran(args, libraries, cases, argv) -> data.Run:
     begun = time.monotonic()
     with report.progress(len(libraries) * (len(libraries) - 1)) as advance:
         cells = run.run(
             libraries, cases, jobs=args.jobs, native=not args.no_native, progress=advance
         )
-    seconds = time.monotonic() - begun
-    if args.json:
-        args.json.write_text(run.as_json(cells, libraries, seconds))
-    if args.markdown:
-        command = command_line(sys.argv[1:] if argv is None else argv)
-        args.markdown.write_text(report.markdown(cells, libraries, seconds, command))
-    report.print_tables(cells, libraries, seconds)
-    return 1 if run.failures(cells) else 0
+    command = command_line(sys.argv[1:] if argv is None else argv)
+    return data.ran(cells, libraries, time.monotonic() - begun, command)
 
 
 def command_line(words: list[str]) -> str:

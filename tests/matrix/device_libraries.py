@@ -73,6 +73,7 @@ class NumbaCuda(Native):
 
     name = "numba"
     module = "numba.cuda"
+    spelled = "numba.cuda.as_cuda_array(x)"
     device = "cuda"
 
     def make(self, values):

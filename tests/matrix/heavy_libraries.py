@@ -16,6 +16,7 @@ class TensorFlow(Native):
     """TensorFlow's eager tensors; like JAX it has one layout."""
 
     name = "tensorflow"
+    spelled = "tf.experimental.dlpack.from_dlpack(x.__dlpack__())"
     immutable = True
 
     def make(self, values):
@@ -48,6 +49,7 @@ class Paddle(Native):
     """Paddle; read by address, as it lacks operations for many of its dtypes."""
 
     name = "paddle"
+    spelled = "paddle.utils.dlpack.from_dlpack(x)"
 
     def load(self):
         super().load()
@@ -206,6 +208,7 @@ class Mlx(Views, Native):
 
     name = "mlx"
     module = "mlx.core"
+    spelled = "mx.from_dlpack(x)"
     immutable = True  # x[i] = v gives x another block; who shares the old one does not see it
 
     def make(self, values):

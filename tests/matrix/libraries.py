@@ -96,6 +96,8 @@ class Native:
         Whether its arrays can never be written.
     x64 : bool
         Whether JAX, where it is loaded, keeps 64-bit types.
+    spelled : str
+        `door` as its users write it.
     """
 
     name = ""
@@ -103,6 +105,7 @@ class Native:
     device = "cpu"
     immutable = False
     x64 = True
+    spelled = "{name}.from_dlpack(x)"
     xp: Any = None
 
     def load(self) -> Native:
@@ -334,6 +337,11 @@ NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
 }
 
 
+def _class(name: str) -> type[Native]:
+    module, kind = NATIVES[name]
+    return getattr(import_module(module, __package__), kind)
+
+
 def native(name: str) -> Native:
     """The loaded library of a name.
 
@@ -342,5 +350,9 @@ def native(name: str) -> Native:
     ImportError
         If it is not installed.
     """
-    module, kind = NATIVES[name]
-    return getattr(import_module(module, __package__), kind)().load()
+    return _class(name)().load()
+
+
+def spelled_door(name: str) -> str:
+    """What users of a library write to take an array of another; nothing is loaded."""
+    return _class(name).spelled.format(name=name)

@@ -76,6 +76,7 @@ class Jax(Native):
     """JAX; its slices are copies, so of layouts it has one."""
 
     name = "jax"
+    spelled = "jax.dlpack.from_dlpack(x)"
     immutable = True
 
     def load(self):
@@ -102,6 +103,7 @@ class Arrow(Native):
     """Arrow tensors, and arrays for the cases that ask for them."""
 
     name = "pyarrow"
+    spelled = "pyarrow.Tensor.from_dlpack(x)"
     _names = {"halffloat": "float16", "float": "float32", "double": "float64"}  # noqa: RUF012
 
     def make(self, values):
@@ -231,6 +233,7 @@ class Pillow(Native):
 
     name = "pillow"
     module = "PIL.Image"
+    spelled = "PIL.Image.fromarray(x)"
     _modes = {"uint8": "L", "uint16": "I;16", "int32": "I", "float32": "F", "bool": "1"}  # noqa: RUF012
     _channels = {2: "LA", 3: "RGB", 4: "RGBA"}  # noqa: RUF012
 
@@ -281,6 +284,7 @@ class CudaCore(Native):
 
     name = "cuda_core"
     module = "cuda.core.utils"
+    spelled = "StridedMemoryView.from_dlpack(x, stream_ptr=-1)"
 
     def build(self, case):
         if not case.legal or case.steps[-1:] == (("byteorder",),):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,12 +14,13 @@ from rich.table import Table
 
 from .cases import Case
 from .cell import COPY, NA, REFUSED, TRANSFER, VIEW
-from .run import Cell, failures, lost_views, versions
+from .run import Cell, failures, lost_views
 
 WIDE = 130  # columns that a file or a pipe takes; rich would think of 80
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
 COLOURS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
 SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
+OUTCOMES = ("right", "error", "wrong", "crash")  # of a door, ours or the library's own
 NATIVE = {  # first words of what a native door did -> column
     "view": "right",
     "copy": "right",
@@ -128,23 +127,20 @@ def native_table(cells, libraries, marked):
     targets = _by((cell for cell in cells if cell.verdict != NA), "target")
     for target in libraries:
         live = targets.get((target,), [])
-        ours = Counter(_ours(cell) for cell in live)
-        theirs = Counter(_theirs(cell) for cell in live if cell.native)
-        yield [
-            target,
-            str(len(live)),
-            *(str(ours[key]) for key in ("right", "error", "wrong", "crash")),
-            *(str(theirs[key]) for key in ("right", "error", "wrong", "crash")),
-        ]
+        counted = (Counter(map(ours, live)), Counter(theirs(cell) for cell in live if cell.native))
+        numbers = (str(count[outcome]) for count in counted for outcome in OUTCOMES)
+        yield [target, str(len(live)), *numbers]
 
 
-def _ours(cell: Cell) -> str:
+def ours(cell: Cell) -> str:
+    """Which of `OUTCOMES` a conversion by arraybridge is."""
     return {"ERROR": "error", "WRONG": "wrong", "CRASH": "crash", "HANG": "crash"}.get(
         cell.verdict, "right"
     )
 
 
-def _theirs(cell: Cell) -> str:
+def theirs(cell: Cell) -> str:
+    """Which of `OUTCOMES` the target's own conversion is."""
     native = cell.native
     if native.startswith(("taken", "view that")):  # an illegal request, or read-only made writable
         return "wrong"
@@ -161,11 +157,12 @@ def latency_table(cells, libraries, marked):
         row = [source]
         for target in libraries:
             cell = timed.get((source, target))
-            row.append("-" if cell is None else f"{_micro(cell.ns)} / {_micro(cell.native_ns)}")
+            row.append("-" if cell is None else f"{micro(cell.ns)} / {micro(cell.native_ns)}")
         yield row
 
 
-def _micro(ns: int | None) -> str:
+def micro(ns: int | None) -> str:
+    """Microseconds in the digits that matter."""
     return "-" if ns is None else f"{ns / 1000:.2f}" if ns < 10_000 else f"{ns / 1000:.0f}"
 
 
@@ -214,15 +211,16 @@ TABLES = (
     (
         "The libraries' own conversions",
         native_table,
-        "The same cells by the target's own from_dlpack. 'Unsafe': read-only memory became "
-        "writable, or gradients and masks were silently dropped. Where no conversion is right, "
-        "refusing is.",
+        "The same cells by the target's own `from_dlpack`, or what it has in that place. Unsafe: "
+        "read-only memory became writable, or gradients and masks were silently dropped. Where no "
+        "conversion is right, an error is.",
     ),
     (
         "Latency",
         latency_table,
-        "Microseconds for a (3, 4) float32: convert / the target's own conversion, where that is "
-        "right. Measured while other pairs ran; benchmarks/calls is more careful.",
+        "Microseconds for a float32 of shape (3, 4, 2): convert / the target's own conversion, "
+        "where that is right. The best of 19 rounds, measured while other pairs ran; "
+        "benchmarks/calls is more careful.",
     ),
     ("Reasons", reasons_table, "Why cells were copied or refused."),
 )
@@ -241,7 +239,7 @@ def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> Non
     bad = failures(cells)
     if bad:
         console.print(_rich("Failures", failures_table(cells, libraries, marked), ""))
-    console.print(_verdict(cells, seconds))
+    console.print(verdict(cells, seconds))
 
 
 def _rich(title, rows, note) -> Table:
@@ -254,7 +252,7 @@ def _rich(title, rows, note) -> Table:
     return table
 
 
-def _verdict(cells: list[Cell], seconds: float) -> str:
+def verdict(cells: list[Cell], seconds: float) -> str:
     counts = _counts(cells)
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in (*KINDS, *(counts.keys() - {*KINDS})))
     lost = len(lost_views(cells))
@@ -262,45 +260,3 @@ def _verdict(cells: list[Cell], seconds: float) -> str:
         f"{sum(counts.values())} live cells of {len(cells)} in {seconds:.0f} s: {kinds}; "
         f"{lost} copied where the library itself gives a view; {len(failures(cells))} failures"
     )
-
-
-def markdown(cells: list[Cell], libraries: list[str], seconds: float, command: str) -> str:
-    """Return the text of docs/matrix.md."""
-
-    def marked(kind: str, text: str) -> str:
-        return text if kind in KINDS else f"**{text}**"
-
-    lines = [
-        "# From every library to every other",
-        "",
-        "Generated; do not edit. Each ordered pair ran in its own process. Each cell built an",
-        "array in the source library with that library's own functions, called `explain` and",
-        "`convert`, and checked the values bit for bit against NumPy, the dtype, the shape,",
-        "sharing (by pointer and by writing through the view) or its absence, the lifetime of",
-        "either side without the other, the read-only flag, `copy=True` and `copy=False`. Cases",
-        "that the source cannot express are not counted.",
-        "",
-        f"    {command}",
-        "",
-        f"{_verdict(cells, seconds)}.",
-        "",
-        f"{time.strftime('%Y-%m-%d')}, {platform.system()} {platform.machine()}: "
-        + ", ".join(f"{name} {v}" for name, v in versions(libraries).items())
-        + ". JAX with x64 on, except in the case `x64 off`.",
-    ]
-    tables = [*TABLES]
-    if failures(cells):
-        tables.insert(0, ("Failures", failures_table, ""))
-    for title, rows, note in tables:
-        header, *body = rows(cells, libraries, marked)
-        lines += ["", f"## {title}", ""]
-        if note:
-            lines += [note, ""]
-        lines.append("| " + " | ".join(_escaped(header)) + " |")
-        lines.append("|" + " --- |" * len(header))
-        lines += ["| " + " | ".join(_escaped(row)) + " |" for row in body]
-    return "\n".join(lines) + "\n"
-
-
-def _escaped(row: Iterable[str]) -> list[str]:
-    return [text.replace("|", "\\|").replace("\n", " ") for text in row]

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import permutations
@@ -41,8 +40,15 @@ class Cell(NamedTuple):
     native : str
         What the target's own importer does: view, copy, right, error, wrong, crash or hang, and
         details.
+    nbytes : int
+        Bytes that are copied.
+    code, gives : str
+        The line that converts it, and the kind of its route where that is not the verdict: of what
+        is refused, with the remedy.
+    instead : str
+        A line that gives a view, where the plain one copies.
     ns, native_ns : int or None
-        Median time of `convert`, and of the native door where that is right; one case a pair has
+        Least time of `convert`, and of the native door where that is right; one case a pair has
         it.
     """
 
@@ -53,8 +59,15 @@ class Cell(NamedTuple):
     verdict: str
     why: str = ""
     native: str = ""
+    nbytes: int = 0
+    code: str = ""
+    gives: str = ""
+    instead: str = ""
     ns: int | None = None
     native_ns: int | None = None
+
+
+TOLD = ("nbytes", "code", "gives", "instead")
 
 
 def run(
@@ -241,6 +254,7 @@ class _Child:
             cell["verdict"],
             cell.get("why", ""),
             native,
+            *(cell.get(name, Cell._field_defaults[name]) for name in TOLD),
             **found.get("latency", {}),
             **found.get("native_latency", {}),
         )
@@ -278,14 +292,3 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
     """Versions of Python, arraybridge and libraries, by their metadata: nothing is imported."""
     found = {"python": platform.python_version(), "arraybridge": arraybridge.__version__}
     return found | {name: version_of(package(name)) for name in libraries}
-
-
-def as_json(cells: list[Cell], libraries: list[str], seconds: float) -> str:
-    """The whole outcome for machines."""
-    body = {
-        "versions": versions(libraries),
-        "seconds": round(seconds, 1),
-        "when": time.strftime("%Y-%m-%d"),
-        "cells": [cell._asdict() for cell in cells],
-    }
-    return json.dumps(body, indent=1)

@@ -15,6 +15,7 @@ class OnnxRuntime(Native):
     """ONNX Runtime's values, read by a model that gives back what it is given."""
 
     name = "onnxruntime"
+    spelled = "OrtValue.from_dlpack(x)"
     _names = {  # noqa: RUF012 - as ONNX calls them
         "float": "float32",
         "double": "float64",
@@ -91,6 +92,7 @@ class OpenVINO(Native):
     """OpenVINO's tensors, and regions of them."""
 
     name = "openvino"
+    spelled = "openvino.Tensor(np.from_dlpack(x), shared_memory=True)"
     _names = {  # noqa: RUF012
         "boolean": "bool",
         "f16": "float16",

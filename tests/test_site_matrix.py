@@ -1,0 +1,132 @@
+"""The interactive matrix in a headless browser: filters, the panel of a pair, the address."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import test_site
+
+pytestmark = pytest.mark.site
+
+browser, page = test_site.browser, test_site.page
+MATRIX = f"file://{test_site.SITE}/matrix.html"
+PANEL = "#matrix .mx-panel"
+
+
+@pytest.fixture
+def matrix(page):
+    page.goto(MATRIX)
+    page.wait_for_selector("#matrix table")
+    return page
+
+
+def choose(page, **filters: str) -> None:
+    for name, value in filters.items():
+        page.select_option(f"#mx-{name}", value)
+
+
+def cell(page, source: str, target: str):
+    return page.locator(f'button[data-pair="{source}.{target}"]')
+
+
+def test_the_grid_has_every_pair_and_headers(matrix) -> None:
+    names = matrix.evaluate("window.MATRIX.libraries")
+    assert matrix.locator("#matrix tbody button").count() == len(names) * (len(names) - 1)
+    assert matrix.locator('#matrix thead th[scope="col"]').count() == len(names) + 1
+    assert matrix.locator('#matrix tbody th[scope="row"]').count() == len(names)
+    told = cell(matrix, "numpy", "torch").inner_text().split()
+    spoken = cell(matrix, "numpy", "torch").get_attribute("aria-label")
+    assert spoken.startswith(f"numpy to torch: {told[1]} views, ")
+    assert matrix.locator(PANEL).is_hidden()
+
+
+def test_a_question_is_answered_in_three_steps(matrix) -> None:
+    cell(matrix, "numpy", "torch").click()
+    choose(matrix, dtype="float16", layout="negative")
+    panel = matrix.locator(PANEL)
+    assert panel.locator("h3").inner_text() == "numpy → torch"
+    assert panel.locator(".mx-card").count() == 1
+    text = panel.inner_text()
+    for words in ("copy", "24 bytes", "torch takes no negative strides", "float16 negative"):
+        assert words in text
+    assert panel.locator("pre code").inner_text() == 'ab.convert(x, "torch")'
+    assert panel.locator(".mx-own .mx-crash").inner_text() == "crash"
+    assert cell(matrix, "numpy", "torch").inner_text() == "copy"
+
+
+def test_a_refusal_shows_what_to_write(matrix) -> None:
+    choose(matrix, **{"from": "torch", "to": "numpy", "layout": "requires_grad"})
+    panel = matrix.locator(PANEL)
+    assert panel.locator("pre code").inner_text() == 'ab.convert(x.detach(), "numpy")'
+    assert panel.locator(".mx-refused").first.inner_text() == "refused"
+    matrix.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    panel.get_by_text("Copy", exact=True).click()
+    panel.get_by_text("Copied").wait_for()
+    assert matrix.evaluate("navigator.clipboard.readText()") == 'ab.convert(x.detach(), "numpy")'
+
+
+def test_filters_say_what_is_left(matrix) -> None:
+    choose(matrix, dtype="float8_e5m2", layout="negative")
+    assert not matrix.locator('#mx-layout option[value="negative"]').is_disabled()
+    assert matrix.locator('#mx-layout option[value="8-d"]').is_disabled()
+    choose(matrix, layout="", **{"from": "torch"})
+    left = matrix.locator('#mx-layout option[value="negative"]').inner_text()
+    assert left == "negative (no such array)"
+    assert matrix.locator("#matrix .mx-list tbody tr").count() == (
+        matrix.evaluate("window.MATRIX.libraries.length") - 1
+    )
+    matrix.get_by_text("Clear filters").click()
+    assert cell(matrix, "numpy", "torch").is_visible()
+    assert "#" not in matrix.url or matrix.url.endswith("#")
+
+
+def test_keys_alone_do(matrix) -> None:
+    first = matrix.locator('#matrix tbody button[tabindex="0"]')
+    assert first.count() == 1
+    first.focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        matrix.keyboard.press(key)
+    focused = matrix.evaluate("document.activeElement.textContent")
+    assert focused == matrix.locator(f"{PANEL} h3").inner_text()
+    assert matrix.locator(f"{PANEL} .mx-card").count() > 3
+    status = matrix.locator("#matrix [role=status]")
+    assert focused.replace(" → ", " to ") in status.inner_text()
+
+
+def test_the_address_restores_the_state(matrix) -> None:
+    cell(matrix, "jax", "numpy").click()
+    choose(matrix, outcome="view", dtype="float32")
+    address, text = matrix.url, matrix.locator(PANEL).inner_text()
+    assert {"outcome=view", "dtype=float32", "at=jax.numpy"} <= set(
+        address.split("#")[1].split("&")
+    )
+    matrix.goto("about:blank")
+    matrix.goto(address)
+    assert matrix.locator(PANEL).inner_text() == text
+    assert matrix.locator("#mx-outcome").input_value() == "view"
+    matrix.goto(f"{MATRIX}#from=nobody&at=x.y")  # what there is not, is left out
+    assert cell(matrix, "numpy", "torch").is_visible()
+
+
+@pytest.mark.parametrize("state", ["", "#from=numpy", "#from=numpy&to=torch"])
+def test_a_phone_scrolls_only_down(page, state) -> None:
+    page.set_viewport_size({"width": test_site.NARROW[0], "height": test_site.NARROW[1]})
+    page.goto(MATRIX + state)
+    page.wait_for_selector("#matrix form")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if state == "#from=numpy":
+        cell(page, "numpy", "torch").click()
+        assert page.locator(f"{PANEL} h3").is_visible()
+    within = "e => e.scrollWidth <= document.documentElement.clientWidth"
+    assert page.locator("#matrix form").evaluate(within)
+    if state:
+        assert page.locator("#matrix .mx-panel").evaluate(within)
+
+
+def test_without_a_script_there_are_tables(browser) -> None:
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(MATRIX)
+    assert "The tables below do not." in page.locator("#matrix").inner_text()
+    assert page.locator("article table").count() >= 5
+    context.close()
