@@ -149,6 +149,9 @@ class AuditLog:
     [24]
     >>> json.loads(log.to_json())["copies"]
     1
+    >>> rows, more = log.rows()
+    >>> rows[0][:4]
+    ('24', '1', '1', 'numpy -> torch: kernel')
     """
 
     def __init__(self, most: int = MOST) -> None:
