@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import inspect
 import os
 import re
 import shlex
@@ -192,6 +193,13 @@ def test_every_method_of_a_library_is_told_of():
     told = (ROOT / "docs" / "extending.md").read_text()
     names = [name for name in vars(ab.Library) if not name.startswith("_") and name != "no_wrap"]
     assert [name for name in names if not re.search(rf"\b{name}\b", told)] == []
+
+
+def test_every_function_is_an_answer_to_which_call():
+    told = (DOCS / "start" / "which_call.md").read_text()
+    functions = [name for name in ab.__all__ if inspect.isfunction(getattr(ab, name))]
+    assert len(functions) > 15
+    assert [name for name in functions if not re.search(rf"\bab\.{name}\b", told)] == []
 
 
 def test_a_wrong_snippet_fails():
