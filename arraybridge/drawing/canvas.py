@@ -10,7 +10,7 @@ import re
 from html import escape
 from textwrap import wrap
 
-WIDTH = 440  # CSS pixels: as wide as a phone shows without making letters small
+WIDTH = 400  # CSS pixels: as wide as a phone shows without making letters small
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 SANS = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
 #: Of a letter of `MONO`, in times its size.
@@ -30,7 +30,7 @@ def clean(words: object, most: int = 400) -> str:
     return escape(text if len(text) <= most else text[: most - 1] + "…")
 
 
-def lines_of(words: str, most: int, columns: int = 62) -> list[str]:
+def lines_of(words: str, most: int, columns: int = 58) -> list[str]:
     """Break a text into at most so many lines."""
     lines = wrap(words[: most * columns + columns], columns) or [""]
     return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1] + " …"]
@@ -134,7 +134,7 @@ class Canvas:
             A line above the picture.
         """
         above = 34 if title else 12 if page else 0
-        beside = 12 if page else 0
+        beside = 10 if page else 0
         width, height = WIDTH + 2 * beside, self.y + above + (12 if page else 0)
         words = clean(told, 900)
         head = (

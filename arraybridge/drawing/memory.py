@@ -10,7 +10,7 @@ from .cells import MOST, Cell, Memory, label_width, memory_of
 if TYPE_CHECKING:
     from ..dispatch.records import TensorInfo
 
-_BOX, _SMALL, _FOOT, _LEVEL = 24, 10, 13, 18  # pixels: a box, its letters, what is below and above
+_BOX, _SMALL, _FOOT, _LEVEL = 24, 10.5, 14, 18  # pixels: box, letters, below, above
 _LEFT = 18  # the margin, for arrows from row to row
 _AXES = 6  # axes that are told of
 _OPAQUE = 3  # DLDataTypeCode of a data type that DLPack does not have
@@ -141,11 +141,11 @@ def _rows(canvas: Canvas, info: TensorInfo, memory: Memory, width: float, color:
         offset = cells[0].at * size
         if offset:
             told = f"{'+' if offset > 0 else ''}{number(offset)} {unit}"
-            canvas.text(_LEFT, top + _BOX + 10, told, size=9, mono=True, faint=True)
+            canvas.text(_LEFT, top + _BOX + 11, told, size=10, mono=True, faint=True)
         if 0 in here:
             anchor = "middle" if offset else "start"
             x = places[0][0] if offset else _LEFT
-            canvas.text(x, top + _BOX + 10, "start", size=10, bold=True, anchor=anchor)
+            canvas.text(x, top + _BOX + 11, "start", size=11, bold=True, anchor=anchor)
         canvas.y = top + _BOX + _FOOT + 2
     if 0 in places:
         _arrows(canvas, info, places)
@@ -198,7 +198,7 @@ def _cell(
                 bold=cell.at == 0)  # fmt: skip
     if cell.sharing > 1:
         more = f"+{cell.sharing - 1}" if cell.sharing < MOST else f"≥ +{MOST - 1}"
-        canvas.text(x + width - 2, y + _BOX + 9, more, size=8, anchor="end")
+        canvas.text(x + width - 2, y + _BOX + 9, more, size=9, anchor="end")
 
 
 def _arrows(canvas: Canvas, info: TensorInfo, places: dict[int, tuple[float, float]]) -> None:
@@ -214,7 +214,7 @@ def _arrows(canvas: Canvas, info: TensorInfo, places: dict[int, tuple[float, flo
             y = high + 7
             canvas.line([(x, top - 1), (x, y), (to[0], y), (to[0], top - 4)])
             canvas.head(to[0], top - 1, "down")
-            canvas.text((x + to[0]) / 2, y - 2, f"axis {axis}", size=9, anchor="middle")
+            canvas.text((x + to[0]) / 2, y - 2, f"axis {axis}", size=10, anchor="middle")
         else:  # in another row
             foot, head = top + _BOX / 2, to[1] + _BOX / 2
             near, far = _LEFT - 3, _LEFT - 11
@@ -237,10 +237,10 @@ def _axes(canvas: Canvas, info: TensorInfo) -> None:
         else:
             way = "← toward lower addresses" if step < 0 else "→"
             said = f"{extent:,} elements, step {number(step * size)} {unit} {way}"
-        canvas.text(_LEFT, canvas.y, f"axis {axis}: {said}", size=11, faint=True)
+        canvas.text(_LEFT, canvas.y, f"axis {axis}: {said}", size=11.5, faint=True)
     if len(axes) > _AXES:
         canvas.y += 14
-        canvas.text(_LEFT, canvas.y, f"… {len(axes) - _AXES} more axes", size=11, faint=True)
+        canvas.text(_LEFT, canvas.y, f"… {len(axes) - _AXES} more axes", size=11.5, faint=True)
     canvas.y += 6
 
 

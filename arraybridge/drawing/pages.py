@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 8_000  # characters of values
 _CARD = (
-    f"font-family:{SANS};font-size:13px;line-height:1.45;max-width:460px;color:inherit;"
+    f"font-family:{SANS};font-size:13px;line-height:1.45;max-width:420px;color:inherit;"
     "background:transparent;overflow-x:auto"
 )
 _HEAD = f"font-family:{MONO};font-size:12px;padding:2px 0 6px"

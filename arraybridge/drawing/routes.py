@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .canvas import BLUE, GREEN, RED, WIDTH, Canvas, lines_of
+from .canvas import BLUE, GREEN, LETTER, RED, WIDTH, Canvas, lines_of
 from .memory import draw_memory, facts, layout_told, shape_told, steps_told
 
 if TYPE_CHECKING:
@@ -72,13 +72,14 @@ def draw_route(canvas: Canvas, route: Route) -> str:
 
 def _end(canvas: Canvas, library: str, what: str, detail: str, dashed: bool = False) -> None:
     """Draw the box of a library's array."""
-    high = 46 if detail else 28
+    high, library = 46 if detail else 28, _cut(library, 30)
+    room = int((WIDTH - 32 - 8 * len(library)) / (11 * LETTER))
     canvas.box(0.5, canvas.y + 0.5, WIDTH - 1, high, radius=5, dashed=dashed,
                fill="currentColor", opacity=0.05)  # fmt: skip
     canvas.text(10, canvas.y + 19, library, size=13, bold=True)
-    canvas.text(WIDTH - 10, canvas.y + 19, _cut(what, 48), mono=True, size=11, anchor="end")
+    canvas.text(WIDTH - 10, canvas.y + 19, _cut(what, room), mono=True, size=11, anchor="end")
     if detail:
-        canvas.text(10, canvas.y + 37, _cut(detail, 66), size=11, faint=True)
+        canvas.text(10, canvas.y + 37, _cut(detail, 62), size=11, faint=True)
     canvas.y += high + 2
 
 
@@ -94,9 +95,9 @@ def _between(canvas: Canvas, route: Route) -> None:
         why, remedy = remedy, ""
     by = f": {route.kernel}" if route.kernel else ""
     moved = f", {route.nbytes:,} bytes" if route.nbytes else ""
-    first = lines_of(f"{_WORDS[route.kind]}{by}{moved}", 3, 58)
+    first = lines_of(f"{_WORDS[route.kind]}{by}{moved}", 3, 52)
     lines = lines_of(why, 5)
-    advice = lines_of(remedy, 4, 58) if remedy else []
+    advice = lines_of(remedy, 4, 54) if remedy else []
     top = canvas.y + 6
     y = top + 4
     for line in first:
