@@ -7,7 +7,8 @@ Needs torch, jax and pyarrow.
 
 from __future__ import annotations
 
-import time
+import timeit
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -46,6 +47,11 @@ def smooth(x: Any) -> None:
         x[i] = 0.9 * x[i - 1] + 0.1 * x[i]
 
 
+def milliseconds(call: Callable[[], object]) -> float:
+    """Time the quickest of thirty calls."""
+    return 1e3 * min(timeit.repeat(call, number=1, repeat=30))
+
+
 def main() -> None:
     """Call both on arrays of several libraries."""
     ramp = torch.linspace(0, 1, 512).repeat(512, 1)
@@ -60,14 +66,9 @@ def main() -> None:
         print(f"{name:21} -> {type(result).__name__:10} {mean:.3f} of it is white")
 
     direct = dithered.__wrapped__  # what Numba compiled
-    picture = ramp.numpy()
-    times = []
-    for function, x in ((direct, picture), (dithered, ramp)):
-        begun = time.perf_counter()
-        for _ in range(20):
-            function(x)
-        times.append((time.perf_counter() - begun) / 20 * 1e3)
-    print(f"an ndarray, by Numba alone: {times[0]:.2f} ms; a tensor, adapted: {times[1]:.2f} ms")
+    alone = milliseconds(lambda: direct(ramp.numpy()))
+    adapted = milliseconds(lambda: dithered(ramp))
+    print(f"an ndarray, by Numba alone: {alone:.2f} ms; a tensor, adapted: {adapted:.2f} ms")
 
     signal = torch.tensor([1.0, 0.0, 0.0, 1.0])
     smooth(signal)

@@ -32,6 +32,11 @@ def fill(name: str, index: int) -> float:
     return float(part[-1, 0])
 
 
+def least(name: str) -> float:
+    """Look at the array, in a worker."""
+    return float(opened(name).min())
+
+
 def main() -> None:
     """Have two workers fill an array in shared memory, and use it as a tensor."""
     import torch  # here, so that the workers do without it
@@ -42,11 +47,11 @@ def main() -> None:
         print(f"a {type(shared).__name__} of {shared.numel() * 4:,} bytes, in shared memory")
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             last = list(pool.map(fill, [block.name] * 4, range(4)))
-        print("the workers returned: ", " ".join(f"{x:7.4f}" for x in last))
-        print("what the tensor holds:", " ".join(f"{x:7.4f}" for x in shared[:, -1, 0].tolist()))
-
-        shared.clamp_(min=0)  # in place: any process that opens the block sees it
-        print(f"as another process sees it, the least element is {opened(block.name).min():.1f}")
+            print("the workers returned: ", " ".join(f"{x:7.4f}" for x in last))
+            held = shared[:, -1, 0].tolist()
+            print("what the tensor holds:", " ".join(f"{x:7.4f}" for x in held))
+            shared.clamp_(min=0)  # in place, here: the workers see it
+            print(f"the least element, says a worker: {pool.submit(least, block.name).result()}")
         model = torch.nn.Conv2d(4, 1, 5)
         print("a layer takes it as any tensor:", tuple(model(shared[None]).shape))
     finally:
