@@ -12,7 +12,7 @@ from pathlib import Path
 from .results import RESULTS, heading, sections, tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("performance.md", "speed.md", "kernels.md")
+PAGES = ("performance.md", "speed.md", "kernels.md", "start/coming_from.md")
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 #: What docs/speed.md shows of `benchmarks.calls`.
@@ -57,6 +57,33 @@ def losses(found: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+#: What docs/start/coming_from.md shows of it.
+OWN = (
+    "JAX to NumPy",
+    "NumPy to torch, copy=True",
+    "NumPy to torch, negative strides",
+    "torch to torch, copy=True",
+    "torch to NumPy, copy=True",
+    "JAX to torch",
+)
+
+
+def own(found: dict[str, str]) -> str:
+    """The conversions beside the calls that they are made of or that they replace."""
+    lines = ["| conversion | ns | by the library | its ns |", "| --- | ---: | --- | ---: |"]
+    rows = [row for row in found[heading("breakdown")].splitlines() if row.startswith("| `convert")]
+    for row in rows:
+        _, call, ns, door, its, _ = (cell.strip() for cell in row.split("|"))
+        if "copy=" not in call:
+            lines.append(f"| {call} | {ns} | {door.partition(': ')[2]} | {its} |")
+    found_rows = [row for table in tables(found[heading("calls")]).values() for row in table]
+    by_name = {row["call"]: row for row in found_rows}
+    for name in OWN:
+        row = by_name[name]
+        lines.append(f"| {name} | {row['ours, ns']} | `{row['beside']}` | {row['its ns']} |")
+    return "\n".join(lines)
+
+
 def steps(found: dict[str, str]) -> str:
     return "\n".join(
         line for line in found[heading("breakdown")].splitlines() if line.startswith("|")
@@ -90,6 +117,7 @@ def copies(found: dict[str, str]) -> str:
 
 FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
     "calls": calls,
+    "own": own,
     "steps": steps,
     "losses": losses,
     "where": where,
