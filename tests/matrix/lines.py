@@ -24,8 +24,8 @@ INSTEAD = {
 NEAREST = {
     "bool": ("uint8",),
     "uint16": ("int32",),
-    "uint32": ("int64",),
-    "uint64": ("int64",),
+    "uint32": ("int64", "int32"),
+    "uint64": ("int64", "uint32"),
     "int64": ("int32",),
     "float64": ("float32",),
     "complex128": ("complex64",),
@@ -90,8 +90,9 @@ def _remedies(case: Case, to: str, why: str, how: dict[str, object]) -> Iterator
     if "imaginary" in why:
         half = {"complex64": "float32", "complex128": "float64"}[case.dtype]
         yield call(to, f'ab.convert(x, "numpy")[..., None].view("{half}")', **how)
-    if "dimensions" in why:
-        yield call(to, 'ab.convert(x, "numpy").reshape(-1)', **how)
+    if "dimensions" in why or "axis" in why:
+        for shape in ("-1", "1, -1"):
+            yield call(to, f'ab.convert(x, "numpy").reshape({shape})', **how)
     for dtype in NEAREST.get(case.dtype, ("float16", "bfloat16", "float32")):
         yield call(to, dtype=dtype, **how)
 
