@@ -52,8 +52,8 @@ def losses(found: dict[str, str]) -> str:
     rows = [row for table in tables(found[heading("calls")]).values() for row in table]
     slower = [row for row in rows if row["ratio"] and float(row["ratio"]) > 1.2]
     slower.sort(key=lambda row: -float(row["ratio"]))
-    lines = ["| call | times as long as | ratio |", "| --- | --- | ---: |"]
-    lines += [f"| {row['call']} | `{row['beside']}` | {row['ratio']} |" for row in slower]
+    lines = ["| ratio | call | beside |", "| ---: | --- | --- |"]
+    lines += [f"| {row['ratio']} | {row['call']} | {row['beside']} |" for row in slower]
     return "\n".join(lines)
 
 
