@@ -53,7 +53,9 @@ html_title = "arraybridge"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_show_search_summary = False  # fetched, which files may not: search_texts has another
-PROGRAMS = [f"examples/{path.stem}" for path in Path(__file__).parents[1].glob("examples/*.py")]
+# Lines of 100 characters and a table of four columns want the whole width.
+WIDE = [f"examples/{path.stem}" for path in Path(__file__).parents[1].glob("examples/*.py")]
+WIDE.append("start/coming_from")
 html_sidebars = {"index": [], "404": [], "search": []}
 html_theme_options = {
     "logo": {
@@ -66,8 +68,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
-    # Pages of programs have the whole width, which lines of 100 characters want.
-    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in PROGRAMS},
+    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in WIDE},
     "pygments_light_style": "github-light",
     "pygments_dark_style": "github-dark",
     "footer_start": ["copyright"],
