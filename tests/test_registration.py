@@ -254,3 +254,17 @@ class TestALibraryThatComputes:
             pickle.loads(pickled)
         with pytest.raises(AttributeError, match="nosuch"):
             _ = importlib.import_module("arraybridge.xp").nosuch
+
+
+def test_torch_places_arrays_on_devices_itself():
+    """Under other names its two methods would go unseen where PyTorch has no device but the CPU."""
+    import torch
+
+    from arraybridge.dispatch.library import Library
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    x = np.arange(3.0)
+    assert LIBRARY.to_device(x, ab.Device.parse("cpu")).tolist() == [0.0, 1.0, 2.0]
+    assert LIBRARY.native_device(ab.Device.parse("cuda:1")) == torch.device("cuda", 1)
+    public = {name for name in dir(type(LIBRARY)) if not name.startswith("_")}
+    assert public - set(dir(Library)) == {"collate"}

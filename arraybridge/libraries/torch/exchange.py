@@ -266,7 +266,7 @@ class Torch(Copies):
 
     def empty(self, info: TensorInfo) -> torch.Tensor:
         kind = TORCH_DTYPES[info.dtype]
-        return torch.empty(info.shape, dtype=kind, device=self.nativeplace_of(info.device))
+        return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
 
     def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
         """Keep what the allocator does not know; else it was told when the tensor was exported.
@@ -292,12 +292,12 @@ class Torch(Copies):
     def to_host(self, x: torch.Tensor) -> torch.Tensor:
         return x.cpu()
 
-    def toplace_of(self, x: Any, device: Device) -> torch.Tensor:
+    def to_device(self, x: Any, device: Device) -> torch.Tensor:
         if isinstance(x, np.ndarray):
             x = torch.from_numpy(x)
-        return x.to(self.nativeplace_of(device))
+        return x.to(self.native_device(device))
 
-    def nativeplace_of(self, device: Device) -> torch.device:
+    def native_device(self, device: Device) -> torch.device:
         name = DEVICE_NAMES.get(device.type)
         if name is None:
             why = missing_device(self.accepts, device)
