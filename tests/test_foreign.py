@@ -146,6 +146,16 @@ def test_what_is_no_array_says_what_to_pass(make):
     assert ab.adapt("numpy")(lambda y: y)(x) is x
 
 
+@pytest.mark.parametrize("batch", [[np.ones(2), np.ones(3)], {"a": np.ones(2)}, (np.ones(2),)])
+def test_a_batch_is_referred_to_unify(batch):
+    with pytest.raises(TypeError, match=r"call arraybridge\.unify\(x, like=library\)"):
+        ab.convert(batch, "torch")
+    _, given = ab.unify(batch, like="torch")
+    assert type(given) is type(batch)
+    with pytest.raises(TypeError, match=r"pass numpy\.asarray\(x\)$"):
+        ab.convert([np.float32(1), np.float32(2)], "torch")
+
+
 # A list of lists, and what its error tells to pass; `told` of what has no such call.
 AWKWARD = {
     "rectangular": ([[0, 1], [2, 3]], "awkward.to_numpy(x)", [[0, 1], [2, 3]]),

@@ -128,7 +128,11 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
         (name, _version(name, of["version"])) for name, of in libraries.items() if of["version"]
     ]
     print(f"\n{screen.table(here, ('library', 'version'))}")
-    missing = [(name, of["install"]) for name, of in libraries.items() if not of["version"]]
+    missing = [
+        ("numba on CUDA devices" if name == "numba" else name, of["install"])
+        for name, of in libraries.items()
+        if not of["version"]
+    ]
     missing += [
         (x["for"], x["install"]) for x in machine["optional"].values() if not x["installed"]
     ]

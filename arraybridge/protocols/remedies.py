@@ -39,6 +39,10 @@ _NUMBERS = (bool, int, float, complex, list, tuple, range)
 
 def remedy(x: Any) -> str | None:
     """Return what to pass instead of an object that is not an array in memory, if known."""
+    if type(x) in (dict, list, tuple):
+        nested = x.values() if isinstance(x, dict) else x
+        if any(hasattr(y, "__array__") and not isinstance(y, np.generic) for y in nested):
+            return "its arrays one by one, or call arraybridge.unify(x, like=library)"
     if isinstance(x, _NUMBERS):
         lengths = {len(y) for y in x if isinstance(y, _LISTS)} if isinstance(x, _LISTS) else ()
         return "its rows one by one, as they differ in length" if len(lengths) > 1 else _AS_NUMPY

@@ -133,10 +133,13 @@ class PyArrow(Library):
         return x if packed and "bitpacked" in self.describe(x).pending else None
 
 
+_FILLED = "x.fill_null(value) or x.drop_null()"
+
+
 def _of_the_whole(refused: str | None) -> str | None:
     """Restate the refusal of a chunk for its chunked array, which lacks several methods."""
-    if refused is None:
-        return None
+    if refused is None or refused.endswith(_FILLED):
+        return refused
     whole = "x.combine_chunks()"
     return refused.replace("x.", f"{whole}.").replace("(x)", f"({whole})")
 
@@ -196,9 +199,7 @@ def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 
-def _nulls(
-    x: pa.Array | pa.ChunkedArray, remedy: str = "x.fill_null(value) or x.drop_null()"
-) -> str | None:
+def _nulls(x: pa.Array | pa.ChunkedArray, remedy: str = _FILLED) -> str | None:
     count = x.null_count
     if not count:
         return None
