@@ -388,7 +388,7 @@ def explain(
     >>> ab.explain(x, "torch").kind
     'view'
     >>> print(ab.explain(x[::-1], "torch"))
-    numpy -> torch on cpu: kernel by numpy's own copy, 48 bytes (torch takes no negative
+    numpy -> torch on cpu: copied by numpy's own copy, 48 bytes (torch takes no negative
         strides; the layout is negative)
     >>> weights = torch.ones(3, requires_grad=True)
     >>> print(ab.explain(weights, "numpy"))

@@ -181,6 +181,6 @@ class TestDevices:
 def test_a_route_prints_as_a_sentence():
     text = str(plan(info(strides=(-4, 1)), ANY._replace(strides="c")))
     assert text == (
-        "source -> target on cpu: kernel by strided copy, 48 bytes "
+        "source -> target on cpu: copied by strided copy, 48 bytes "
         "(target takes C order only; the layout is negative)"
     )

@@ -392,9 +392,8 @@ class Route(_Route):
     def __str__(self) -> str:
         moved = f", {self.nbytes:,} bytes" if self.nbytes else ""
         by = f" by {self.kernel}" if self.kernel else ""
-        return (
-            f"{self.source} -> {self.target} on {self.device}: {self.kind}{by}{moved} ({self.why})"
-        )
+        did = "copied" if self.kind == "kernel" else self.kind
+        return f"{self.source} -> {self.target} on {self.device}: {did}{by}{moved} ({self.why})"
 
     def _repr_html_(self) -> str:
         from ..drawing import route_html
