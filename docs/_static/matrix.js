@@ -22,6 +22,7 @@
   const EXAMPLES = {
     "float16 with negative strides, NumPy to JAX": "from=numpy&to=jax&dtype=float16&layout=negative",
     "read-only memory to PyTorch": "to=torch&layout=read-only",
+    "Arrow to PyTorch, also with nulls": "from=pyarrow&to=torch&layout=Arrow+array",
     "what is refused": "outcome=refused",
     "where the target's own function crashes": "own=crash&show=own",
   };
@@ -265,7 +266,7 @@
     const own = [...new Set(cases.map((n) => filled(outcomes[pair.row[n]].native, pair, data.cases[n][2])))];
     return el("li", { class: "mx-card" },
       el("div", {}, head, el("p", { class: "mx-why" }, el("strong", {}, "Why: "), why), lines, instead, names),
-      el("div", { class: "mx-own" }, el("h5", {}, `Own function of ${pair.to}`),
+      el("div", { class: "mx-own" }, el("h5", {}, `${pair.to}'s own function`),
         el("p", {}, el("code", {}, data.doors[pair.to] ?? "")),
         el("p", {}, of.own ? chip(of.own, OWN[of.own]) : "not asked"),
         el("ul", {}, own.slice(0, 3).map((words) => el("li", {}, DID[words] ?? words)),
@@ -285,8 +286,8 @@
     }
     const groups = [...alike.values()].sort((a, b) =>
       (outcomes[pair.row[a[0]]].kind === "none") - (outcomes[pair.row[b[0]]].kind === "none"));
-    const timed = pair.ns === null ? "" : `A small array takes ${micro(pair.ns)} µs; ${
-      pair.ownNs === null ? "the own function is not right there" : `the own function ${micro(pair.ownNs)} µs`}.`;
+    const timed = pair.ns === null ? "" : `A small contiguous array takes ${micro(pair.ns)} µs${
+      pair.ownNs === null ? `; ${pair.to}'s own function is not right there` : `, and ${micro(pair.ownNs)} µs by ${pair.to}'s own function`}.`;
     panel.replaceChildren(
       el("h3", { tabindex: -1 }, `${pair.from} → ${pair.to}`),
       el("p", {}, chips(pair, left.get(name), "route"), " ", timed, " ",
