@@ -13,7 +13,7 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).resolve().parent
-PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
 RELATIVE = r"(?!https?://|mailto:|#)"
 PICTURE = re.compile(
     rf"!\[[^]]*\]\({RELATIVE}[^)]*\)|<picture>.*?</picture>|<img\b[^>]*>", re.DOTALL
@@ -26,7 +26,7 @@ def description(text: str) -> str:
     source = PROJECT.get("urls", {}).get("Source")
     if source is None:
         return LINK.sub(r"\1", PICTURE.sub("", text))
-    init = (HERE / "arraybridge" / "__init__.py").read_text()
+    init = (HERE / "arraybridge" / "__init__.py").read_text("utf-8")
     (version,) = re.findall(r'^__version__ = "(.+)"$', init, re.MULTILINE)
     ref = "HEAD" if "dev" in version else f"v{version}"
     text = re.sub(rf"(!\[[^]]*\]\(){RELATIVE}", rf"\g<1>{source}/raw/{ref}/", text)
@@ -36,6 +36,6 @@ def description(text: str) -> str:
 
 
 setup(
-    long_description=description((HERE / "README.md").read_text()),
+    long_description=description((HERE / "README.md").read_text("utf-8")),
     long_description_content_type="text/markdown",
 )

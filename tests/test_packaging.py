@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -37,9 +38,12 @@ def modules() -> set[str]:
 def build(kind: str, source: Path, out: Path) -> Path:
     """Build an sdist or a wheel with the setuptools that is installed, in its own process."""
     code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    # Windows has no UTF-8 either, where nobody asks for it.
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         [sys.executable, "-c", code, str(out)],
         cwd=source,
+        env=os.environ | plain,
         capture_output=True,
         text=True,
         check=False,
