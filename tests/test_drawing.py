@@ -227,6 +227,53 @@ def test_what_cannot_be_read_is_shown_all_the_same() -> None:
     assert "requires_grad" in html
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 2, 2, 2), (2, 0, 3, 4, 5, 6), (0,) * 32, (50, 50, 0)])
+def test_an_array_without_elements_is_shown(shape: tuple[int, ...]) -> None:
+    assert "no elements" in ab.from_dlpack(np.zeros(shape))._repr_html_()
+
+
+@needs("torch")
+def test_to_show_an_array_is_no_copy() -> None:
+    import torch
+
+    x = torch.ones(2, 3, dtype=torch.complex64)
+    arrays = [x, x.conj(), x.conj().imag, x.numpy()[::-1], x.numpy().astype(">c8")]
+    arrays = [ab.from_dlpack(array) for array in arrays]
+    with ab.audit(copies="forbid", libraries=True) as log:
+        assert all("1." in array._repr_html_() for array in arrays)
+    assert not log.records
+    far = torch.ones(1, dtype=torch.complex64).expand(1 << 40).conj()
+    assert "would copy 8,796,093,022,208 bytes" in ab.from_dlpack(far)._repr_html_()
+
+
+@needs("torch")
+def test_memory_that_is_gone_is_not_read() -> None:
+    import torch
+
+    t = torch.ones(1000)
+    x = ab.from_dlpack(t)
+    t.untyped_storage().resize_(0)  # torch's own repr ends the process
+    assert "storage was resized" in x._repr_html_()
+    assert repr(x) == "Array(<its storage was resized>, torch: float32 (1000,) on cpu)"
+    t = torch.zeros(3, dtype=torch.uint8).view(torch.bits8)  # torch's own repr raises
+    assert "NotImplementedError" in repr(ab.from_dlpack(t))
+
+
+@needs("jax")
+def test_a_deleted_array_is_shown() -> None:
+    import jax
+
+    x = ab.from_dlpack(jax.numpy.ones(3))
+    x.native.delete()
+    assert repr(x) == "Array(<deleted>, jax: float32 (3,))"
+    assert "deleted" in x._repr_html_()
+
+
+def test_print_options_do_not_hide_an_array() -> None:
+    with np.printoptions(formatter={"float": lambda x: 1 / 0}):
+        assert "ZeroDivisionError" in ab.from_dlpack(np.ones(3))._repr_html_()
+
+
 @needs("jax")
 def test_a_tracer_is_shown() -> None:
     import jax

@@ -408,6 +408,10 @@ class Array(ArrayObject):
             f"on {info.device}{readonly}>"
         )
 
+    def _printed(self) -> str:
+        """Return the native array's own repr."""
+        return repr(self._native)
+
     def _repr_html_(self) -> str:
         from .shown import html_of
 

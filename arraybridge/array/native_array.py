@@ -358,7 +358,10 @@ class NativeArray(Array):
         if isinstance(native, numpy.ndarray):
             values = numpy.array2string(native, separator=", ", prefix="Array(")
         else:
-            values = repr(native)
+            try:
+                values = self._printed()
+            except Exception as error:  # JAX's, of an array that was deleted
+                values = f"<{type(error).__name__}: {error}>"
         dtype = str(self.dtype).removeprefix(f"{self.library}.")
         return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"
 

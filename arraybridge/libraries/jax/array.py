@@ -178,7 +178,14 @@ class JaxArray(NativeArray):
             return f"Array({native}, jax: {native.dtype} {native.shape}, traced)"
         if not isinstance(native, jax.Array):  # in a pytree there may be anything
             return f"Array({native!r}, jax)"
+        if native.is_deleted():  # or donated; its own repr raises
+            return f"Array(<deleted>, jax: {native.dtype} {native.shape})"
         return super().__repr__()
+
+    def _printed(self) -> str:
+        if isinstance(self._native, jax.Array) and self._native.is_deleted():
+            return "<deleted>"
+        return super()._printed()
 
 
 _ONCE = (None, None, b"")  # of an Array that was exported once

@@ -34,6 +34,7 @@ from . import indexing, memory
 from .doors import to_numpy
 from .exchange import LIBRARY
 from .namespace import DTYPES, TABLE, WIDE, native
+from .state import has_storage
 
 
 class TorchArray(NativeArray):
@@ -52,6 +53,14 @@ class TorchArray(NativeArray):
     _get = staticmethod(indexing.get)
     _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
     _in_place = staticmethod(indexing.of_shared_memory)
+
+    def _printed(self) -> str:
+        try:
+            readable = has_storage(self._native)
+        except Exception:  # of a transformation, which prints what it wraps
+            readable = True
+        # torch's own repr ends the process where the storage was resized to nothing.
+        return repr(self._native) if readable else "<its storage was resized>"
 
     @classmethod
     def _beyond(cls, path: str) -> Any:
