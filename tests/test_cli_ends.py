@@ -151,6 +151,23 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, args) -> None:
 
 
 @needs("torch")
+@pytest.mark.parametrize(
+    ("redirected", "status", "said"),
+    [
+        (">&-", 0, ""),
+        ("2>&- >&-", 0, ""),
+        ("<&- 2>&- >&-", 0, ""),
+        (">/dev/full", 1, "arraybridge: cannot write: [Errno 28] No space left on device\n"),
+    ],
+)
+def test_output_that_cannot_be_written(redirected: str, status: int, said: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {redirected}', "sh", *COMMAND, "info", "numpy"],
+        capture_output=True, text=True, timeout=60, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (status, said)
+
+
 def test_help_and_version_import_no_library() -> None:
     said = python(
         """

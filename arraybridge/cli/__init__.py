@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -21,10 +22,24 @@ class Status(IntEnum):
     CLOSED_PIPE = 141
 
 
+def _open_closed() -> None:
+    """Open what the shell closed, as by ``>&-``; else the next file would get its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, by default on the arguments of the process; the exit status."""
     from .parser import parse
 
+    _open_closed()
     try:
         try:
             command = parse(argv)
@@ -39,3 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head`: what is left in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Status.CLOSED_PIPE
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is there at exit
+        print(f"arraybridge: cannot write: {error}", file=sys.stderr)
+        return Status.REFUSED
