@@ -95,6 +95,11 @@ def test_explain_prints_for_people(capsys) -> None:
         ),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
+        (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
+        pytest.param(
+            *(["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "--from pyarrow.Array"),
+            marks=needs("pyarrow"),
+        ),
     ],
 )
 def test_explain_tells_what_is_wrong(capsys, args, message) -> None:

@@ -312,3 +312,14 @@ def test_routes_compare_as_before() -> None:
     again = pickle.loads(pickle.dumps(route))
     assert (again.kind, again.info, str(again)) == (route.kind, None, str(route))
     assert "<svg" in again._repr_html_()
+
+
+def test_a_card_names_the_outcome_as_the_pages_do():
+    torch = pytest.importorskip("torch")
+    x = np.arange(6.0).reshape(2, 3)
+    for array, target, said in (
+        (x, "torch", "numpy → torch: view"),
+        (x[::-1], "torch", "numpy → torch: copy"),
+        (torch.ones(2, requires_grad=True), "numpy", "torch → numpy: refused"),
+    ):
+        assert said in ab.explain(array, target)._repr_html_()

@@ -44,7 +44,10 @@ def _report(watch: Audit, program: list[str], file: Path | None, process: int) -
     _flush()
     log = watch.log
     if file is None:
-        print(f"\ncopies of {' '.join(program)}\n{_folded(log)}", file=sys.stderr)
+        unseen = "(methods of NumPy's arrays, as x.copy(), are not seen)"
+        head = f"copies of {' '.join(program)} {unseen}"
+        room = screen.room(sys.stderr)
+        print(f"\n{screen.fold(head, room) if room else head}\n{_folded(log)}", file=sys.stderr)
         return
     file.write_text(log.to_json(indent=1) + "\n")
     print(log.summary(), file=sys.stderr)

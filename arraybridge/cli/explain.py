@@ -36,6 +36,8 @@ def show(args: argparse.Namespace) -> int:
             load(source, target)
         x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
     except (ValueError, InexpressibleError) as error:
+        if args.source == "pyarrow" and isinstance(error, InexpressibleError):
+            args.fail(f"{error}: pyarrow's tensors are meant; its columns are --from pyarrow.Array")
         args.fail(str(error))
     except ImportError as error:
         args.missing(str(error))

@@ -315,6 +315,8 @@ def known_name(to: object) -> str:
 def _meant(name: str) -> str:
     from .records import closest
 
+    if name in _frames:
+        return ": its frames are taken, not made: convert to 'numpy', and make one of that;"
     known = {other.lower(): other for other in library_names()} | _nicknames
     close = closest(name, known)
     return f": did you mean {known[close]!r}?" if close else ";"

@@ -47,7 +47,8 @@ def route_html(route: Route) -> str:
     str
         HTML that needs nothing else.
     """
-    return _card(_head("Route", f"{route.source} → {route.target}: {route.kind}"), route_svg(route))
+    kind = {"kernel": "copy", "refuse": "refused"}.get(route.kind, route.kind)
+    return _card(_head("Route", f"{route.source} → {route.target}: {kind}"), route_svg(route))
 
 
 def info_html(info: TensorInfo) -> str:
