@@ -30,7 +30,8 @@ if TYPE_CHECKING:
         get_block_cache_limit,
         set_block_cache_limit,
     )
-    from .exchange import explain, inspect
+    from .exchange import inspect
+    from .explaining import explain
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
     from .signatures import convert
@@ -49,7 +50,8 @@ _HOMES = {
     ".dlpack.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
     ".creation": ("asarray",),
     ".copies": ("contiguous", "copyto"),
-    ".exchange": ("convert", "explain", "inspect"),
+    ".exchange": ("convert", "inspect"),
+    ".explaining": ("explain",),
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }

@@ -1,4 +1,4 @@
-"""``convert``, ``explain`` and ``inspect``: from the array of one library to that of another."""
+"""``convert`` and ``inspect``: from the array of one library to that of another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .dispatch.registry import KNOWN, RECORDS, library_named
 from .dispatch.route import route_between
 from .dispatch.ways import Way, ways_between
 from .dlpack import Device, Tensor, is_capsule, peek
-from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
 
 if TYPE_CHECKING:  # casts are imported by the first that is asked for: a fifth of a first view
@@ -137,13 +136,13 @@ def convert(
     target = library_named(to)
     if device is not None:
         device = place_named(device)
-    lazy = RECORDS[type(x)].lazy or (target if target.lazy else None)  # `_lazy`, without a call
+    lazy = RECORDS[type(x)].lazy or (target if target.lazy else None)  # `deferring`, without a call
     if lazy is not None:
         return lazy.deferred(x, target, device=device, copy=copy, alias_readonly=alias_readonly)
     return _planned(x, target, device, copy, alias_readonly)
 
 
-def _lazy(x: Any, target: Library) -> Library | None:
+def deferring(x: Any, target: Library) -> Library | None:
     """Return the library that converts later, if a graph is among the two."""
     return RECORDS[type(x)].lazy or (target if target.lazy else None)
 
@@ -222,7 +221,7 @@ def converted(
     if form is None:
         return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
     place, target = None if device is None else place_named(device), library_named(to)
-    lazy = _lazy(x, target)
+    lazy = deferring(x, target)
     if lazy is not None:
         options = {"device": place, "copy": copy, "alias_readonly": alias_readonly}
         return lazy.deferred(x, target, form=form, **options)
@@ -344,77 +343,6 @@ def imported(x: Any, to: object, device: object = None, copy: bool | None = None
         return convert(x, to, device=device, copy=copy)
     place = None if device is None else place_named(device)
     return _planned(x, target, device=place, copy=copy, share=True)
-
-
-def explain(
-    x: Any,
-    /,
-    to: object,
-    *,
-    device: object = None,
-    copy: bool | None = None,
-    alias_readonly: bool = False,
-    dtype: object = None,
-    casting: Casting = "same_kind",
-    order: object = None,
-) -> Route:
-    """Return the route that :func:`convert` would take with the same arguments.
-
-    Parameters
-    ----------
-    x : array
-        As for :func:`convert`; a capsule is not consumed.
-    to : str or module
-        The library.
-    device, copy, alias_readonly, dtype, casting, order
-        As for :func:`convert`.
-
-    Returns
-    -------
-    Route
-        ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied. A
-        notebook shows it as a picture of the memory before and after.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import numpy as np, torch
-    >>> x = np.zeros((2, 3))
-    >>> ab.explain(x, "torch").kind
-    'view'
-    >>> print(ab.explain(x[::-1], "torch"))
-    numpy -> torch on cpu: copied by numpy's own copy, 48 bytes (torch takes no negative
-        strides; the layout is negative)
-    >>> weights = torch.ones(3, requires_grad=True)
-    >>> print(ab.explain(weights, "numpy"))
-    torch -> numpy on cpu: refuse (gradients are tracked and would be cut silently: pass
-        x.detach())
-    """
-    from .dispatch.form import explained, form_of, route_to
-
-    target, form = library_named(to), None
-    if device is not None:
-        device = place_named(device)
-    if dtype is not None or order is not None:
-        form = form_of(dtype, casting, order)
-    lazy = _lazy(x, target)
-    if lazy is not None:
-        raise TypeError(
-            f"the blocks of a {lazy.name} array are converted when they are computed, each by a "
-            "route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
-        )
-    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True)
-    route, info = route_to(
-        x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
-    )
-    if x is not given and source is target and route.kind == "view":
-        route = route._replace(why=f"the {type(given).__name__} holds one")
-    return explained(refusal(given, route) if route.kind == "refuse" else route, info, source)
 
 
 def inspect(x: Any) -> TensorInfo:

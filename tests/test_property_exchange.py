@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from arraybridge import dlpack
 from arraybridge.dispatch.registry import library_named
-from arraybridge.exchange import convert, explain, inspect
+from arraybridge.exchange import convert, inspect
+from arraybridge.explaining import explain
 
 from .support.optional import optional
 from .support.producers import Managed, Producer

@@ -19,7 +19,8 @@ from typing import Any
 from ..array.kinds import is_array
 from ..dispatch.records import Route, TensorInfo
 from ..dispatch.registry import library_named, library_names, packages
-from ..exchange import explain, inspect
+from ..exchange import inspect
+from ..explaining import explain
 from ..layout import in_bytes, span
 from .callers import package_of
 from .watching import here, put_back, seen, taken, untold

@@ -20,7 +20,7 @@ from ..dispatch.library import Library
 from ..dispatch.records import Route, TensorInfo
 from ..dlpack import CPU, VERSION, Device
 from ..dlpack.offered import table_of
-from ..exchange import explain
+from ..explaining import explain
 from ..machine_code.offered import Table
 from .watching import Noted, here, put_back, seen, taken
 
