@@ -17,7 +17,8 @@ HIGH, GAP, TOP = 34, 22, 64
 PARTS = {
     "what is called": (
         "#2f81c7",
-        "cli auditing creation adaptation copies namespaces pickling exchange signatures",
+        "cli auditing creation adaptation copies namespaces pickling explaining exchange "
+        "signatures",
     ),
     "libraries": ("#e3a008", "libraries"),
     "Array and its functions": ("#9a6fc4", "xp array"),
@@ -92,7 +93,7 @@ def drawn() -> str:
     incoming = {part: sum(part in targets for targets in arrows.values()) for part in places}
     for part in places:  # from the top, so that the last arrow at a box comes from nearest
         x, y, width = places[part]
-        targets = sorted(arrows.get(part, ()), key=lambda to: places[to][0])
+        targets = sorted(arrows.get(part, ()), key=lambda to: places[to])
         for at, to in enumerate(targets, 1):
             to_x, to_y, to_width = places[to]
             arrived[to] += 1
