@@ -206,6 +206,17 @@ def test_an_array_shows_what_it_is() -> None:
     long = ab.from_dlpack(np.arange(10_000))._repr_html_()
     assert "..." in long
     assert "5000" not in re.sub(r"aria-label.*?>", "", long)
+    wide = ab.from_dlpack(np.arange(1e6).reshape(1000, 1000))._repr_html_()
+    (values,) = re.findall("<pre[^>]*>(.*?)</pre>", wide, re.DOTALL)
+    assert max(map(len, values.splitlines())) <= 56  # as many as the card has room for
+
+
+def test_no_name_is_invented_for_a_data_type() -> None:
+    x = np.zeros(4, "datetime64[s]")
+    html = info_html(ab.inspect(x)) + route_html(ab.explain(x, "numpy", copy=False))
+    assert "datetime64[s]" in html
+    assert "strides (1,) elements" in html
+    assert not re.search("handle8|, 4 bytes|1 B", html)
 
 
 def test_values_are_read_of_host_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ _EDGE = 3  # elements at each end of an axis that is too long to show
 _MOST = 200  # elements that are all shown
 _ROWS, _AXES = 40, 4
 _READ = 1 << 20  # bytes that are copied to be read, where elements are not stored as they are
+_COLUMNS = 56  # letters in a line of the card
 
 
 def html_of(array: Array) -> str:
@@ -66,7 +67,9 @@ def _values(array: Array, info: TensorInfo) -> str:
     while len(shape) - leading > _AXES or prod(shape[leading:-1]) > _ROWS:
         leading += 1
     shown = numpy.asarray(native[(0,) * leading])
-    text = numpy.array2string(shown, separator=", ", threshold=_MOST, edgeitems=_EDGE)
+    text = numpy.array2string(
+        shown, max_line_width=_COLUMNS, separator=", ", threshold=_MOST, edgeitems=_EDGE
+    )
     return f"[{', '.join('0' * leading)}, ...] =\n{text}" if leading else text
 
 

@@ -35,8 +35,15 @@ def number(value: int) -> str:
     return f"{value:,}".replace("-", "−")
 
 
+def nameless(info: TensorInfo) -> bool:
+    """Whether DLPack has no such data type, so that neither its name nor its size is known."""
+    return info.refused is not None and info.dtype.code == _OPAQUE
+
+
 def unit_of(info: TensorInfo) -> tuple[int, str]:
     """Return the size of an element, and the unit: bits where elements are packed."""
+    if nameless(info):
+        return 1, "elements"
     if info.dtype.subbyte and not info.padded:
         return info.dtype.bits * info.dtype.lanes, "bits"
     return info.itemsize, "B"
@@ -47,7 +54,7 @@ def not_drawn(info: TensorInfo) -> str | None:
     for what in info.pending:
         if what in _ELSEWHERE:
             return _ELSEWHERE[what]
-    if info.refused is not None and info.dtype.code == _OPAQUE:
+    if nameless(info):
         return "DLPack has no such data type"
     if len(info.strides) != len(info.shape):
         return "the strides are not known"
@@ -77,8 +84,8 @@ def layout_told(info: TensorInfo) -> str:
 
 
 def facts(info: TensorInfo) -> str:
-    """Return data type and shape, in one line."""
-    return f"{info.dtype_name} {shape_told(info.shape)}"
+    """Return data type, if it has a name here, and shape, in one line."""
+    return f"{'' if nameless(info) else f'{info.dtype_name} '}{shape_told(info.shape)}"
 
 
 def memory_svg(info: TensorInfo, *, title: str = "", page: bool = False) -> str:
@@ -250,10 +257,8 @@ def _told(info: TensorInfo, memory: Memory) -> str:
     name = "bytes" if unit == "B" else unit
     cells = [cell for row in memory.rows for cell in row]
     gaps = " with gaps between the elements" if any(c.element is None for c in cells) else ""
-    first = next(cell for cell in cells)
-    lies = (
-        f"element ({', '.join(map(str, first.element))})" if first.element is not None else "a gap"
-    )
+    first = cells[0].element
+    lies = "a gap" if first is None else f"element ({', '.join(map(str, first))})"
     often = f", each read {memory.repeats:,} times" if memory.repeats > 1 else ""
     return (
         f"Memory of {facts(info)}, strides {steps_told(info)}, {layout_told(info)}: "

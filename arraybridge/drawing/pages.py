@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .canvas import MONO, SANS, clean
-from .memory import layout_told, memory_svg, number, shape_told, steps_told
+from .memory import facts, layout_told, memory_svg, nameless, number, steps_told
 from .routes import route_svg
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ _CARD = (
 )
 _HEAD = f"font-family:{MONO};font-size:12px;padding:2px 0 6px"
 _FAINT = "opacity:.75"
+# Notebooks break the lines of a <pre> between any two letters.
+_VALUES = (
+    f"font-family:{MONO};font-size:12px;margin:0;padding:0 0 6px;color:inherit;"
+    "background:transparent;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
+)
 
 
 def _card(*parts: str) -> str:
@@ -63,8 +68,8 @@ def info_html(info: TensorInfo) -> str:
     str
         HTML that needs nothing else.
     """
-    size = f"{number(info.nbytes)} bytes"
-    head = f"{info.library}: {info.dtype_name} {shape_told(info.shape)} on {info.device}, {size}"
+    size = "" if nameless(info) else f", {number(info.nbytes)} bytes"
+    head = f"{info.library}: {facts(info)} on {info.device}{size}"
     said = [f"strides {steps_told(info)}", layout_told(info)]
     if info.data:
         said.append(f"at {info.data:#x}" + (f" + {info.byte_offset}" if info.byte_offset else ""))
@@ -104,15 +109,9 @@ def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:
     if values is None:
         parts.append(_aside("The values are not shown: they are not in host memory."))
     else:
-        box = f"font-family:{MONO};font-size:12px;margin:0;padding:0 0 6px;overflow-x:auto"
-        parts.append(
-            f'<pre style="{box};color:inherit;background:transparent">'
-            f"{clean(values, _LONGEST)}</pre>"
-        )
+        parts.append(f'<pre style="{_VALUES}">{clean(values, _LONGEST)}</pre>')
     if info is not None:
         memory = memory_svg(info)
         summary = f'<summary style="cursor:pointer;font-size:12px;{_FAINT}">memory</summary>'
-        parts.append(
-            memory if values is None else f"<details>{summary}{memory}</details>"
-        )  # fmt: skip
+        parts.append(memory if values is None else f"<details>{summary}{memory}</details>")
     return _card(*parts)
