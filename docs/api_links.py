@@ -6,6 +6,7 @@ So the Markdown stays plain: ``ab.convert`` reads well on a code host too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -27,7 +28,7 @@ def link(app: Sphinx, document: nodes.document, page: str) -> None:
         if (
             name is None
             or name in seen
-            or isinstance(literal.parent, nodes.title | nodes.reference)
+            or any(isinstance(node, nodes.title | nodes.reference) for node in _around(literal))
         ):
             continue
         seen.add(name)
@@ -36,6 +37,12 @@ def link(app: Sphinx, document: nodes.document, page: str) -> None:
         reference = nodes.reference("", "", refuri=f"{address}#{target}", internal=True)
         literal.replace_self(reference)
         reference += literal
+
+
+def _around(node: nodes.Node) -> Iterator[nodes.Node]:
+    """Yield what a node is in, from its parent on; a link to a page has a node between."""
+    while (node := node.parent) is not None:
+        yield node
 
 
 def _named(text: str) -> str | None:

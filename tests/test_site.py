@@ -31,6 +31,8 @@ WRONG = """() => {
   if (beyond > 0) wrong.push(`scrolls sideways by ${beyond} px`);
   const titles = document.querySelectorAll("h1").length;
   if (titles !== 1) wrong.push(`has ${titles} h1`);
+  for (const link of document.querySelectorAll("article a[href]"))
+    if (!link.textContent.trim() && !link.querySelector("img")) wrong.push(`no text: ${link.href}`);
   for (const image of document.images) if (!image.alt) wrong.push(`no alt: ${image.src}`);
   for (const element of document.querySelectorAll("body *")) {
     const seen = element.getClientRects().length && !element.closest("script, style, noscript");
@@ -190,6 +192,26 @@ def test_dark_and_light(page):
         assert colors(page) == seen[mode]
     assert seen["light"][0] != seen["dark"][0]
     assert seen["light"][1] != seen["dark"][1]
+
+
+#: The lowest ratio of a comment's brightness to that of what is behind it; WCAG 2.2 asks for 4.5.
+CONTRAST = """() => {
+  const parts = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+  const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  const light = (color) => [0.2126, 0.7152, 0.0722].reduce(
+    (sum, factor, i) => sum + factor * linear(parts(color)[i]), 0.05);
+  const ratio = (one, other) => Math.max(one, other) / Math.min(one, other);
+  return Math.min(...[...document.querySelectorAll(".highlight pre .c1")].map((comment) =>
+    ratio(light(getComputedStyle(comment).color),
+          light(getComputedStyle(comment.closest("pre")).backgroundColor))));
+}"""
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_comments_in_code_are_readable(page, mode):
+    page.emulate_media(color_scheme=mode)
+    page.goto(address("start/which_call.html"))
+    assert 4.5 <= page.evaluate(CONTRAST) < 21
 
 
 def test_charts_follow_the_switch(page):
