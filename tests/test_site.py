@@ -147,7 +147,7 @@ def test_navigation_on_a_phone(page):
 SOUGHT = {
     "read-only": "ownership.html",
     "negative strides": "api/generated/arraybridge.convert.html",
-    "requires_grad": "api/generated/arraybridge.from_dlpack.html",
+    "requires_grad": "start/errors.html",
     "__dlpack__": "dlpack.html",
     "convert": "api/generated/arraybridge.convert.html",
     "pandas": "data_frames.html",
