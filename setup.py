@@ -26,6 +26,7 @@ def description(text: str) -> str:
     source = PROJECT.get("urls", {}).get("Source")
     if source is None:
         return LINK.sub(r"\1", PICTURE.sub("", text))
+    source = source.rstrip("/")
     init = (HERE / "arraybridge" / "__init__.py").read_text("utf-8")
     (version,) = re.findall(r'^__version__ = "(.+)"$', init, re.MULTILINE)
     ref = "HEAD" if "dev" in version else f"v{version}"

@@ -64,9 +64,11 @@ def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
     checkout.mkdir()
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
-    # As if the repository had its public address.
-    with (checkout / "pyproject.toml").open("a") as settings:
-        settings.write('[project.urls]\nSource = "https://code.invalid/arraybridge"\n')
+    # As if the repository had this public address.
+    settings = (checkout / "pyproject.toml").read_text()
+    settings = re.sub(r"^\[project\.urls\]\n(?:[^[\n].*\n)*", "", settings, flags=re.MULTILINE)
+    settings += '[project.urls]\nSource = "https://code.invalid/arraybridge/"\n'
+    (checkout / "pyproject.toml").write_text(settings)
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "arraybridge", checkout / "arraybridge", symlinks=True, ignore=ignore)
     shutil.copytree(ROOT / "kernels", checkout / "kernels", ignore=ignore)

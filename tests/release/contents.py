@@ -103,6 +103,9 @@ def tagged(checkout: Path, tag: str) -> Iterator[str]:
     )
     if not dated:
         yield f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD`"
+    for page in ("README.md", "docs/index.md", "docs/start/install.md"):
+        if "not on PyPI" in (checkout / page).read_text():
+            yield f"{page} says that this is not on PyPI"
     citation = (checkout / "CITATION.cff").read_text()
     for line in (f"version: {version}", f"date-released: {dated[1] if dated else 'YYYY-MM-DD'}"):
         if line not in citation.splitlines():
