@@ -93,6 +93,21 @@ def test_keys_alone_do(matrix) -> None:
     assert focused.replace(" → ", " to ") in status.inner_text()
 
 
+@pytest.mark.parametrize(
+    "hash",
+    ["from=numpy&to=numpy", "show=constructor", "at=numpy.numpy&own=__proto__", "from=<b>&%"],
+)
+def test_an_address_may_say_anything(matrix, hash: str) -> None:
+    errors: list[str] = []
+    matrix.on("pageerror", lambda error: errors.append(str(error)))
+    matrix.evaluate("hash => { location.hash = hash; }", hash)
+    matrix.wait_for_timeout(200)
+    matrix.reload()
+    assert not errors
+    assert "cases" in matrix.locator(".mx-status").inner_text()
+    assert matrix.locator("#matrix input[type=radio]:checked").count() == 1
+
+
 def test_the_address_restores_the_state(matrix) -> None:
     cell(matrix, "jax", "numpy").click()
     choose(matrix, outcome="view", dtype="float32")

@@ -58,8 +58,9 @@
       const value = given.get(key);
       state[key] = FIELDS[key][1].includes(value) ? value : "";
     }
+    if (state.from && state.from === state.to) state.to = ""; // no pair
     state.at = pairs.has(given.get("at")) ? given.get("at") : "";
-    state.show = given.get("show") in SHOW ? given.get("show") : "route";
+    state.show = Object.hasOwn(SHOW, given.get("show")) ? given.get("show") : "route";
   }
 
   function writeHash() {
