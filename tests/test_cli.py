@@ -159,6 +159,13 @@ def test_info_imports_no_library(tmp_path) -> None:
     assert ("missing" in rows) is not all(map(versions.present, versions.INSTALL))
 
 
+def test_folders_of_any_name_are_printed(tmp_path) -> None:
+    folder = str(tmp_path / "K\u00e4lte\u6c34")
+    done = run("info", cwd=tmp_path, PYTHONIOENCODING="ascii", ARRAYBRIDGE_CACHE_DIR=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "K\\xe4lte\\u6c34" in done.stdout
+
+
 def test_info_outlives_a_crashing_import(tmp_path) -> None:
     (tmp_path / "tvm_ffi.py").write_text("import os; os.abort()")
     path = os.pathsep.join((str(tmp_path), str(ROOT)))

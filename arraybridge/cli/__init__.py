@@ -25,7 +25,7 @@ class Status(IntEnum):
 def _open_closed() -> None:
     """Open what the shell closed, as by ``>&-``; else the next file would get its number."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)  # for the same reason
     os.close(number)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:

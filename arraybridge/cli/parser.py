@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -45,6 +47,8 @@ def parse(argv: Sequence[str] | None = None) -> Callable[[], int]:
     args = parser.parse_args(argv)
     if args.command is None:
         return partial(_help, parser)
+    if args.command != "audit" and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of folders may be any
     return partial(import_module(f".{args.command}", __package__).show, args)
 
 
