@@ -36,7 +36,7 @@ def steps() -> dict[str, Steps]:
         '`convert(tensor, "numpy")`': [
             ("PyTorch: `tensor.numpy()`", lambda: t.numpy()),
             ("checks: gradients, conjugate bits, subclasses, resizable storage", lambda: to_numpy(t)),
-            ("look-up of the door, by the type and the keywords", lambda: convert(t, "numpy")),
+            ("look-up of the fast path, by the type and the keywords", lambda: convert(t, "numpy")),
         ],
         '`convert(array, "torch")`': [
             ("PyTorch: `torch.from_numpy`", lambda: from_numpy(x)),
@@ -54,15 +54,15 @@ def steps() -> dict[str, Steps]:
         ],
         "`np.asarray` of an Array over a tensor": [
             ("PyTorch: `tensor.numpy()`", lambda: t.numpy()),
-            ("checks of the door", lambda: to_numpy(t)),
+            ("checks of the fast path", lambda: to_numpy(t)),
             ("NumPy's call of `Array.__array__`, look-up", lambda: np.asarray(a)),
         ],
         "`namespace(tensor, tensor)`": [
             ("one argument", lambda: ab.namespace(t)),
             ("the second", lambda: ab.namespace(t, t)),
         ],
-        "a tensor to NumPy without a door": planned(t, "numpy"),
-        "an array to PyTorch without a door": planned(x, "torch"),
+        "a tensor to NumPy without a fast path": planned(t, "numpy"),
+        "an array to PyTorch without a fast path": planned(x, "torch"),
     }  # fmt: skip
 
 

@@ -187,11 +187,11 @@ def finding(of: Operands) -> Iterator[Case]:
 #: (heading, text, cases)
 SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
     (
-        "Doors",
-        "No keyword, a view where that is safe. Pairs with JAX are beside JAX's own door.",
+        "Fast paths",
+        "No keyword, a view where that is safe. Pairs with JAX are beside JAX's own function.",
         doors,
     ),
-    ("Planned views", "Any keyword, or a pair without a door.", views),
+    ("Planned views", "Any keyword, or a pair without a fast path.", views),
     (
         "Ever-new shapes",
         f"The same, with {NEW_SHAPES:,} shapes in turn, so that no plan is found in a cache.",

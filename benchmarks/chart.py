@@ -115,7 +115,7 @@ def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
     calls = found.get(heading("calls"), {})
     groups = {
         title: [row for row in calls[title] if " to " in row["call"]]
-        for title in ("Doors", "Planned views", "Small copies")
+        for title in ("Fast paths", "Planned views", "Small copies")
         if title in calls
     }
     if groups:

@@ -24,7 +24,7 @@ def operands():
 
 
 TITLES = (
-    "Doors",
+    "Fast paths",
     "Planned views",
     "Ever-new shapes",
     "Small copies",
@@ -58,7 +58,7 @@ def test_the_table_of_calls(operands):
     from benchmarks.calls import doors, report
     from benchmarks.goals import measure
 
-    text = report({"Doors": measure(doors(operands), quick=True)})
+    text = report({"Fast paths": measure(doors(operands), quick=True)})
     assert "goals kept" in text
     assert text.count("\n| ") == 2 + len(list(doors(operands)))
 

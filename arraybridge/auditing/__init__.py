@@ -24,7 +24,7 @@ def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) 
         well. ``"forbid"``: the first one, also where it was asked for, raises
         :class:`~arraybridge.auditing.CopyForbiddenError`, before memory is copied.
     libraries : bool, default False
-        Watch the libraries' own doors, too, where programs call them: ``numpy.asarray``,
+        Watch the libraries' own functions, too, where programs call them: ``numpy.asarray``,
         ``torch.Tensor.cpu``, ``jax.numpy.asarray``, ... (`Library.watched`). Whether one of them
         copied is known afterwards, so that is when it is forbidden.
     most : int, default 10000

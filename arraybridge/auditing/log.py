@@ -131,7 +131,7 @@ class AuditLog:
     total : Sums
         Of all routes.
     untold : int
-        Calls of the libraries' own doors of which nobody can say whether they copied.
+        Calls of the libraries' own functions of which nobody can say whether they copied.
 
     Examples
     --------

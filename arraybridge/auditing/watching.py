@@ -75,7 +75,7 @@ class _Here(threading.local):
     made : int
         The ``id`` of what the last of them made, where it will be seen again.
     exporting, watching : bool
-        Whether an export, or a call of a library's own door, was noted and is going on.
+        Whether an export, or a call of a library's own function, was noted and is going on.
     """
 
     count = 0

@@ -134,7 +134,7 @@ def _audit(command: argparse.ArgumentParser) -> None:
     """Run a program and show what it copied, and where.
 
     Prints, at the program's end and to standard error, every route that arrays took in it:
-    through arraybridge, and through the libraries' own doors (numpy.asarray, torch.Tensor.cpu,
+    through arraybridge, and through the libraries' own functions (numpy.asarray, torch.Tensor.cpu,
     jax.numpy.asarray, ...). The exit status is the program's.
     """
     command.usage = "%(prog)s [options]\n   (program.py | -m module) [arguments]"
@@ -146,7 +146,7 @@ def _audit(command: argparse.ArgumentParser) -> None:
         help="warn of copies, or raise at the first",
     )
     command.add_argument(
-        "--bridge-only", action="store_true", help="leave the libraries' own doors alone"
+        "--bridge-only", action="store_true", help="leave the libraries' own functions alone"
     )
     command.add_argument(
         "--most", type=int, default=10_000, help="records that are kept (default: 10000)"

@@ -81,7 +81,7 @@ class Pillow(Library):
         shape: tuple[int, ...] = x.height, x.width
         if mode in _WITH_PALETTE:
             why = (
-                "an image with a palette would lose it: pass its colours, x.convert('RGBA'), or "
+                "an image with a palette would lose it: pass its colors, x.convert('RGBA'), or "
                 "its indices, numpy.asarray(x)"
             )
             return _info(shape, NO_DTYPE, refused=why), None
