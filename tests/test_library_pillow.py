@@ -184,7 +184,7 @@ def test_a_palette_is_not_dropped():
     for odd in (image, image.convert("PA")):
         for to in ("numpy", "torch", "jax"):
             assert ab.explain(odd, to).kind == "refuse"
-            with pytest.raises(ab.ConversionError, match="would lose it: pass its colours"):
+            with pytest.raises(ab.ConversionError, match="would lose it: pass its colors"):
                 ab.convert(odd, to, copy=True)
     x = image
     colours, indices = x.convert("RGBA"), np.asarray(x)
