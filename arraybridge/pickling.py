@@ -101,8 +101,9 @@ def register(
     """Pickle native tensors of PyTorch and arrays of JAX with their memory out of band.
 
     In this process: a worker that sends them back registers, too (for Ray
-    ``runtime_env={"worker_process_setup_hook": arraybridge.pickling.register}``). Whoever loads
-    them needs arraybridge installed, and nothing else. The last call counts.
+    ``runtime_env={"worker_process_setup_hook": hook}`` with a function that calls
+    ``register("torch")``: a worker has imported neither library yet). Whoever loads them needs
+    arraybridge installed, and nothing else. The last call counts.
 
     Parameters
     ----------
