@@ -139,11 +139,11 @@ def adapt(
         (``dask.array.map_blocks``), and the blocks of the result are of the library that those of
         the first argument are of. A mapping is keywords for that: ``{"drop_axis": 0}``.
     signature : str, optional
-        Dask arrays are taken: the function is called along whole axes, those of a generalised
+        Dask arrays are taken: the function is called along whole axes, those of a generalized
         ufunc, such as ``"(i)->(i)"`` (``dask.array.apply_gufunc``).
     depth, boundary : int, tuple or dict; str, optional
         Dask arrays are taken: the function is called on blocks with so many elements of their
-        neighbours on each side, which are cut off from what it returns, and ``boundary``
+        neighbors on each side, which are cut off from what it returns, and ``boundary``
         ("reflect", "periodic", "nearest", "none", a number) beyond the array's ends
         (``dask.array.map_overlap``).
 
@@ -205,7 +205,7 @@ def adapt(
     """
     if not isinstance(library, str | ModuleType):
         return _adapted(library)
-    name = known_name(library)  # a misspelt one is told here; is it installed? at the first call
+    name = known_name(library)  # a misspelled one is told here; is it installed? at the first call
     if result not in ("caller", "function"):
         known_name(result)
     if result != "caller" and (result_like is not None or differentiable or callback):

@@ -42,7 +42,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given. What
         a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can share it
         where ``copy=False`` asks for that; small arrays are allocated by their own library, as
-        it does. An Array gives an Array of the same library; what only speaks DLPack (a capsule,
+        it does. An Array gives an Array of the same library; what only supports DLPack (a capsule,
         too, which is consumed) gives one of the library that serves its device: NumPy on the CPU.
 
     Raises

@@ -112,7 +112,7 @@ class Array(ArrayObject):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps between neighbours along each axis, in elements."""
+        """Steps between neighbors along each axis, in elements."""
         return self.info.strides
 
     @property

@@ -43,7 +43,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     Raises
     ------
     TypeError
-        If ``x`` does not speak DLPack.
+        If ``x`` does not support DLPack.
     BufferError
         If it has no DLPack type, or ``copy=False`` cannot be kept.
 

@@ -28,12 +28,12 @@ class Library:
         Whether what :meth:`describe` says of an array on the CPU, with what :meth:`pin` gives as
         the owner, is all that an export is.
     doors : dict
-        Own zero-copy doors: from the name of a source library to a function that takes an array and
-        gives the target's array, or None where the planned route must decide; so it does where the
-        door raises. A door does what :func:`arraybridge.explain` says, and as quickly as can be:
-        the same memory, strides and flags, and no array where that would refuse. One that copies
-        has an attribute ``copies`` that is true. An attribute ``of_fresh`` is the same for arrays
-        that :meth:`fresh` has just made, with fewer checks; ``aliasing`` is the view that
+        Fast paths to this library: from the name of a source library to a function that takes an
+        array and gives this library's array, or None where the planned route must decide; so it
+        does where the function raises. It does what :func:`arraybridge.explain` says, as quickly as
+        can be: the same memory, strides and flags, and no array where that would refuse. One that
+        copies has an attribute ``copies`` that is true. An attribute ``of_fresh`` is the same for
+        arrays that :meth:`fresh` has just made, with fewer checks; ``aliasing`` is the view that
         ``alias_readonly=True`` asks for, and ``on_host`` tells that all its results are on the CPU.
     on_cpu_alone : bool
         Whether all its arrays are on the device ``cpu``.

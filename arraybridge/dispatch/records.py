@@ -221,7 +221,7 @@ class Accepts(_Accepts):
     Raises
     ------
     TypeError, ValueError
-        For what no plan would understand: a misspelt rule or data type, say.
+        For what no plan would understand: a misspelled rule or data type, say.
 
     Examples
     --------
@@ -336,7 +336,7 @@ class _Route(NamedTuple):
 
 
 class Route(_Route):
-    """The way that ``convert`` takes, decided from metadata alone.
+    """How ``convert`` gets from source to target, decided from metadata alone.
 
     Attributes
     ----------

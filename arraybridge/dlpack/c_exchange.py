@@ -2,7 +2,7 @@
 
 It is the fast door of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks:
 gradients, conjugate and negative bits are the caller's to look at first. Nothing here
-synchronises streams.
+synchronizes streams.
 Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.
 """
 

@@ -169,7 +169,7 @@ def acquire(
         A producer or a capsule; a capsule is consumed.
     stream : int or None
         The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1
-        no synchronisation, else a handle; ROCm: 0 default). Never sent to a CPU producer: several
+        no synchronization, else a handle; ROCm: 0 default). Never sent to a CPU producer: several
         refuse any value (cuda-python#473). None leaves the producer's default.
     dl_device : (int, int), optional
         Sent to producers that know it; not enforced here.

@@ -51,7 +51,7 @@ def canonical(
     """Restate a copy of one layout to another in the fewest axes and the widest items.
 
     Unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
-    put in the order of the destination's strides, so that it is written forwards; neighbours
+    put in the order of the destination's strides, so that it is written forwards; neighbors
     that step as one axis on both sides are fused; and the last axis becomes part of the item where
     it is contiguous on both sides. It is the same copy: every byte comes from where it came from,
     only the order of the moves differs, which matters only where the destination overlaps

@@ -18,7 +18,7 @@ from ..named import NamedTuple
 
 __all__ = ["LIBRARY", "Assembled", "Piece", "Pieces", "bytes_at", "unpacked", "whole"]
 
-_GAP = 64  # bytes between neighbours in one buffer: padding, not the rest of the heap
+_GAP = 64  # bytes between neighbors in one buffer: padding, not the rest of the heap
 
 
 class Piece(NamedTuple):

@@ -375,7 +375,7 @@ _OF_SCALARS: dict[str, Callable[[float], bool]] = {
 def _replaced(
     xp: Any, special: Any, right: Any, result: Any, *, where: Any = True, out: Any = None, **_: Any
 ) -> Any:
-    """Replace the special cases in ``result``; honour NumPy's keywords."""
+    """Replace the special cases in ``result``; honor NumPy's keywords."""
     if where is not True:
         special = special & where
     if right.dtype != result.dtype:

@@ -49,7 +49,7 @@ def arange(
     start
         The first value. If ``stop`` is None, this is the end and the first value is 0.
     step
-        The distance between neighbours; not 0. If it leads away from ``stop``, the result is empty.
+        The distance between neighbors; not 0. If it leads away from ``stop``, the result is empty.
         With a step that is no integer the number of values may be off by one through rounding:
         :func:`linspace` has none of that.
     """
@@ -126,7 +126,7 @@ def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None
     Raises
     ------
     AttributeError
-        If ``x`` does not speak DLPack.
+        If ``x`` does not support DLPack.
     BufferError
         If ``x`` cannot be exported, or a copy is needed and ``copy`` is False.
     ValueError

@@ -46,7 +46,7 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Differences of neighbours along an axis, ``x[i+1] - x[i]``, taken ``n`` times.
+    """Differences of neighbors along an axis, ``x[i+1] - x[i]``, taken ``n`` times.
 
     Parameters
     ----------
