@@ -78,13 +78,22 @@ def owners(path: Sequence[str] | None = None) -> list[Owner]:
 
 
 def _owner(distribution: Distribution) -> Iterator[Owner]:
+    try:
+        yield from _told_by(distribution)
+    except Exception:  # metadata, of any distribution, that nobody can read
+        return
+
+
+def _told_by(distribution: Distribution) -> Iterator[Owner]:
     record = distribution.read_text("RECORD") or ""
     name, version = distribution.name, distribution.version
     prefix = f"{PACKAGE}/"
     if record.startswith(prefix) or f"\n{prefix}" in record:
-        rows = (row for row in csv.reader(record.splitlines()) if row[0].startswith(prefix))
-        hashes = {row[0].removeprefix(prefix): row[1] for row in rows if row[1:2] > [""]}
+        rows = (row for row in csv.reader(record.splitlines()) if row[1:2] > [""])
+        hashes = {row[0].removeprefix(prefix): row[1] for row in rows if row[0].startswith(prefix)}
         folder = Path(str(distribution.locate_file(PACKAGE))).resolve()
+        if folder.parent.is_file():  # a zip archive
+            hashes = {}
         yield Owner(name, version, folder, False, hashes)
     elif PACKAGE in (distribution.read_text("top_level.txt") or "").split():
         origin = json.loads(distribution.read_text("direct_url.json") or "{}")

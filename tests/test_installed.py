@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import subprocess
 import sys
 import sysconfig
@@ -128,3 +129,38 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
     said = there.run("-m", "arraybridge", "--version")
     assert said.returncode == 1
     assert said.stderr.endswith(f"{problem}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("RECORD", b"arraybridge/__init__.py,sha256=\xff,1\n"),
+        ("RECORD", b"\narraybridge/__init__.py\n\narraybridge/x,md5=1\n"),
+        ("direct_url.json", b"no JSON {"),
+        ("direct_url.json", b'{"dir_info": {"editable": true}}'),
+        ("direct_url.json", b"[]"),
+        ("METADATA", b""),
+    ],
+)
+def test_metadata_that_nobody_can_read(tmp_path: Path, name: str, text: bytes) -> None:
+    info = tmp_path / "odd-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("arraybridge\n")
+    (info / name).write_bytes(text)
+    path = [str(tmp_path), *sys.path]
+    assert describe(path)[0].startswith("arraybridge is loaded from")
+    if text.endswith(b"\xff,1\n"):  # which `packages_distributions` cannot read either
+        done = subprocess.run(
+            [sys.executable, "-m", "arraybridge", "info"],
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_files_in_an_archive_are_not_missing(tmp_path: Path) -> None:
+    made = wheel(tmp_path, "arraybridge-dlpack", "9.0", {"arraybridge/__init__.py": b""})
+    (owner,) = owners([str(made)])
+    assert owner.version == "9.0"
+    assert not problems([str(made)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
@@ -18,7 +19,13 @@ PACKAGES = {
 }
 GRAPHS = ("dask",)  # no arrays in memory, which the commands are about
 
-_owners = cache(packages_distributions)
+
+@cache
+def _owners() -> Mapping[str, list[str]]:
+    try:
+        return packages_distributions()
+    except Exception:  # metadata that nobody can read, of any distribution
+        return {}
 
 
 def package(name: str) -> str:
