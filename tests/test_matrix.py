@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -250,3 +252,19 @@ def test_the_page_says_what_to_type() -> None:
     words = ["--cases", "int*", "--docs", "docs"]
     said = "python -m tests.matrix --cases 'int*' --docs docs"
     assert command_line(words) == said
+
+
+def test_the_page_and_the_charts_are_of_the_data(tmp_path) -> None:
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    made = (
+        "matrix.md",
+        "_static/matrix_data.js",
+        "pictures/latency_by_pair.svg",
+        "pictures/own_doors.svg",
+    )
+    for name in made:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(docs / name, tmp_path / name)
+    assert run_main(["--docs", str(tmp_path), "--again"]) == 0
+    for name in made:
+        assert (tmp_path / name).read_text() == (docs / name).read_text(), name
