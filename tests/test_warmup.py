@@ -97,7 +97,7 @@ def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
     expected = len(list(usual.plans((4,))))
     with stub_driver.installed(Stub((9, 0), (8, 0), (9, 0))):
         assert warmup.show(told) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    lines = [line for line in capsys.readouterr().out.splitlines() if " s: cuda" in line]
     assert len(lines) == len(list(tmp_path.glob("kernels/*"))) == 2 * expected
     assert "cuda tile 4 bytes, sm_90 (transpose, 4 bytes)" in lines[0]
     with stub_driver.installed(Stub((8, 0))) as stub:
