@@ -351,6 +351,7 @@ def test_frames_pass_through_adapt_and_unify():
             ab.namespace(x)
 
 
+@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result makes an extra copy")
 def test_what_to_pass_for_relations_results_and_queries():
     relation = duckdb.sql("select 1.5::DOUBLE as a")
     with pytest.raises(TypeError, match=r"pass arraybridge\.convert\(x, 'numpy'\)$"):

@@ -185,6 +185,7 @@ def test_what_raises(library, what):
         RAISES[what](labelled(xp.asarray(data())))
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")  # of labels
 @each_library
 def test_what_zarr_stores(library, tmp_path):
     """Zarr refuses PyTorch's data types by itself, before it sees an Array."""
