@@ -40,6 +40,14 @@ time.sleep(600)
 """
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Processes that take SIGINT, though a shell in the background starts all with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def start(*args: str, cwd: Path, **environ: str) -> subprocess.Popen[str]:
     env = {**os.environ, "PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}", **environ}
     return subprocess.Popen(

@@ -11,6 +11,7 @@ import pytest
 
 import arraybridge as ab
 
+from .support.optional import needs
 from .test_docs import DOCS
 from .test_remedies import ROWS, UNWRITABLE
 
@@ -54,6 +55,7 @@ def test_each_message_is_shown(heading):
 
 
 @pytest.mark.filterwarnings("ignore")
+@needs("torch")
 def test_each_refusal_of_the_remedies_is_told_of():
     messages = []
     for make, to, _ in ROWS:

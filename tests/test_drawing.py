@@ -56,7 +56,7 @@ def layouts(draw: st.DrawFn, most: int = 5) -> np.ndarray:
     shape = draw(npst.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=most))
     x = np.zeros(shape, draw(st.sampled_from(["u1", "i2", "f4", "c16"])))
     steps = [draw(st.sampled_from([1, 2, 3, -1, -2])) for _ in shape]
-    x = x[tuple(slice(None, None, step) for step in steps)]
+    x = x[(..., *(slice(None, None, step) for step in steps))]  # "...": never a scalar
     x = x.transpose(draw(st.permutations(range(x.ndim))))
     if draw(st.booleans()):
         x = np.broadcast_to(x, (draw(st.integers(1, 3)), *x.shape))
@@ -67,7 +67,7 @@ def layouts(draw: st.DrawFn, most: int = 5) -> np.ndarray:
 
 def address(x: np.ndarray, index: tuple[int, ...]) -> int:
     """Of an element, as NumPy finds it: bytes from the first."""
-    view = x[tuple(slice(i, i + 1) for i in index)]
+    view = x[(..., *(slice(i, i + 1) for i in index))]
     return view.__array_interface__["data"][0] - x.__array_interface__["data"][0]
 
 
