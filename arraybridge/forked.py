@@ -5,6 +5,10 @@ the imports that arraybridge has begun, of other packages too. Modules of arrayb
 still being imported are forgotten in the child, and imported anew; a compiler that a thread was
 inside is not used. (Imports that other code has begun are not waited for: nothing is known of the
 locks that they hold.)
+
+A fork waits for the end of a call into LLVM too. LLVM locks what belongs to the C library, the
+locale for one (``LLVMPY_PrintModuleToString``), and a child that finds that locked hangs as soon as
+it looks for a file that does not exist: ``strerror`` translates the message.
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
-__all__ = ["compiler_lost", "lost_imports", "threads"]
+__all__ = ["compiler_locks", "compiler_lost", "lost_imports", "threads"]
 
-#: Seconds that a fork waits for imports: one of them may itself wait for the thread that forks.
+#: Seconds that a fork waits, for imports and for LLVM: they may wait for the thread that forks.
 PATIENCE = 5.0
 
 # Modules that acquire a lock before a fork and release it after, which imports need as well (to get
@@ -31,6 +35,7 @@ _HELD = {name: lock for name, lock in _HELD.items() if name not in sys.modules}
 _LOCKS: dict[str, Any] = getattr(_bootstrap, "_module_locks", {})
 
 _inside = _lost = False  # whether another thread is inside the compiler; whether one was, at a fork
+_entered: dict[int, Any] = {}  # thread that forks -> llvmlite's lock, which it holds meanwhile
 
 
 def compiler_lost() -> bool:
@@ -38,24 +43,42 @@ def compiler_lost() -> bool:
     return _lost
 
 
-def _before_fork() -> None:
-    """Look at the other threads' stacks, and wait for an import that arraybridge has begun.
+def compiler_locks() -> list[Any]:
+    """Return Numba's lock, held while it compiles, and llvmlite's, held while LLVM runs.
 
-    It holds the locks of other packages' modules too, which the child could not import anew.
+    None stands for that of a package that has not been imported.
     """
+    found = []
+    for module, *attributes in (
+        ("numba.core.compiler_lock", "global_compiler_lock", "_lock"),
+        ("llvmlite.binding.ffi", "lib", "_lock", "_lock"),
+    ):
+        lock = sys.modules.get(module)
+        for attribute in attributes:
+            lock = getattr(lock, attribute, None)
+        found.append(lock)
+    return found
+
+
+def _before_fork() -> None:
+    """Wait for the imports that arraybridge has begun and for LLVM; look at the other threads."""
     global _inside
-    _inside, importing = _at_work()
-    if not importing:
-        return
+    if _at_work()[1]:
+        _wait_for_imports()
+    llvm = compiler_locks()[1]
+    if llvm is not None and llvm.acquire(timeout=PATIENCE):
+        _entered[get_ident()] = llvm
+    _inside = _at_work()[0]
+
+
+def _wait_for_imports() -> None:
+    """Wait: an import holds the locks of other packages' modules, which a child cannot release."""
     for lock in _held():
         lock.release()
     end = monotonic() + PATIENCE
-    while importing and monotonic() < end:
+    while _at_work()[1] and monotonic() < end:
         sleep(0.001)
-        _inside, importing = _at_work()
-    for (
-        lock
-    ) in _held():  # modules imported meanwhile too: their hooks after the fork will be called
+    for lock in _held():  # of modules imported meanwhile too: their hooks release it after the fork
         lock.acquire()
 
 
@@ -102,8 +125,16 @@ def lost_imports() -> list[str]:
     return lost
 
 
+def _leave_llvm() -> None:
+    lock = _entered.pop(get_ident(), None)
+    if lock is not None:
+        lock.release()
+
+
 def _after_fork_in_child() -> None:
     global _lost
+    _leave_llvm()
+    _entered.clear()
     _lost = _lost or _inside
     for name in lost_imports():
         if name.partition(".")[0] == __package__:
@@ -112,4 +143,8 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_leave_llvm,
+        after_in_child=_after_fork_in_child,
+    )

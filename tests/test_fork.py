@@ -75,6 +75,30 @@ os._exit(0)
     assert said == "{0}\n"
 
 
+def test_while_another_thread_is_inside_llvm():
+    """LLVM locks the C library's locale, which the message for a missing file needs."""
+    said = python(
+        PRELUDE
+        + """
+import llvmlite.binding
+module = llvmlite.binding.parse_assembly("define i64 @f() { ret i64 7 }")
+
+def write():
+    while True:
+        str(module)
+
+threading.Thread(target=write, daemon=True).start()
+for _ in range(1000):  # about ten of them hung
+    found = child(0, lambda: os.path.exists("/no/such/file"))
+    if found != 0:
+        break
+print(found, flush=True)
+os._exit(0)
+"""
+    )
+    assert said == "0\n"
+
+
 @pytest.mark.parametrize("stage", ["numba", "copy"])
 def test_while_another_thread_is_at_it_for_the_first_time(stage, tmp_path):
     """At several moments of the import of Numba, and of the first copy: its import, its kernel."""

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from arraybridge.forked import compiler_lost, lost_imports, threads
+from arraybridge.forked import compiler_locks, compiler_lost, lost_imports, threads
 from arraybridge.kernels.cpu import cache
 from arraybridge.machine_code import threads as native
 
@@ -187,20 +187,11 @@ def _lost() -> bool:
     if compiler_lost() or lost_imports():  # Numba imports much of NumPy and SciPy as it compiles
         return True
     here = threads()
-    return any(owner and owner not in here for owner in _owners())
-
-
-def _owners() -> Iterator[int | None]:
-    """Yield the threads that hold the locks of Numba and of llvmlite."""
-    for module, *attributes in (
-        ("numba.core.compiler_lock", "global_compiler_lock", "_lock"),
-        ("llvmlite.binding.ffi", "lib", "_lock", "_lock"),
-    ):
-        lock = sys.modules.get(module)
-        for attribute in attributes:
-            lock = getattr(lock, attribute, None)
-        found = re.search(r"owner=(\d+)", repr(lock))  # an RLock has no other way to tell
-        yield int(found[1]) if found else None
+    for lock in compiler_locks():
+        owner = re.search(r"owner=(\d+)", repr(lock))  # an RLock has no other way to tell
+        if owner and int(owner[1]) not in {0, *here}:
+            return True
+    return False
 
 
 if hasattr(os, "register_at_fork"):
