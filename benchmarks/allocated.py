@@ -75,7 +75,7 @@ def fresh_verdict(rows: list[Row]) -> str:
     times = mean(row.seconds["malloc"] / row.seconds["ours"] for row in rows)
     told = "kept" if times >= FRESH_GOAL else "**missed**"
     return (
-        f"The same copies into memory of `malloc`, whose pages are made while it is written (ours until issue 10), reach "
+        f"The same copies into memory of `malloc`, whose pages are made while it is written, reach "
         f"{mean(row.seconds['limit'] / row.seconds['malloc'] for row in rows):.2f} of the limit. Ours: {times:.2f} times as "
         f"fast; goal {FRESH_GOAL}: {told}."
     )

@@ -27,7 +27,7 @@ COUNT = 24
 REFERENCE = 2_400  # ns of np.from_dlpack(tensor) where the goals were set
 NEW_SHAPES = 6_000  # more than any cache of plans keeps
 
-#: Goals of issue 10, in times the peer and in nanoseconds.
+#: Goals, in times the peer and in nanoseconds.
 VIEW = {"ratio": 1.2, "ns": 2500}
 COPY = {"ratio": 2.5, "ns": 3000}
 JAX = {"ratio": 1.0}

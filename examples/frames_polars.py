@@ -22,13 +22,13 @@ def main() -> None:
             "width": rng.random(100_000, np.float32),
             "height": rng.random(100_000, np.float32),
             "valid": rng.random(100_000) < 0.9,
-            "colour": pl.Series(rng.random((100_000, 3), np.float32)),  # pl.Array(pl.Float32, 3)
+            "color": pl.Series(rng.random((100_000, 3), np.float32)),  # pl.Array(pl.Float32, 3)
         }
     )
     told("a column", frame["width"])
     told("the same, to NumPy", frame["width"], "numpy")
     told("booleans", frame["valid"])
-    told("lists of three", frame["colour"], "numpy")
+    told("lists of three", frame["color"], "numpy")
     told("two columns", frame.select("width", "height"))
 
     features = ab.convert(frame.select("width", "height"), "torch")

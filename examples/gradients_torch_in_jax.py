@@ -16,7 +16,7 @@ import arraybridge as ab
 
 
 def trained() -> torch.nn.Module:
-    """A network that has learnt the energy of a double well, (x² - 1)² + y²."""
+    """A network that has learned the energy of a double well, (x² - 1)² + y²."""
     torch.manual_seed(0)
     torch.set_num_threads(1)  # quickest for so little
     hidden = torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 32), torch.nn.Tanh()

@@ -17,7 +17,7 @@ import arraybridge as ab
 
 
 def field(number: int, value: int | str | bytes) -> bytes:
-    """Serialise a field of a protocol buffer; numbers and lengths are below 128."""
+    """Serialize a field of a protocol buffer; numbers and lengths are below 128."""
     if isinstance(value, int):
         return bytes([number << 3, value])
     body = value.encode() if isinstance(value, str) else value

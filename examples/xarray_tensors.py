@@ -1,4 +1,4 @@
-"""Labelled tensors: a year of weather in xarray, whose arithmetic PyTorch does.
+"""Labeled tensors: a year of weather in xarray, whose arithmetic PyTorch does.
 
     python examples/xarray_tensors.py
 

@@ -129,7 +129,7 @@ def _images() -> Iterator[Case]:
         lambda: torch.from_numpy(np.array(image)), 1,
     )  # fmt: skip
     yield Case(
-        "grey array to an image", lambda: ab.convert(grey, "pillow"), "Image.fromarray",
+        "gray array to an image", lambda: ab.convert(grey, "pillow"), "Image.fromarray",
         lambda: Image.fromarray(grey), 1,
     )  # fmt: skip
     yield Case(

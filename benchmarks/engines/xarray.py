@@ -1,4 +1,4 @@
-"""xarray: labelled arrays, over Arrays and over `jax.numpy`, and NumPy and PyTorch by themselves."""
+"""xarray: labeled arrays, over Arrays and over `jax.numpy`, and NumPy and PyTorch by themselves."""
 
 from __future__ import annotations
 

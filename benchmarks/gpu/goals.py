@@ -1,4 +1,4 @@
-"""The goals of the project's issue 9 that want a GPU (its points 7 to 9), each met, missed or not measured."""
+"""The goals that want a GPU, each met, missed or not measured."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def goals(outcomes: dict[str, Outcome]) -> list[Goal]:
         *_bandwidth(layouts(outcomes)),
         _small(outcomes),
         _uploads(outcomes),
-        *_behaviour(outcomes),
+        *_behavior(outcomes),
     ]
 
 
@@ -196,7 +196,7 @@ def _uploads(outcomes: dict[str, Outcome]) -> Goal:
     )
 
 
-def _behaviour(outcomes: dict[str, Outcome]) -> list[Goal]:
+def _behavior(outcomes: dict[str, Outcome]) -> list[Goal]:
     found = []
     passed = {name for name, _ in values(outcomes, "sanitizers")}
     failed = failures(outcomes, "sanitizers")
@@ -204,8 +204,8 @@ def _behaviour(outcomes: dict[str, Outcome]) -> list[Goal]:
     if failed and all("is not on the path" in why or why.startswith("cut") for _, why in failed):
         good = None
     found.append(_judged("sanitizers clean", good, ", ".join(sorted(passed)) + _first(failed)))
-    checks = {name for name, _ in values(outcomes, "behaviour")}
-    wrong = failures(outcomes, "behaviour")
+    checks = {name for name, _ in values(outcomes, "behavior")}
+    wrong = failures(outcomes, "behavior")
     for wanted, mine in (
         ("capture and replay right", lambda name: name.startswith("graph")),
         ("no new context", lambda name: name == "no new context"),

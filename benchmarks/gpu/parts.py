@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 PARTS = (
     Part("bandwidth", "The layouts", 110),
     Part("suite", "Tests", 120),
-    Part("behaviour", "Graphs, streams, contexts, threads", 60),
+    Part("behavior", "Graphs, streams, contexts, threads", 60),
     Part("sanitizers", "Sanitizers", 75, 75),
     Part("small", "Small copies", 30),
     Part("bandwidth_jax", "The layouts, by JAX", 60),

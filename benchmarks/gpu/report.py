@@ -15,7 +15,7 @@ def markdown(
     title: str, machine: list[str], outcomes: Outcomes, spent: float, notes: list[str], chart: str
 ) -> str:
     lines = [f"# {title}", "", *notes, "", "## Machine", "", *machine, "", "## Goals", ""]
-    lines += ["| goal (issue 9, points 7 to 9) | | figures |", "| --- | --- | --- |"]
+    lines += ["| goal | | figures |", "| --- | --- | --- |"]
     lines += [
         f"| {_cell(g.wanted)} | **{g.verdict}** | {_cell(g.figures)} |" for g in goals(outcomes)
     ]
@@ -241,8 +241,8 @@ def transfers(outcomes: Outcomes) -> list[str]:
     return lines
 
 
-def behaviour(outcomes: Outcomes) -> list[str]:
-    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behaviour")] or [
+def behavior(outcomes: Outcomes) -> list[str]:
+    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behavior")] or [
         "Not measured."
     ]
 
@@ -282,5 +282,5 @@ def counters(outcomes: Outcomes) -> list[str]:
 
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
     "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host, "exchanges": exchanges,
-    "transfers": transfers, "behaviour": behaviour, "suite": suite, "sanitizers": sanitizers, "counters": counters,
+    "transfers": transfers, "behavior": behavior, "suite": suite, "sanitizers": sanitizers, "counters": counters,
 }  # fmt: skip

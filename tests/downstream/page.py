@@ -115,7 +115,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
     ]
     lines += ["## Exceptions by name", ""]
     lines += [
-        "Tests that treat an Array like array-api-strict, which they recognise by its name:",
+        "Tests that treat an Array like array-api-strict, which they recognize by its name:",
         "",
     ]
     lines += [f"- `{test}`: {reason}." for test, reason in AS_STRICT.items()]

@@ -49,7 +49,7 @@ def model(
     outputs: Mapping[str, int | bytes],
     **attributes: int,
 ) -> bytes:
-    """Serialise a model.
+    """Serialize a model.
 
     Parameters
     ----------

@@ -254,7 +254,7 @@ def floor(x: Array, /) -> Array:
 
 
 def floor_divide(x1: Array | float, x2: Array | float, /) -> Array:
-    """Quotient rounded down, towards -inf; integers by 0 are the library's choice."""
+    """Quotient rounded down, toward -inf; integers by 0 are the library's choice."""
     ...
 
 
@@ -375,7 +375,7 @@ def negative(x: Array, /) -> Array:
 
 
 def nextafter(x1: Array | float, x2: Array | float, /) -> Array:
-    """The next floating-point number from ``x1`` towards ``x2``."""
+    """The next floating-point number from ``x1`` toward ``x2``."""
     ...
 
 
@@ -473,5 +473,5 @@ def tanh(x: Array, /) -> Array:
 
 
 def trunc(x: Array, /) -> Array:
-    """Nearest integer towards zero; the data type stays."""
+    """Nearest integer toward zero; the data type stays."""
     ...

@@ -156,7 +156,7 @@ def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
     Parameters
     ----------
     shift
-        By how many places, towards the end if positive. A tuple pairs off with ``axis``; one number
+        By how many places, toward the end if positive. A tuple pairs off with ``axis``; one number
         goes for all of its axes.
     axis
         None: flatten, shift, restore the shape.
