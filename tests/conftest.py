@@ -9,8 +9,9 @@ import inspect
 import re
 import traceback
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,14 @@ def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
     on = getattr(request, "param", True)
     with jax.enable_x64(on):
         yield on
+
+
+@pytest.fixture(params=["plain", "jitted"])
+def jitted(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """What makes a function of JAX, compiled or not."""
+    import jax
+
+    return jax.jit if request.param == "jitted" else lambda function: function
 
 
 @pytest.hookimpl(wrapper=True)

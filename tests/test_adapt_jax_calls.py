@@ -15,11 +15,7 @@ from .support.gradients import array, of_torch
 torch = pytest.importorskip("torch")
 fake = pytest.importorskip("torch._subclasses.fake_tensor")
 
-
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 class TestJaxCalls:

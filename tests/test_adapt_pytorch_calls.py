@@ -17,19 +17,7 @@ from .support.gradients import of_jax, tensor
 
 torch = pytest.importorskip("torch")
 
-KINDS = {"plain": lambda f: f, "jitted": jax.jit}
-
-
-@pytest.fixture(params=KINDS)
-def jitted(request):
-    """Make a function of JAX, compiled or not."""
-    return KINDS[request.param]
-
-
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 class TestPyTorchCalls:
