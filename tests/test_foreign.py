@@ -20,7 +20,7 @@ torch = optional("torch")
 NUMBERS = np.arange(3.0)
 
 
-HEAVY = {"awkward", "h5py", "sparse", "xarray", "zarr"}  # `make test` has none
+HEAVY = {"astropy", "awkward", "h5py", "sparse", "unyt", "xarray", "zarr"}  # `make test` has none
 
 
 def _of(module, make, name=None):
@@ -38,7 +38,6 @@ UNITS = [
     _of("pint", lambda pint: (pint.UnitRegistry().Quantity(NUMBERS, "m"), "x.magnitude")),
     _of("astropy.units", lambda units: (NUMBERS * units.m, "x.value")),
     _of("unyt", lambda unyt: (unyt.unyt_array(NUMBERS, "m"), "x.value")),
-    _of("quantities", lambda quantities: (quantities.Quantity(NUMBERS, "m"), "x.magnitude")),
 ]
 OUT_OF_MEMORY = [
     _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
