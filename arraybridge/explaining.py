@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dispatch.form import explained, form_of, route_to
+from .dispatch.explained import Explained
+from .dispatch.form import form_of, route_to
 from .dispatch.library import place_named
 from .dispatch.records import Route
 from .dispatch.registry import library_named
@@ -83,4 +84,6 @@ def explain(
     )
     if x is not given and source is target and route.kind == "view":
         route = route._replace(why=f"the {type(given).__name__} holds one")
-    return explained(refusal(given, route) if route.kind == "refuse" else route, info, source)
+    if route.kind == "refuse":
+        route = refusal(given, route)
+    return Explained.of(route, info, source.in_pieces)

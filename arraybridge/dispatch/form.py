@@ -12,14 +12,14 @@ from ..dlpack import CPU, DataType, Device
 from ..layout import c_strides
 from ..named import NamedTuple
 from .casting import allowed, checked_casting, data_type_named
-from .copier import DeviceCopy, HostCopy, SmallCopy, on_host
+from .copier import on_host
 from .library import Library
 from .plan import checked_copy
 from .recast import Recast, caster_of
-from .records import Explained, Route, TensorInfo, meant
+from .records import Route, TensorInfo, meant
 from .route import planned, route_between
 
-__all__ = ["Form", "explained", "form_of", "route_to"]
+__all__ = ["ADDRESS", "Form", "form_of", "route_to", "strides_in"]
 
 _ORDERS = ("C", "F", "K", "channels_last")
 _MEMORY_FORMATS = {
@@ -28,7 +28,8 @@ _MEMORY_FORMATS = {
     "channels_last": "channels_last",
     "channels_last_3d": "channels_last",
 }
-_ADDRESS = 1 << 12  # of an array that is not made yet: aligned as any is
+#: Of an array that is not made yet: aligned as any is.
+ADDRESS = 1 << 12
 
 
 class Form(NamedTuple):
@@ -109,7 +110,7 @@ def _axes(order: str | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim))
 
 
-def _strides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def strides_in(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides, in elements, of a dense array whose axes have an order in memory."""
     dense = c_strides(tuple(shape[axis] for axis in axes))
     steps = dict(zip(axes, dense, strict=True))
@@ -117,7 +118,7 @@ def _strides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _has_order(info: TensorInfo, axes: tuple[int, ...]) -> bool:
-    dense = _strides(info.shape, axes)
+    dense = strides_in(info.shape, axes)
     return 0 in info.shape or all(
         ours == theirs or extent == 1
         for ours, theirs, extent in zip(info.strides, dense, info.shape, strict=True)
@@ -208,9 +209,9 @@ def _recast(
         )
     made = info._replace(
         library=caster.name,
-        data=_ADDRESS,
+        data=ADDRESS,
         byte_offset=0,
-        strides=_strides(info.shape, layout),
+        strides=strides_in(info.shape, layout),
         dtype=wanted,
         readonly=False,
         version=None,
@@ -242,24 +243,3 @@ def _recast(
         route.device,
         copier,
     )
-
-
-def explained(route: Route, info: TensorInfo, source: Library) -> Explained:
-    """Return a route with the array that it starts from, and with what a copy will be."""
-    copier, made = route.copier, None
-    if route.kind == "kernel" and not source.in_pieces:
-        dtype, axes = info.dtype, tuple(range(info.ndim))
-        if type(copier) is Recast:
-            dtype, axes = copier.dtype, copier.axes
-        if type(copier) in (Recast, HostCopy, SmallCopy, DeviceCopy):
-            made = TensorInfo(
-                route.target,
-                _ADDRESS,
-                0,
-                info.shape,
-                _strides(info.shape, axes),
-                dtype,
-                route.device,
-                padded=info.padded if dtype == info.dtype else dtype.subbyte,
-            )
-    return Explained.of(route, info, made)

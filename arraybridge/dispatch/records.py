@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
@@ -373,8 +373,13 @@ class Route(_Route):
 
     __slots__ = ()
 
-    info: ClassVar[TensorInfo | None] = None
-    made: ClassVar[TensorInfo | None] = None
+    @property
+    def info(self) -> TensorInfo | None:
+        return None
+
+    @property
+    def made(self) -> TensorInfo | None:
+        return None
 
     @property
     def kernel(self) -> str | None:
@@ -399,20 +404,6 @@ class Route(_Route):
         from ..drawing import route_html
 
         return route_html(self)
-
-
-class Explained(Route):
-    """A route that knows what it is of: what ``explain`` returns."""
-
-    info: TensorInfo | None  # type: ignore[misc]
-    made: TensorInfo | None  # type: ignore[misc]
-
-    @classmethod
-    def of(cls, route: Route, info: TensorInfo, made: TensorInfo | None) -> Explained:
-        """Return a route with what it starts from, and what it makes."""
-        explained = cls(*route)
-        explained.info, explained.made = info, made
-        return explained
 
 
 _AS_TOLD = (*_Route._fields[:-1], "kernel")
