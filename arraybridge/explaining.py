@@ -64,7 +64,7 @@ def explain(
         strides; the layout is negative)
     >>> weights = torch.ones(3, requires_grad=True)
     >>> print(ab.explain(weights, "numpy"))
-    torch -> numpy on cpu: refuse (gradients are tracked and would be cut silently: pass
+    torch -> numpy on cpu: refused (gradients are tracked and would be cut silently: pass
         x.detach())
     """
     target, form = library_named(to), None

@@ -40,8 +40,7 @@ def file() -> io.BytesIO:
 
 def told(what: str, column: Any, to: str, **how: Any) -> None:
     """Print the route of a column."""
-    route = ab.explain(column, to, **how)
-    print(f"{what + ':':28} {route.kind}, {route.nbytes:,} bytes copied ({route.why})")
+    print(f"{what + ':':28} {ab.explain(column, to, **how)}")
 
 
 def main() -> None:

@@ -52,6 +52,20 @@ def test_explain_says_view(capsys) -> None:
     assert answer["route"]["device"] == "cpu"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("numpy", "array_api_strict"),
+        ("numpy", "--to", "array_api_strict"),
+        ("--from", "numpy", "array_api_strict"),
+        ("--copy", "true", "--to", "array_api_strict", "numpy"),
+    ],
+)
+def test_explain_takes_the_libraries_in_order(capsys, args) -> None:
+    route = explained(capsys, *args)["route"]
+    assert (route["source"], route["target"]) == ("numpy", "array_api_strict")
+
+
 def test_explain_says_kernel_and_how_much(capsys) -> None:
     pytest.importorskip("torch")
     args = ("--from", "numpy", "--to", "torch", "--shape", "5,7", "--layout", "negative")
@@ -68,13 +82,16 @@ def test_explain_prints_for_people(capsys) -> None:
     args = ["--from", "torch", "--to", "numpy", "--state", "requires_grad"]
     assert main(["explain", *args]) == 1
     out = capsys.readouterr().out
-    assert "refuse" in out
+    assert "refused: torch -> numpy on cpu" in out
     assert "detach" in out
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
+        (["numpy"], "name two libraries, such as: explain numpy torch"),
+        (["numpy", "numpy", "numpy"], "name two libraries"),
+        (["numpy", "numpy", "--from", "numpy"], "name two libraries"),
         (["--from", "numpy", "--to", "nothing"], "no library 'nothing'; arraybridge knows array_"),
         (["--from", "numpy", "--to", "numpy", "--dtype", "flot32"], "did you mean 'float32'? exp"),
         (["--from", "numpy", "--to", "numpy", "--layout", "negativ"], "did you mean 'negative'?"),
@@ -97,7 +114,10 @@ def test_explain_prints_for_people(capsys) -> None:
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
         (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
         pytest.param(
-            *(["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "--from pyarrow.Array"),
+            *(
+                ["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"],
+                "is a pyarrow.Array",
+            ),
             marks=needs("pyarrow"),
         ),
     ],
@@ -122,6 +142,32 @@ def test_a_missing_library_is_no_refusal(monkeypatch, capsys, pair) -> None:
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("arraybridge explain: cupy is not installed")
     assert said.endswith("pip install 'cupy-cuda12x'")
+    with pytest.raises(SystemExit):
+        main(["explain", *pair, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == Status.MISSING
+    assert answer["error"].endswith("pip install 'cupy-cuda12x'")
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (("explain", "numpy"), "name two libraries"),
+        (("explain", "numpy", "torhc"), "no library 'torhc': did you mean 'torch'?"),
+        (("explain", "--dtype", "flot32"), "argument --dtype: invalid choice 'flot32'"),
+        (("info", "nothing"), "no library 'nothing'"),
+        (("info", "--chekc"), "unrecognized arguments: --chekc"),
+        (("inof",), "invalid choice 'inof': did you mean 'info'?"),
+    ],
+)
+def test_json_has_the_error(capsys, args, error) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*args, "--json"])
+    out, err = capsys.readouterr()
+    answer = json.loads(out)
+    assert answer["status"] == ended.value.code == Status.USAGE == 2
+    assert error in answer["error"]
+    assert error in " ".join(err.split())
 
 
 def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
@@ -388,7 +434,7 @@ def test_the_example(tmp_path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for word in ("view", "kernel", "refuse", "torch -> jax", "here.png"):
+    for word in ("view", "copied", "refused", "torch -> jax", "here.png"):
         assert word in done.stdout
     picture = np.asarray(Image.open(tmp_path / "here.png"))
     pixels = load_sample_image("china.jpg")
@@ -413,7 +459,7 @@ def test_the_example(tmp_path) -> None:
         (("--version",), f"arraybridge {ab.__version__}"),
         (("explain", "--from", "numpy", "--to", "numpy"), "view: numpy -> numpy on cpu"),
         (("warmup", "--item-sizes", "16"), "kernels in"),
-        ((), "arraybridge explain --from numpy --to torch"),
+        ((), "arraybridge explain numpy torch"),
     ],
 )
 def test_it_runs_as_a_module(tmp_path, args, said) -> None:

@@ -139,7 +139,7 @@ def test_a_report_on_a_narrow_screen(tmp_path: Path) -> None:
     command = start("audit", "program.py", cwd=tmp_path, COLUMNS="60")
     _, err = command.communicate(timeout=60)
     assert "program.py:4: 24 bytes, copies: 1, calls: 1" in " ".join(err.split())
-    assert "numpy.array, numpy -> numpy: kernel: numpy.array copies" in " ".join(err.split())
+    assert "numpy.array, numpy -> numpy: copied: numpy.array copies" in " ".join(err.split())
     assert [line for line in err.splitlines() if len(line) > 60] == []
 
 

@@ -330,7 +330,7 @@ def test_a_card_names_the_outcome_as_the_pages_do():
     x = np.arange(6.0).reshape(2, 3)
     for array, target, said in (
         (x, "torch", "numpy → torch: view"),
-        (x[::-1], "torch", "numpy → torch: copy"),
+        (x[::-1], "torch", "numpy → torch: copied"),
         (torch.ones(2, requires_grad=True), "numpy", "torch → numpy: refused"),
     ):
         assert said in ab.explain(array, target)._repr_html_()

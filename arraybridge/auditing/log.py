@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
+from ..dispatch.records import PRINTED, route_told
 from ..named import NamedTuple
 
 #: How many records a log keeps, and how many different lines of its table.
@@ -82,12 +83,7 @@ class Record(NamedTuple):
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
-        moved = f", {self.nbytes:,} bytes" if self.copied else ""
-        by = f" by {self.kernel}" if self.kernel else ""
-        return (
-            f"{self.place}: {self.call}: {self.source} -> {self.target} on {self.device}: "
-            f"{self.kind}{by}{moved} ({self.why})"
-        )
+        return f"{self.place}: {self.call}: {route_told(self)}"
 
 
 class Sums(NamedTuple):
@@ -111,9 +107,8 @@ class Sums(NamedTuple):
 
     def plus(self, record: Record) -> Sums:
         """Add a record."""
-        return Sums(
-            self.calls + 1, self.copies + record.copied, self.nbytes + record.nbytes
-        )  # fmt: skip
+        calls, copies, nbytes = self
+        return Sums(calls + 1, copies + record.copied, nbytes + record.nbytes)
 
 
 _NOTHING = Sums(0, 0, 0)
@@ -151,7 +146,7 @@ class AuditLog:
     1
     >>> rows, more = log.rows()
     >>> rows[0][:4]
-    ('24', '1', '1', 'numpy -> torch: kernel')
+    ('24', '1', '1', 'numpy -> torch: copied')
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -289,7 +284,7 @@ def _row(line: tuple[Any, ...], sums: Sums) -> tuple[str, ...]:
         f"{sums.nbytes:,}",
         f"{sums.copies:,}",
         f"{sums.calls:,}",
-        f"{source} -> {target}: {kind}",
+        f"{source} -> {target}: {PRINTED.get(kind, kind)}",
         _short(call, 32),
         _short(why, _WHY),
         _short(_place(line), _PLACE, end=True),

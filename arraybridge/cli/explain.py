@@ -9,8 +9,9 @@ from typing import Any
 
 import arraybridge as ab
 
+from ..dispatch.records import outcome
 from ..dispatch.registry import known_name
-from . import screen
+from . import Status, screen
 from .arrays import Case, InexpressibleError, build, load
 from .versions import GRAPHS
 
@@ -24,8 +25,12 @@ ROUTE = ("kind", "source", "target", "device", "nbytes", "kernel", "why")
 
 def show(args: argparse.Namespace) -> int:
     """Build the array and print the route; the exit status, 1 for a refusal."""
+    given = [*args.libraries]
+    names = [name or (given.pop(0) if given else None) for name in (args.source, args.target)]
+    if given or None in names:
+        args.fail("name two libraries, such as: explain numpy torch")
     try:
-        source, target = known_name(args.source), known_name(args.target)
+        source, target = map(known_name, names)
         for name in {source, target} & set(GRAPHS):
             raise ValueError(f"{name} has no arrays in memory: name the library of its blocks")
         device = None if args.device is None else ab.Device.parse(args.device)
@@ -35,9 +40,10 @@ def show(args: argparse.Namespace) -> int:
         with screen.busy(f"importing {' and '.join(dict.fromkeys((source, target)))} ..."):
             load(source, target)
         x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
-    except (ValueError, InexpressibleError) as error:
-        if args.source == "pyarrow" and isinstance(error, InexpressibleError):
-            args.fail(f"{error}: pyarrow's tensors are meant; its columns are --from pyarrow.Array")
+    except InexpressibleError as error:
+        columns = "; a column of Arrow is a pyarrow.Array" * (source == "pyarrow")
+        args.fail(f"{error}{columns}")
+    except ValueError as error:
         args.fail(str(error))
     except ImportError as error:
         args.missing(str(error))
@@ -58,21 +64,17 @@ def show(args: argparse.Namespace) -> int:
         print(json.dumps(told, indent=1))
     else:
         print(screen.table(_rows(info, route, _call(target, how))))
-    return int(route.kind == "refuse")
+    return Status.REFUSED if route.kind == "refuse" else Status.FINE
 
 
 def _rows(info: ab.TensorInfo, route: ab.Route, call: str) -> list[tuple[str, str]]:
     notes = ["read-only"] * info.readonly + [f"pending: {what}" for what in info.pending]
     layout = ", ".join([f"{info.layout}, strides {info.strides} elements", *notes])
-    kind: str = route.kind
-    kind += " (a copy)" if kind == "kernel" else ""
-    kind += f" of {route.nbytes:,} bytes" if route.nbytes else ""
-    kind += f", by {route.kernel}" if route.kernel else ""
     return [
         ("array", f"{info.library} {info.dtype_name} {info.shape} on {info.device}"),
         ("layout", layout),
         ("call", call),
-        ("route", f"{kind}: {route.source} -> {route.target} on {route.device}"),
+        ("route", f"{outcome(route)}: {route.source} -> {route.target} on {route.device}"),
         ("why", route.why),
     ]
 

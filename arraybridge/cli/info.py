@@ -14,7 +14,7 @@ from .. import installed
 from ..dispatch.registry import known_name
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
-from . import accepts, screen
+from . import Status, accepts, screen
 from .versions import INSTALL, present, version_of
 
 VERSIONS = ("numpy", "numba", "llvmlite", "array_api_compat")
@@ -49,7 +49,7 @@ def show(args: argparse.Namespace) -> int:
     else:
         _print(_machine(), libraries)
     lacking = [name for name in names if asked[name]["state"] != "ready"]
-    return 3 if args.libraries and lacking else 0
+    return Status.MISSING if args.libraries and lacking else Status.FINE
 
 
 def _machine() -> dict[str, Any]:

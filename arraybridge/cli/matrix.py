@@ -16,7 +16,7 @@ import arraybridge as ab
 
 from ..dispatch.records import meant
 from ..dispatch.registry import known_name, library_named
-from . import screen
+from . import Status, screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart, workers
 from .versions import GRAPHS, INSTALL, package, present, version_of
@@ -144,7 +144,7 @@ def show(args: argparse.Namespace) -> int:
     """Run the matrix and print its tables; the exit status, 1 where a cell is a failure."""
     if args.list:
         print(*CASES, sep="\n")
-        return 0
+        return Status.FINE
     try:
         names = chosen(args.cases.split(","))
         libraries = libraries_of(filter(None, args.libraries.split(",")))
@@ -176,7 +176,7 @@ def show(args: argparse.Namespace) -> int:
             screen.fold(f"{cell.verdict}: {cell.source} -> {cell.target}, {cell.case}: {cell.why}")
         )
     print(f"{len(cells)} cells, {len(bad)} failures")
-    return 1 if bad else 0
+    return Status.REFUSED if bad else Status.FINE
 
 
 def _run(libraries: list[str], names: list[str], jobs: int) -> list[Cell]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,12 +15,13 @@ from textwrap import fill, indent
 from typing import Any, NoReturn
 
 from .. import __version__
+from . import Status, screen
 
 EXAMPLES = """\
 examples:
   arraybridge info
       what is installed, and what is missing
-  arraybridge explain --from numpy --to torch
+  arraybridge explain numpy torch
       would that be a view or a copy?
   arraybridge audit program.py
       what does the program copy, and where?
@@ -43,7 +44,9 @@ Without rich (pip install rich), output on a terminal has no colors and simpler 
 
 def parse(argv: Sequence[str] | None = None) -> Callable[[], int]:
     """Read the arguments, by default those of the process; what runs the command."""
-    parser = _parser()
+    argv = sys.argv[1:] if argv is None else argv
+    # The other two write it to a file.
+    parser = _parser("--json" in argv and argv[0] not in ("audit", "matrix"))
     args = parser.parse_args(argv)
     if args.command is None:
         return partial(_help, parser)
@@ -57,7 +60,7 @@ def _help(parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(in_json: bool) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="arraybridge",
         formatter_class=_Formatter,
@@ -65,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "and how.",
         epilog=EXAMPLES,
     )
+    parser.in_json = in_json
     parser.add_argument("--version", action="version", version=f"arraybridge {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command")
     for name, add in COMMANDS.items():
@@ -77,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=_Formatter,
         )
         command.set_defaults(fail=command.error, missing=command.missing)
+        command.in_json = in_json
         add(command)
     return parser
 
@@ -101,13 +106,12 @@ def _explain(command: argparse.ArgumentParser) -> None:
     """
     from .arrays import DTYPES, LAYOUTS, STATES
 
-    command.usage = "%(prog)s [options]\n   --from LIBRARY --to LIBRARY"
+    command.usage = "%(prog)s [options]\n   SOURCE TARGET"
     command.add_argument(
-        "--from", dest="source", required=True, metavar="LIBRARY", help="whose array, such as numpy"
+        "libraries", nargs="*", metavar="LIBRARY", help="SOURCE, whose array it is, and TARGET"
     )
-    command.add_argument(
-        "--to", dest="target", required=True, metavar="LIBRARY", help="such as torch"
-    )
+    command.add_argument("--from", dest="source", metavar="LIBRARY", help="the same as SOURCE")
+    command.add_argument("--to", dest="target", metavar="LIBRARY", help="the same as TARGET")
     command.add_argument(
         "--dtype", default="float32", choices=DTYPES, metavar="DTYPE", help="default: float32"
     )
@@ -205,19 +209,26 @@ def _listed(names: Sequence[str] | dict[str, Any]) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors in a line or two, with the closest name; the usage is left to ``--help``."""
+    """Errors in a line or two, with the closest name; the usage is left to ``--help``.
+
+    A program that reads JSON from the standard output gets the error there, too.
+    """
+
+    in_json = False
 
     def error(self, message: str) -> NoReturn:
-        self._end(2, f"error: {_with_closest(message)}")
+        self._end(Status.USAGE, _with_closest(message), "error: ")
 
     def missing(self, message: str) -> NoReturn:
         """End with the exit status for a library that is not installed."""
-        self._end(3, message)
+        self._end(Status.MISSING, message)
 
-    def _end(self, status: int, message: str) -> NoReturn:
-        told = [f"{self.prog}: {message}"]
-        told += [f"Try: {self.prog} --help"] * (status == 2)
-        self.exit(status, "".join(f"{_folded(line)}\n" for line in told))
+    def _end(self, status: Status, message: str, kind: str = "") -> NoReturn:
+        if self.in_json:
+            print(json.dumps({"error": message, "status": status}, indent=1))
+        told = [f"{self.prog}: {kind}{message}"]
+        told += [f"Try: {self.prog} --help"] * (status == Status.USAGE)
+        self.exit(status, "".join(f"{screen.fold(line)}\n" for line in told))
 
 
 def _with_closest(message: str) -> str:
@@ -230,14 +241,6 @@ def _with_closest(message: str) -> str:
     where, given, known = found.groups()
     choices = known.replace("'", "").split(", ")  # quoted by Python before 3.12
     return f"{where}: invalid choice {given!r}{meant(given, choices)}"
-
-
-def _width() -> int:
-    return max(shutil.get_terminal_size().columns, 20)
-
-
-def _folded(text: str) -> str:
-    return fill(text, _width(), break_long_words=False, break_on_hyphens=False)
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 #: Columns where neither a terminal nor ``COLUMNS`` says how many there are.
 WIDE = 120
 GAP = "  "
-STYLES = {"view": "green", "kernel": "yellow", "transfer": "cyan", "refuse": "red"}
+STYLES = {"view": "green", "copied": "yellow", "transfer": "cyan", "refused": "red"}
 
 Row = Sequence[str]
 

@@ -70,7 +70,7 @@ class Library:
     >>> ab.convert(signal, "jax", dtype="float32")
     Array([1., 2.], dtype=float32)
     >>> print(ab.explain(torch.ones(2), "signal"))
-    torch -> signal on cpu: refuse (signal has no float32: ask for another data type, dtype=)
+    torch -> signal on cpu: refused (signal has no float32: ask for another data type, dtype=)
     >>> ab.unregister_library("signal")
     """
 

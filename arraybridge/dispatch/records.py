@@ -323,6 +323,20 @@ def closest(name: object, known: Iterable[str]) -> str | None:
 
 
 Kind = Literal["view", "kernel", "transfer", "refuse"]
+#: What is printed for a kind, where that is not its name.
+PRINTED = {"kernel": "copied", "refuse": "refused"}
+
+
+def outcome(route: Any) -> str:
+    """Say what a route, or the record of one, does: how, by what, how many bytes."""
+    by = f" by {route.kernel}" if route.kernel else ""
+    moved = f", {route.nbytes:,} bytes" if route.nbytes else ""
+    return f"{PRINTED.get(route.kind, route.kind)}{by}{moved}"
+
+
+def route_told(route: Any) -> str:
+    """Say in a line from where to where a route leads, what it does, and why."""
+    return f"{route.source} -> {route.target} on {route.device}: {outcome(route)} ({route.why})"
 
 
 class _Route(NamedTuple):
@@ -369,6 +383,8 @@ class Route(_Route):
     ('numpy', 'torch', 'cpu')
     >>> route.why
     'torch takes no negative strides; the layout is negative'
+    >>> route.info.layout, route.made.layout
+    ('negative', 'c')
     """
 
     __slots__ = ()
@@ -395,10 +411,7 @@ class Route(_Route):
         return f"Route({', '.join(f'{name}={x!r}' for name, x in self._asdict().items())})"
 
     def __str__(self) -> str:
-        moved = f", {self.nbytes:,} bytes" if self.nbytes else ""
-        by = f" by {self.kernel}" if self.kernel else ""
-        did = "copied" if self.kind == "kernel" else self.kind
-        return f"{self.source} -> {self.target} on {self.device}: {did}{by}{moved} ({self.why})"
+        return route_told(self)
 
     def _repr_html_(self) -> str:
         from ..drawing import route_html

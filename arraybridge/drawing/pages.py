@@ -52,7 +52,7 @@ def route_html(route: Route) -> str:
     str
         HTML that needs nothing else.
     """
-    kind = {"kernel": "copy", "refuse": "refused"}.get(route.kind, route.kind)
+    kind = {"kernel": "copied", "refuse": "refused"}.get(route.kind, route.kind)
     return _card(_head("Route", f"{route.source} → {route.target}: {kind}"), route_svg(route))
 
 
