@@ -68,7 +68,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in WIDE},
+    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in (*WIDE, "index")},
     "pygments_light_style": "github-light",
     "pygments_dark_style": "github-dark",
     "footer_start": ["copyright"],

@@ -33,6 +33,11 @@ WRONG = """() => {
   if (titles !== 1) wrong.push(`has ${titles} h1`);
   for (const link of document.querySelectorAll("article a[href]"))
     if (!link.textContent.trim() && !link.querySelector("img")) wrong.push(`no text: ${link.href}`);
+  const edge = document.querySelector("main").getBoundingClientRect().right;
+  const read = "article :is(p, li) > code, .gr ~ .n, .highlight-python .go";
+  for (const text of document.querySelectorAll(read))
+    if (!text.closest("table") && text.getBoundingClientRect().right > edge)
+      wrong.push(`cut: ${text.textContent.slice(0, 40)}`);
   for (const image of document.images) if (!image.alt) wrong.push(`no alt: ${image.src}`);
   for (const element of document.querySelectorAll("body *")) {
     const seen = element.getClientRects().length && !element.closest("script, style, noscript");

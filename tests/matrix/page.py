@@ -62,6 +62,7 @@ def markdown(run: Run) -> str:
     """Return the text of docs/matrix.md."""
 
     def marked(kind: str, text: str) -> str:
+        text = text.replace(" ", "\N{NO-BREAK SPACE}")  # a count and its letter on one line
         return text if kind in KINDS else f"**{text}**"
 
     lines = [
