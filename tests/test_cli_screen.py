@@ -67,6 +67,14 @@ def test_help_and_info_are_folded(monkeypatch, capsys, columns: int, args) -> No
     assert [line for line in narrow if len(line) > columns] == []
 
 
+def test_a_terminal_that_does_not_know_its_width(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = pty.openpty()  # 0 columns
+    with open(theirs, "w") as stream:
+        assert screen.room(stream) == screen.WIDE
+    os.close(ours)
+
+
 def on_terminal(command, columns: int, **environ: str) -> str:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import arraybridge as ab
-from arraybridge.drawing import array_html, info_html, memory_svg, route_html, route_svg
+from arraybridge.drawing import array_html, info_html, memory_svg, route_html, route_svg, table_html
 from arraybridge.drawing.cells import memory_of
 
 from .support.optional import needs
@@ -175,20 +175,25 @@ EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\0\ud800&'
 def test_texts_from_outside_are_escaped() -> None:
     info = ab.inspect(np.zeros((2, 3)))._replace(library=EVIL, pending=(EVIL,), refused=EVIL)
     route = ab.explain(np.zeros((2, 3))[::-1], "torch")
-    made = type(route).of(
-        route._replace(source=EVIL, target=EVIL, why=f"{EVIL}: {EVIL}", kind="refuse"), info, info
-    )
+    evil = route._replace(source=EVIL, target=EVIL, why=f"{EVIL}: {EVIL}")
+    copied = type(route).of(evil, info, in_pieces=False)
+    assert copied.made is not None
+    refused = type(route).of(evil._replace(kind="refuse"), info, in_pieces=False)
     plain = Tags()
-    refused = route._replace(kind="refuse")
-    plain.feed(info_html(ab.inspect(np.zeros((2, 3)))) + route_html(route) + route_html(refused))
-    for html in (info_html(info), route_html(made)):
+    plain.feed(info_html(ab.inspect(np.zeros((2, 3)))) + route_html(route))
+    plain.feed(
+        route_html(route._replace(kind="refuse")) + table_html("", "", [["a"], ["b"]], 0, ["c"])
+    )
+    table = table_html(EVIL, EVIL, [[EVIL], [EVIL]], 1, [EVIL])
+    for html in (info_html(info), route_html(copied), route_html(refused), table):
         found = Tags()
         found.feed(html)
         assert found.tags <= plain.tags
         assert found.attributes <= plain.attributes
         assert "\0" not in html
         html.encode()
-    ElementTree.fromstring(route_svg(made, title=EVIL, page=True))
+    for made in (copied, refused):
+        ElementTree.fromstring(route_svg(made, title=EVIL, page=True))
 
 
 def test_values_are_escaped() -> None:
@@ -334,3 +339,13 @@ def test_a_card_names_the_outcome_as_the_pages_do():
         (torch.ones(2, requires_grad=True), "numpy", "torch → numpy: refused"),
     ):
         assert said in ab.explain(array, target)._repr_html_()
+
+
+@needs("torch")
+def test_an_audit_is_shown_as_its_table() -> None:
+    with ab.audit() as log:
+        assert "0 routes, 0 copies of 0 bytes" in log._repr_html_()
+        ab.convert(np.zeros((2, 3))[::-1], "torch")
+    html = re.sub(r"<[^>]*>", " ", log._repr_html_())
+    assert "bytes copies calls route call why where 48 1 1 numpy" in " ".join(html.split())
+    assert "copied" in html

@@ -114,6 +114,9 @@ class Sums(NamedTuple):
 _NOTHING = Sums(0, 0, 0)
 
 
+_HEAD = ("bytes", "copies", "calls", "route", "call", "why", "where")
+
+
 class AuditLog:
     """The routes that were taken while an audit was on; iterate over it for its records.
 
@@ -238,9 +241,8 @@ class AuditLog:
         rows, more = self.rows()
         if not rows:
             return self.summary()
-        head = ("bytes", "copies", "calls", "route", "call", "why", "where")
-        rows = [head, *rows]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        rows = [_HEAD, *rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         text = [
             "  ".join(
                 cell.rjust(width) if i < 3 else cell.ljust(width)
@@ -249,6 +251,12 @@ class AuditLog:
             for row in rows
         ]
         return "\n".join([*text, *more, self.summary()])
+
+    def _repr_html_(self) -> str:
+        from ..drawing import table_html
+
+        rows, more = self.rows()
+        return table_html("Audit", self.summary(), [_HEAD, *rows] if rows else [], 3, more)
 
     def rows(self) -> tuple[list[tuple[str, ...]], list[str]]:
         """Return the rows of the table, and a line on those that it leaves out, if any."""

@@ -22,6 +22,9 @@ class Status(IntEnum):
     CLOSED_PIPE = 141
 
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def _open_closed() -> None:
     """Open what the shell closed, as by ``>&-``; else the next file would get its number."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -32,7 +35,9 @@ def _open_closed() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def _drop_output() -> None:
+    """Let what is left in the buffer go nowhere: Python writes it at exit, and would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,12 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the terminal has echoed ^C
         return Status.INTERRUPTED
-    except BrokenPipeError:  # `| head`: what is left in the buffer has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `| head`
+        _drop_output()
         return Status.CLOSED_PIPE
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is there at exit
+        _drop_output()
         print(f"arraybridge: cannot write: {error}", file=sys.stderr)
         return Status.REFUSED

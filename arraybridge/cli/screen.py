@@ -34,7 +34,9 @@ def room(stream: TextIO) -> int | None:
     """Columns of a stream; None where it is no terminal and ``COLUMNS`` says nothing either."""
     if os.environ.get("COLUMNS"):
         return width()
-    return max(os.get_terminal_size(stream.fileno()).columns, 20) if stream.isatty() else None
+    if not stream.isatty():
+        return None
+    return max(os.get_terminal_size(stream.fileno()).columns or WIDE, 20)  # 0: nobody knows
 
 
 def table(rows: Iterable[Row], header: Row = ()) -> str:

@@ -13,7 +13,7 @@ Drawn from descriptions alone: no function here sees an array, but for the text 
 """
 
 from .memory import memory_svg
-from .pages import array_html, info_html, route_html
+from .pages import array_html, info_html, route_html, table_html
 from .routes import route_svg
 
-__all__ = ["array_html", "info_html", "memory_svg", "route_html", "route_svg"]
+__all__ = ["array_html", "info_html", "memory_svg", "route_html", "route_svg", "table_html"]

@@ -5,6 +5,7 @@ Everything is colored by the page's own text color, so that light and dark follo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .canvas import MONO, SANS, clean
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 
 _LONGEST = 8_000  # characters of values
 _CARD = (
-    f"font-family:{SANS};font-size:13px;line-height:1.45;max-width:420px;color:inherit;"
+    f"font-family:{SANS};font-size:13px;line-height:1.45;color:inherit;"
     "background:transparent;overflow-x:auto"
 )
 _HEAD = f"font-family:{MONO};font-size:12px;padding:2px 0 6px"
 _FAINT = "opacity:.75"
+_CELL = "font-size:12px;padding:1px 12px 1px 0;vertical-align:top"
 # Notebooks break the lines of a <pre> between any two letters.
 _VALUES = (
     f"font-family:{MONO};font-size:12px;margin:0;padding:0 0 6px;color:inherit;"
@@ -28,8 +30,8 @@ _VALUES = (
 )
 
 
-def _card(*parts: str) -> str:
-    return f'<div class="arraybridge" style="{_CARD}">{"".join(parts)}</div>'
+def _card(*parts: str, width: str = "420px") -> str:
+    return f'<div class="arraybridge" style="{_CARD};max-width:{width}">{"".join(parts)}</div>'
 
 
 def _head(kind: str, told: str) -> str:
@@ -81,6 +83,42 @@ def info_html(info: TensorInfo) -> str:
     if info.refused is not None:
         parts.append(_aside(f"never handed over: {info.refused}"))
     return _card(*parts)
+
+
+def table_html(
+    kind: str, told: str, rows: Sequence[Sequence[str]], numbers: int, after: Sequence[str]
+) -> str:
+    """Return a table for a notebook.
+
+    Parameters
+    ----------
+    kind, told : str
+        What is shown, and a summary of it.
+    rows : sequence of sequence of str
+        The first is the header.
+    numbers : int
+        Columns of numbers, which come first.
+    after : sequence of str
+        Lines below the table.
+
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    lines: list[str] = []
+    for row in rows:
+        tag = "td" if lines else "th"
+        cells = [
+            f'<{tag} style="text-align:{"right" if at < numbers else "left"};{_CELL}">'
+            f"{clean(cell)}</{tag}>"
+            for at, cell in enumerate(row)
+        ]
+        lines.append(f'<tr style="background:transparent">{"".join(cells)}</tr>')
+    table = (
+        f'<table style="border-collapse:collapse;margin:0;color:inherit">{"".join(lines)}</table>'
+    )
+    return _card(_head(kind, told), table, *map(_aside, after), width="100%")
 
 
 def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:
