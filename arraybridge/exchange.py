@@ -352,7 +352,7 @@ def inspect(x: Any) -> TensorInfo:
     ----------
     x : array, capsule, int or ctypes.c_void_p
         Anything :func:`convert` takes; a capsule stays unconsumed; a number is the address of a raw
-        ``DLTensor``, which is read: one that is wrong, though it could be right, ends the process.
+        ``DLTensor``, which is read: a wrong address may end the process.
 
     Returns
     -------

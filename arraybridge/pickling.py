@@ -40,7 +40,7 @@ PICKLERS = {"ray.cloudpickle": "CloudPickler", "cloudpickle": "Pickler"}
 
 
 class Pickler(_Pickler):
-    """``pickle.Pickler`` for objects with native tensors in them, once `register` was called.
+    """A ``pickle.Pickler`` for objects that contain native tensors, after a call of `register`.
 
     The pickler of the standard library itself is left as it is: ``torch.save`` uses it, and what it
     writes must not need arraybridge.
@@ -74,7 +74,7 @@ class Registration:
         self._undo = undo
 
     def unregister(self) -> None:
-        """Have native arrays pickled by their library again; twice is as good as once."""
+        """Have native arrays pickled by their library again; further calls do nothing."""
         while self._undo:
             self._undo.pop()()
         if self in _registrations:
@@ -232,9 +232,9 @@ class _Reducer:
 def collate(batch: Sequence[Any]) -> Any:
     """Make a batch for PyTorch's ``DataLoader(..., collate_fn=arraybridge.pickling.collate)``.
 
-    As PyTorch's ``default_collate``, which it does the rest with. Of Arrays of one shape and dtype,
-    of any library and layout (flips, which PyTorch refuses of NumPy), it makes one tensor, and
-    copies each once: in a worker process to shared memory, by which the tensor travels.
+    Arrays of one shape and dtype, of any library and layout (flipped ones, too), become one tensor.
+    Each is copied once, in a worker process into the shared memory in which the tensor is sent.
+    Everything else is left to PyTorch's ``default_collate``.
 
     Parameters
     ----------

@@ -76,8 +76,8 @@ def main(out: str) -> None:
     """Take the photograph around, sharpen it in every library, compare, and write a PNG."""
     photograph = np.array(load_sample_image("china.jpg"))
     print(f"A photograph, decoded in NumPy: {photograph.shape}, {photograph.dtype}.")
-    print("Nobody says how to convert it: a view where a view is safe, a copy where it is not,")
-    print("a clear error where there is nothing right to do.")
+    print("arraybridge decides: a view where that is safe, a copy where it is not,")
+    print("an error where neither is right.")
 
     # PyTorch models want channels first and floating point.
     tensor = convert("The photograph", photograph, "torch")

@@ -31,7 +31,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     x : array, object or capsule
         A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
     device : Device, (int, int), str or a library's own device, optional
-        Where the result shall be; without it the data stays where it is.
+        The device of the result; without it the data stays where it is.
     copy : bool, optional
         None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
 

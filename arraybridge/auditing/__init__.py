@@ -10,7 +10,7 @@ __all__ = ["Audit", "AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "
 
 
 def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) -> Audit:
-    """Log every route that arrays take inside a ``with`` statement, and who asked for it.
+    """Log every route that arrays take inside a ``with`` statement, and the line that asked for it.
 
     Conversions (``convert``, ``adapt``, ``unify``, ``from_dlpack``, ``asarray``, what a namespace
     borrows), copies (``contiguous``, ``copyto``) and exports of Arrays to other libraries are seen.

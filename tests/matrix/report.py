@@ -181,7 +181,8 @@ def reasons_table(cells, libraries, marked):
 
 def _general(cell: Cell) -> str:
     """A cell's reason without what differs from cell to cell."""
-    why = re.sub(rf"\b{cell.target}\b(?! has no|\.)", "it", cell.why)
+    why = re.sub(rf"\b{cell.target}'s\b", "its", cell.why)
+    why = re.sub(rf"\b{cell.target}\b(?! has no|\.)", "it", why)
     why = re.sub(rf"^{cell.target} has no [^:]+", "it has no such dtype", why)
     why = re.sub(r"this is aligned to \d+", "this is aligned to fewer", why)
     why = re.sub(r"the layout is [\w -]+", "the layout is another", why)
@@ -220,7 +221,7 @@ TABLES = (
         latency_table,
         "Microseconds for a float32 of shape (3, 4, 2): convert / the target's own conversion, "
         "where that is right. The best of 19 rounds, measured while other pairs ran; "
-        "benchmarks/calls is more careful.",
+        "`python -m benchmarks.calls` is more careful.",
     ),
     ("Reasons", reasons_table, "Why cells were copied or refused."),
 )
