@@ -32,7 +32,7 @@ from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .exchange import LIBRARY, only_one_cpu
+from .exchange import LIBRARY, numpy_view, only_one_cpu
 from .namespace import TABLE, WIDE, native
 
 try:
@@ -85,12 +85,11 @@ class JaxArray(NativeArray):
         return {"kept": slot(array, value)}, {}
 
     def _view(self) -> np.ndarray | None:
-        """JAX's own view for NumPy, which waits; None where that is a copy, or may be one."""
+        """JAX's own view for NumPy; None where that is a copy, or may be one."""
         native = self._native
         if native.__class__ is not _Concrete or not only_one_cpu() or native.is_deleted():
             return None
-        view = np.asarray(native)
-        return None if view.flags.owndata else view
+        return numpy_view(native)
 
     def _exported(self) -> int:
         view = self._view()

@@ -21,6 +21,7 @@ from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ...protocols.numpy_dtypes import numpy_dtype
 from ...protocols.producer import Producer
+from ..numpy.address import address_of
 from ..numpy.exchange import LIBRARY as NUMPY
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
@@ -121,11 +122,11 @@ class Jax(Library):
         """
         if info.device.type == DeviceType.CPU:
             try:
-                array = np.asarray(x)
+                view = numpy_view(x)
             except RuntimeError as error:
                 raise ConversionError(f"the JAX array has no memory: {error}") from error
-            if not array.flags.owndata:  # else a copy, of another layout
-                return array
+            if view is not None:
+                return view
         return self.export(x).owner
 
     def lend(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
@@ -290,12 +291,24 @@ def only_one_cpu() -> bool:
     return _single_cpu
 
 
-def _to_numpy(x: jax.Array) -> np.ndarray | None:
-    """The read-only view that JAX keeps, unless it had to copy for it (another layout)."""
-    if not only_one_cpu():  # else np.asarray could be a hidden transfer
+def numpy_view(x: jax.Array) -> np.ndarray | None:
+    """Return JAX's own read-only view for NumPy, which waits; None where JAX copied for it.
+
+    It does for another layout and for packed elements. The copy owns its memory, or has a capsule
+    that does (since JAX 0.12). A view of bfloat16 has a capsule, too: there the address tells.
+    """
+    array = np.asarray(x)
+    base: object = array.base
+    if base.__class__ is memoryview:  # by the buffer protocol, which copies nothing
+        return array
+    if array.flags.owndata or address_of(array) != x.unsafe_buffer_pointer():
         return None
-    result = np.asarray(x)
-    return None if result.flags.owndata else result
+    return array
+
+
+def _to_numpy(x: jax.Array) -> np.ndarray | None:
+    # With several devices np.asarray could be a hidden transfer.
+    return numpy_view(x) if only_one_cpu() else None
 
 
 LIBRARY = Jax()
