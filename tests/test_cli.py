@@ -466,3 +466,10 @@ def test_it_runs_as_a_module(tmp_path, args, said) -> None:
     done = run(*args, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert said in done.stdout
+
+
+def test_what_cannot_be_copied_as_it_is_is_no_failure() -> None:
+    """Arrow has packed booleans: a view, and copy=True is refused."""
+    pytest.importorskip("pyarrow")
+    (cell,) = matrix.pair("pyarrow.Array", "pyarrow", ["bool contiguous"])
+    assert (cell.verdict, cell.why) == ("view", "it is one already")
