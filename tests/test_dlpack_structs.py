@@ -178,6 +178,8 @@ def test_names_make_them():
         ("CPU", (1, 0), "cpu"),
         ("cuda", (2, 0), "cuda:0"),
         ("gpu:1", (2, 1), "cuda:1"),
+        ("mps", (8, 0), "metal:0"),
+        ("xpu:1", (14, 1), "oneapi:1"),
         ("cuda_host:2", (3, 2), "cuda_host:2"),
         ("oneapi:3", (14, 3), "oneapi:3"),
         ("trainium", (18, 0), "trainium:0"),

@@ -65,7 +65,12 @@ HOST_ACCESSIBLE = frozenset(
 )
 
 _NAMES: dict[int, str] = {code: code.name.lower() for code in DeviceType}
-_CODES = {name: code for code, name in _NAMES.items()} | {"gpu": DeviceType.CUDA}
+# PyTorch's names, too.
+_CODES = {name: code for code, name in _NAMES.items()} | {
+    "gpu": DeviceType.CUDA,
+    "mps": DeviceType.METAL,
+    "xpu": DeviceType.ONEAPI,
+}
 
 
 def _unnamed(name: str) -> int | None:
