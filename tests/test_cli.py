@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.cli import Status, arrays, child, main, matrix, versions
+from arraybridge.cli import Status, arrays, child, info, main, matrix, versions
 from arraybridge.dispatch.registry import library_named
 
 from .support.optional import needs
@@ -203,6 +203,8 @@ def test_info_imports_no_library(tmp_path) -> None:
     assert rows["disk"] == f"cache    1 kernels, 2.5 kB, in {cache}"
     assert rows["installation"].startswith(f"arraybridge is loaded from {Path(ab.__file__).parent}")
     assert ("missing" in rows) is not all(map(versions.present, versions.INSTALL))
+    for what, _package, _pip in info.OPTIONAL:  # there or missing
+        assert sum(line.startswith(f"{what}  ") for line in done.stdout.splitlines()) == 1
 
 
 def test_folders_of_any_name_are_printed(tmp_path) -> None:
@@ -271,7 +273,7 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
         (["--jobs", "0"], "--jobs is a number of processes, got 0"),
         (["--cases", "negativ"], "did you mean 'negative'? expected contiguous, permuted"),
         (["--jobs", "two"], "invalid int value: 'two'"),
-        (["--json", "/nonexistent/x.json"], "No such file or directory: '/nonexistent"),
+        (["--json", "/dev/null/x.json"], "Not a directory: '/dev/null/x.json'"),
     ],
 )
 def test_matrix_refuses_before_it_runs(monkeypatch, capsys, args, message) -> None:

@@ -23,7 +23,7 @@ OPTIONAL = (
     ("bfloat16 and float8 in NumPy", "ml_dtypes", "ml_dtypes"),
     ("columns and frames of pandas", "pandas", "pandas"),
     ("columns and frames of polars", "polars", "polars"),
-    ("copies on CUDA devices", "numba_cuda", f"{installed.DISTRIBUTION}[cuda]"),
+    ("copies on CUDA devices", "numba_cuda", "numba-cuda[cu12]"),
     ("colors and progress bars", "rich", "rich"),
 )
 
@@ -126,6 +126,11 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
     print(screen.table(rows))
     here = [
         (name, _version(name, of["version"])) for name, of in libraries.items() if of["version"]
+    ]
+    here += [
+        (of["for"], version_of(package))
+        for package, of in machine["optional"].items()
+        if of["installed"]
     ]
     print(f"\n{screen.table(here, ('library', 'version'))}")
     missing = [
