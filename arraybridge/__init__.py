@@ -1,6 +1,18 @@
 """arraybridge: convert arrays of any library to any other.
 
-Zero-copy where that is safe, a fast copy where it is not, a clear error where neither is right.
+Zero-copy where that is safe, a fast copy where it is not, a clear error where neither is right::
+
+    convert(x, "torch")     the array in another library; dtype=, device=, copy= ask for more
+    explain(x, "torch")     what convert would do, and why
+    asarray([1, 2], like=x) an array of numbers or lists
+    unify(x, y)             arrays of several libraries in one of them
+    namespace(x)            the array API namespace, for functions that take arrays of any library
+    adapt("numpy")          a decorator: a function of one library takes arrays of any
+    from_dlpack(x)          an Array, the standard's array object
+    audit()                 which lines copy
+
+The submodules auditing, dlpack, pickling and xp are documented, too. ``python -m arraybridge info``
+tells what is installed.
 
 Importing this imports NumPy and nothing else: every name below is loaded when it is first used.
 """
@@ -14,7 +26,9 @@ import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what 
 from . import forked, libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - `forked` first
 
 if TYPE_CHECKING:
+    from . import auditing as auditing
     from . import dlpack, xp
+    from . import pickling as pickling
     from .adaptation import adapt
     from .array import Array, from_dlpack, from_pointer
     from .auditing import audit
@@ -57,6 +71,7 @@ _HOMES = {
 }
 # For opt_einsum, which looks for them in the package of an array's class; not for users.
 _HOMES[".array.contraction"] = ("einsum", "tensordot", "transpose")
+_MODULES = ("auditing", "dlpack", "pickling", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -99,7 +114,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in ("dlpack", "xp"):
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     home = _home_of.get(name)
     if home is None:
@@ -109,4 +124,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
