@@ -319,6 +319,14 @@ class TestNames:
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stdout.strip() == "[]", run.stderr
 
+    @pytest.mark.parametrize("to", [np.ones(2), torch.ones(2), torch.Tensor, jax.Array])
+    def test_an_array_or_its_class_names_no_library(self, to):
+        name = "numpy" if isinstance(to, np.ndarray) else "jax" if to is jax.Array else "torch"
+        with pytest.raises(TypeError, match=rf"its module, got (.|\n)*: pass '{name}'$"):
+            ab.convert(image(), to)
+        with pytest.raises(TypeError, match=r"its module, got None$"):
+            ab.convert(image(), None)
+
 
 class TestContiguous:
     @pytest.mark.parametrize("library", PAIR)

@@ -59,9 +59,9 @@ def _unregister():
     [
         (Bare(), r"library 'bare' \(Bare\) lacks accepts, owns: see docs/extending.md"),
         (Blind(), r"library 'blind' \(Blind\) lacks owns: see"),
-        (ab.Library(), "takes a named instance"),
-        (Bare, "takes a named instance"),
-        ("numpy", "takes a named instance"),
+        (ab.Library(), "Library has no name"),
+        (Bare, r"takes an instance: Bare\(\)"),
+        ("numpy", "takes an instance of an arraybridge.Library, got 'numpy'"),
     ],
 )
 def test_what_is_unfinished_is_refused_and_leaves_nothing_behind(library, message):

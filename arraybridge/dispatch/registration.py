@@ -61,10 +61,14 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     >>> ab.register_library(Numbers(), replace=True)
     >>> ab.unregister_library("numbers")
     """
-    if not isinstance(library, Library) or not isinstance(library.name, str) or not library.name:
+    if isinstance(library, type):
+        raise TypeError(f"register_library takes an instance: {library.__name__}()")
+    if not isinstance(library, Library):
         raise TypeError(
-            f"register_library takes a named instance of arraybridge.Library, got {library!r}"
+            f"register_library takes an instance of an arraybridge.Library, got {library!r}"
         )
+    if not isinstance(library.name, str) or not library.name:
+        raise TypeError(f"{type(library).__name__} has no name: give its class name = '...'")
     cls, name = type(library), library.name
     missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
     if missing:

@@ -300,7 +300,9 @@ def known_name(to: object) -> str:
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str) or isinstance(to, type):
-        raise TypeError(f"`to` is the name of a library or its module, got {to!r}")
+        known = _packages.get(package_of(to if isinstance(to, type) else type(to)), "")
+        hint = f": pass {known!r}" if known in _entries else ""
+        raise TypeError(f"`to` is the name of a library or its module, got {to!r}{hint}")
     if name in _registered:
         return name
     known = name if isinstance(to, str) else _library_of_module(name)
