@@ -166,6 +166,10 @@ def test_what_is_missing_is_refused(make, why, remedy):
 
 REMEDIES = [
     (lambda: pd.Series(["1", "2"]), "pandas.to_numeric(x)"),
+    (lambda: pd.Series(["a", "b"], dtype="str"), "x.astype('category').cat.codes"),
+    (lambda: pd.DataFrame({"a": ["x"], "b": [1]}), "x[['b']]"),
+    (lambda: pl.Series(["a", "b"]), "x.cast(polars.Categorical).to_physical()"),
+    (lambda: pl.Series(["1.5"]), "x.cast(polars.Float64)"),
     (lambda: pd.Series([1, "2"], dtype=object), "x.astype('float64')"),
     (lambda: pd.Series(["a", "b"], dtype="category"), "x.cat.codes"),
     (lambda: pd.Series(pd.arrays.SparseArray([0.0, 1.0])), "x.sparse.to_dense()"),

@@ -75,6 +75,14 @@ ROWS = [
     (lambda: pa.array([3], pa.time32("s")), "numpy", "x.view('int32')"),
     (lambda: pa.chunked_array([_dates(1), _dates(2)]), "numpy", "x.combine_chunks().view('int32')"),
     (lambda: pa.array([1, 1]).dictionary_encode(), "numpy", "x.dictionary_decode()"),
+    (lambda: pa.array([1, 1]).dictionary_encode(), "numpy", "x.indices"),
+    (lambda: pa.array(["a", "b"]), "numpy", "x.dictionary_encode().indices"),
+    (lambda: pa.array(["1.5"], pa.large_string()), "numpy", "x.cast('float64')"),
+    (
+        lambda: pa.chunked_array([["a"], ["b"]]),
+        "numpy",
+        "x.combine_chunks().dictionary_encode().indices",
+    ),
     *(
         (
             lambda n=n: pa.chunked_array([pa.array([1, 1]).dictionary_encode()] * n),
@@ -384,6 +392,7 @@ ELSEWHERE = {
             *("x.fillna(value)", "x.dropna()", "x.pint.magnitude", "x.cat.codes", "x[[\0]]"),
             *("x.sparse.to_dense()", "x.array.left", "x.array.right", "pandas.to_numeric(x)"),
             *("x.drop_nulls()", "x.to_physical()", "x.select", "x.cast(...)", "x.collect()"),
+            *("x.astype('category').cat.codes", "x.cast(polars.Categorical).to_physical()"),
             *("x.cast(polars.Float64)", "x.list.to_array(width)", "pyarrow.table(x)"),
         ),
         "test_frames",

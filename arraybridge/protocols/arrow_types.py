@@ -182,11 +182,14 @@ def _sort(text: str) -> str:
         return "temporal"
     if text.startswith("d:"):
         return "decimal"
-    return {"+l": "list", "+L": "list", "+vl": "list", "+vL": "list", "+s": "struct"}.get(
-        text, text
-    )
+    return _SORTS.get(text, text)
 
 
+_SORTS = {
+    **dict.fromkeys(("+l", "+L", "+vl", "+vL"), "list"),
+    **dict.fromkeys(("u", "U", "vu"), "text"),
+    "+s": "struct",
+}
 # What to pass instead, by what a class has; the first that fits. "" is for any other. Frames of
 # polars are told by `with_columns_seq`: DuckDB's relations have `with_columns`, too.
 _REMEDIES = {
@@ -200,6 +203,14 @@ _REMEDIES = {
         ("with_columns_seq", "pass its codes, x.select(polars.all().to_physical())"),
         ("dictionary_decode", "pass x.dictionary_decode()"),
         ("", "decode it first"),
+    ),
+    "text": (
+        (
+            "to_physical",
+            "pass codes, x.cast(polars.Categorical).to_physical(), or the numbers that it spells, "
+            "x.cast(polars.Float64)",
+        ),
+        ("", "convert it to numbers first"),
     ),
     "decimal": (
         ("to_physical", "pass x.cast(polars.Float64), which rounds"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
+from pandas.api.types import is_numeric_dtype
 
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE
@@ -83,7 +84,11 @@ def _no_number(x: Any) -> str:
         (pd.DatetimeTZDtype, "pass its integers, x.astype('int64')"),
         (pd.PeriodDtype, "pass its integers, x.astype('int64')"),
         (pd.IntervalDtype, "pass its ends, x.array.left and x.array.right"),
-        (pd.StringDtype, "convert it to numbers first, pandas.to_numeric(x)"),
+        (
+            pd.StringDtype,
+            "pass codes, x.astype('category').cat.codes, or the numbers that it spells, "
+            "pandas.to_numeric(x)",
+        ),
     ):
         if isinstance(dtype, kind):
             remedy = told
@@ -102,10 +107,16 @@ def _frame(x: pd.DataFrame) -> tuple[object, Library]:
     if any(dtype != first for dtype in dtypes):
         told = dict(zip(map(str, reversed(dtypes)), reversed(list(x.columns)), strict=True))
         some = ", ".join(f"{name!r} {dtype}" for dtype, name in reversed(told.items()))
+        number = next((c for c, d in x.dtypes.items() if is_numeric_dtype(d)), None)
+        if number is None:
+            remedy = "pass its columns one by one"
+        else:
+            remedy = f"pass columns of one type, such as x[[{number!r}]]"
+        if all(map(is_numeric_dtype, dtypes)):
+            remedy += ", or cast them first, x.astype('float64')"
         return _refused(
             len(x),
-            f"the columns have several data types ({some}), and a matrix has one: pass columns of "
-            f"one type, such as x[[{x.columns[0]!r}]], or cast them first, x.astype('float64')",
+            f"the columns have several data types ({some}), and a matrix has one: {remedy}",
         )
     numbers = isinstance(first, np.dtype) and first.char in CHARS
     if numbers and not len(x):

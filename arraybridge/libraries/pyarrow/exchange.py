@@ -209,12 +209,21 @@ def _nulls(x: pa.Array | pa.ChunkedArray, remedy: str = _FILLED) -> str | None:
     )
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _remedy(kind: pa.DataType) -> str:
     types = pa.types
     if types.is_temporal(kind) and not types.is_interval(kind):
         return f"pass its integers, x.view('int{kind.bit_width}')"
     for is_kind, remedy in (
-        (types.is_dictionary, "pass x.dictionary_decode()"),
+        (types.is_dictionary, "pass its codes, x.indices, or decode it, x.dictionary_decode()"),
+        (
+            _is_text,
+            "pass codes, x.dictionary_encode().indices, or the numbers that it spells, "
+            "x.cast('float64')",
+        ),
         (types.is_run_end_encoded, "pass pyarrow.compute.run_end_decode(x)"),
         (types.is_decimal, "pass x.cast('float64'), which rounds"),
         (types.is_list, "pass x.flatten(), as its rows may differ in length"),
