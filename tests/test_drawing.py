@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import product
+from math import comb
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -22,25 +26,29 @@ from .support.optional import needs
 SVG = "{http://www.w3.org/2000/svg}"
 BOX = re.compile(
     r"(−?[\d,]+) (?:B|bits): "
-    r"(?:element \(([\d, ]*)\)(, read(?: at least)? [\d,]+ times)?|no element)"
+    r"(?:element \(([\d, ]*)\)(?:, read( at least)? ([\d,]+ times|once))?|no element)"
 )
 LARGEST = 30_000  # characters
 
 
-def drawn(svg: str) -> dict[int, tuple[int, ...] | None]:
-    """Byte offset -> the element of its box, None for a gap; in the order of the picture."""
-    found: dict[int, tuple[int, ...] | None] = {}
+def drawn(svg: str) -> dict[int, tuple[tuple[int, ...] | None, int, bool]]:
+    """Byte offset -> the element of its box, None for a gap; how often it is read, or at least.
+
+    In the order of the picture.
+    """
+    found: dict[int, tuple[tuple[int, ...] | None, int, bool]] = {}
     for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect"):
         title = rect.find(f"{SVG}title")
         if title is None:
             continue
         match = BOX.fullmatch(title.text)
         assert match, title.text
-        offset, index, _ = match.groups()
+        offset, index, least, often = match.groups()
         at = int(offset.replace(",", "").replace("−", "-"))
         numbers = None if index is None else tuple(map(int, index.split(", "))) if index else ()
         assert at not in found
-        found[at] = numbers
+        times = int(often.split()[0].replace(",", "")) if often and often != "once" else 1
+        found[at] = numbers, times, least is None
     return found
 
 
@@ -76,16 +84,17 @@ def address(x: np.ndarray, index: tuple[int, ...]) -> int:
 def test_boxes_are_where_the_elements_are(x: np.ndarray) -> None:
     svg = memory_svg(ab.inspect(x))
     boxes = drawn(svg)
-    real = {address(x, index) for index in product(*map(range, x.shape))}
-    for at, index in boxes.items():
+    real = Counter(address(x, index) for index in product(*map(range, x.shape)))
+    for at, (index, times, exact) in boxes.items():
         assert (at in real) == (index is not None)
         if index is not None:
             assert address(x, index) == at
+            assert times == real[at] if exact else times <= real[at]
     assert list(boxes) == sorted(boxes)
     covered = (max(real) - min(real)) // x.itemsize + 1
     assert len(boxes) + hidden(svg) == covered
     if not hidden(svg):
-        assert real <= set(boxes)
+        assert set(real) <= set(boxes)
     assert min(boxes) == min(real)
     assert max(boxes) == max(real)
 
@@ -94,11 +103,29 @@ def test_boxes_are_where_the_elements_are(x: np.ndarray) -> None:
 @given(layouts(most=60))
 def test_truncated_pictures_are_true(x: np.ndarray) -> None:
     svg = memory_svg(ab.inspect(x))
-    for at, index in drawn(svg).items():
+    for at, (index, _, _) in drawn(svg).items():
         if index is not None:
             assert address(x, index) == at
     low, high = np.lib.array_utils.byte_bounds(x)
     assert len(drawn(svg)) + hidden(svg) == (high - low) // x.itemsize
+
+
+AXES = st.lists(st.tuples(st.integers(1, 40), st.integers(-12, 12)), min_size=1, max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(AXES)
+@example([(100, 3), (100, 2)])  # more steps to try than are tried
+def test_no_layout_is_drawn_as_what_it_is_not(axes: list[tuple[int, int]]) -> None:
+    shape, strides = zip(*axes, strict=True)
+    indices = np.indices([1 if step == 0 else extent for extent, step in axes])
+    real = Counter(np.tensordot(strides, indices, 1).ravel().tolist())
+    for cell in (cell for row in memory_of(shape, strides, 12).rows for cell in row):
+        if cell.known:
+            assert (cell.element is not None) == (cell.at in real)
+        if cell.element is not None:
+            assert np.dot(cell.element, strides) == cell.at
+            assert cell.sharing == real[cell.at] if cell.known else cell.sharing <= real[cell.at]
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,6 +182,63 @@ def test_odd_arrays_are_drawn_small(name: str) -> None:
     assert len(route_html(route)) < LARGEST
     if name != "strings" and name != "far apart":
         assert len(ab.from_dlpack(x)._repr_html_()) < LARGEST
+
+
+def test_what_is_not_all_counted_is_at_least_that() -> None:
+    """The windows of 32 axes: at byte n as many elements as there are ways to choose n axes."""
+    boxes = drawn(memory_svg(ab.inspect(odd()["32-d, overlapping"])))
+    for at, (_, times, exact) in boxes.items():
+        assert times == comb(32, at) if exact else times <= comb(32, at)
+    assert not all(exact for _, _, exact in boxes.values())
+
+
+def plain() -> np.ndarray:
+    return np.arange(6.0).reshape(2, 3)
+
+
+def packed() -> ab.Array:
+    memory = np.zeros(8, "u1")
+    return ab.from_pointer(memory.ctypes.data, (3, 5), "int4", device="cpu", owner=memory)
+
+
+#: Of an array: how it is made, what of its description is another's, and words of the card.
+SAID = {
+    "writable": (plain, {}, "writable", "read-only"),
+    "read-only": (lambda: np.broadcast_to(plain(), (2, 2, 3)), {}, "read-only", "writable"),
+    "read twice": (lambda: np.broadcast_to(plain(), (2, 2, 3)), {}, ", read 2 times", "at least"),
+    "windows": (
+        lambda: np.lib.stride_tricks.sliding_window_view(np.zeros(6), 2),
+        {},
+        "element (4, 1)</title>",
+        "(0, 1)</title>",  # which is (1, 0) as well
+    ),
+    "aligned": (plain, {}, "aligned to ", "handle"),
+    "a handle": (plain, {"device": ab.Device("metal")}, "on metal:0", "aligned to"),
+    "no address": (plain, {"data": 0}, "the array has no memory of its own", "<rect"),
+    "bits": (packed, {}, "strides (20, 4) bits", " B:"),
+    "many axes": (lambda: np.zeros((2,) * 20), {}, "… 14 more axes", "axis 6:"),
+    "hidden": (lambda: np.zeros((99, 99))[::-1], {}, " more, the start among them", ">start<"),
+    "shown": (lambda: np.zeros((99, 99)), {}, ">start<", "the start among them"),
+    "long": (plain, {"library": "l" * LARGEST}, "lll…", "l" * 1000),
+}
+
+
+@pytest.mark.parametrize(("make", "other", "said", "unsaid"), SAID.values(), ids=SAID)
+def test_what_a_card_says(
+    make: Callable[[], Any], other: dict[str, Any], said: str, unsaid: str
+) -> None:
+    html = info_html(ab.inspect(make())._replace(**other))
+    assert said in html
+    assert unsaid not in html
+
+
+@needs("pyarrow")
+def test_booleans_of_arrow_are_bits() -> None:
+    import pyarrow
+
+    html = info_html(ab.inspect(pyarrow.array([True] * 12)))
+    assert "strides (1,) bits" in html
+    assert "the elements are packed, eight to a byte</text>" in html
 
 
 class Tags(HTMLParser):
@@ -214,6 +298,9 @@ def test_an_array_shows_what_it_is() -> None:
     wide = ab.from_dlpack(np.arange(1e6).reshape(1000, 1000))._repr_html_()
     (values,) = re.findall("<pre[^>]*>(.*?)</pre>", wide, re.DOTALL)
     assert max(map(len, values.splitlines())) <= 56  # as many as the card has room for
+    deep = ab.from_dlpack(np.zeros((2, 2, 6, 6, 6, 6)))._repr_html_()
+    assert "[0, 0, 0, ...] =\n[[[0., 0.," in deep
+    assert "&lt;arraybridge.Array dlpack: int4" in packed()._repr_html_()
 
 
 def test_no_name_is_invented_for_a_data_type() -> None:

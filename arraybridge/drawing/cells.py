@@ -25,9 +25,9 @@ class Cell(NamedTuple):
     label : str
         What is written in the box.
     sharing : int
-        Elements that lie there, those along axes of stride 0 counted once; `MOST` is "or more".
+        Elements that were found there, those along axes of stride 0 counted once.
     known : bool
-        Whether the search ended; an item of which nothing is known is no gap.
+        Whether those are all; an item of which nothing is known is no gap.
     """
 
     at: int
@@ -160,13 +160,13 @@ class _Finder:
         if not found:
             return Cell(at, None, "" if ended else "?", known=ended)
         index = min(found)
-        return Cell(at, index, self._label(index), len(found))
+        return Cell(at, index, self._label(index), len(found), known=ended)
 
     def _elements(self, place: int) -> tuple[list[tuple[int, ...]], bool]:
         """Return the elements ``place`` items above the lowest, and whether those are all."""
         found: list[tuple[int, ...]] = []
         pending: list[tuple[int, int, tuple[int, ...]]] = [(0, place, ())]
-        tries = _TRIES
+        tries, cut = _TRIES, False
         while pending:
             depth, left, steps = pending.pop()
             if depth == len(self.axes):
@@ -181,12 +181,14 @@ class _Finder:
             step, extent, _, _ = self.axes[depth]
             first = max(-((self.reach[depth + 1] - left) // step), 0)
             last = min(left // step, extent - 1)
-            for i in range(first, min(last + 1, first + MOST + 1)):
+            stop = min(last, first + MOST) + 1
+            cut = cut or stop <= last
+            for i in range(first, stop):
                 tries -= 1
                 pending.append((depth + 1, left - i * step, (*steps, i)))
             if tries < 0:
                 return found, False
-        return found, True
+        return found, not cut
 
     def _label(self, index: tuple[int, ...]) -> str:
         if self.numbered:

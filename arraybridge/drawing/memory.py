@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .canvas import BLUE, LETTER, WIDTH, Canvas
-from .cells import MOST, Cell, Memory, label_width, memory_of
+from .cells import Cell, Memory, label_width, memory_of
 
 if TYPE_CHECKING:
     from ..dispatch.records import TensorInfo
@@ -44,6 +44,8 @@ def unit_of(info: TensorInfo) -> tuple[int, str]:
     """Return the size of an element, and the unit: bits where elements are packed."""
     if nameless(info):
         return 1, "elements"
+    if "bitpacked" in info.pending:
+        return 1, "bits"
     if info.dtype.subbyte and not info.padded:
         return info.dtype.bits * info.dtype.lanes, "bits"
     return info.itemsize, "B"
@@ -197,14 +199,14 @@ def _cell(
         return
     index = ", ".join(map(str, cell.element))
     often = memory.repeats * cell.sharing
-    least = " at least" if cell.sharing >= MOST else ""
-    shared = f", read{least} {often:,} times" if often > 1 else ""
+    least = "" if cell.known else " at least"
+    shared = f", read{least} {often:,} times" if often > 1 else f", read{least} once" * bool(least)
     canvas.box(x, y, width, _BOX, fill=color, opacity=0.5 if cell.at == 0 else 0.18,
                named=f"{where}: element ({index}){shared}")  # fmt: skip
     canvas.text(x + width / 2, y + 16, cell.label, size=_SMALL, mono=True, anchor="middle",
                 bold=cell.at == 0)  # fmt: skip
     if cell.sharing > 1:
-        more = f"+{cell.sharing - 1}" if cell.sharing < MOST else f"≥ +{MOST - 1}"
+        more = f"{'' if cell.known else '≥ '}+{cell.sharing - 1}"
         canvas.text(x + width - 2, y + _BOX + 9, more, size=9, anchor="end")
 
 
