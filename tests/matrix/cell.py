@@ -90,15 +90,17 @@ class Pair:
                     same(self.source, x, expected)
             except Exception as error:
                 return {"verdict": NA, "why": f"{self.source.name} cannot read it: {_line(error)}"}
+        given = [x]
+        del x  # so that the source is gone once `_converted` drops it
         try:
-            return self._converted(case, x, expected)
+            return self._converted(case, given, expected)
         except Wrong as error:
             return {"verdict": WRONG, "why": str(error)}
         except Exception as error:
             return {"verdict": ERROR, "why": f"{type(error).__name__}: {_line(error)}"}
 
-    def _converted(self, case, x, expected) -> dict[str, Any]:
-        how: dict[str, Any] = {}
+    def _converted(self, case, given, expected) -> dict[str, Any]:
+        x, how = given.pop(), dict[str, Any]()
         ab, to = self.ab, self.target.name
         route = self._explain(x, how)
         if route[0] == "refuse" and self.crossing and case.legal:
@@ -307,8 +309,8 @@ def _litter(nbytes: int) -> None:
     """Write over memory of that size that was just given back, if any was."""
     import numpy as np
 
-    for _ in range(8):
-        np.full(max(nbytes, 1), 0xA5, np.uint8)
+    sizes = (max(nbytes, 1), nbytes + 128)  # the latter by `aligned`
+    _ = [np.full(size, 0xA5, np.uint8) for size in sizes for _ in range(8)]
 
 
 def main() -> None:
