@@ -99,6 +99,27 @@ os._exit(0)
     assert said == "0\n"
 
 
+def test_llvm_is_there_for_all_threads_after_a_fork():
+    """In the parent and in the child."""
+    said = python(
+        PRELUDE
+        + """
+import llvmlite.binding
+module = llvmlite.binding.parse_assembly("define i64 @f() { ret i64 7 }")
+
+def elsewhere():
+    thread = threading.Thread(target=str, args=(module,), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+
+print(child(0, elsewhere))
+elsewhere()
+"""
+    )
+    assert said == "0\n"
+
+
 @pytest.mark.parametrize("stage", ["numba", "copy"])
 def test_while_another_thread_is_at_it_for_the_first_time(stage, tmp_path):
     """At several moments of the import of Numba, and of the first copy: its import, its kernel."""
