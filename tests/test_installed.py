@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -131,6 +132,47 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
     assert said.stderr.endswith(f"{problem}\n")
 
 
+def metadata(folder: Path, name: str, **files: bytes) -> None:
+    """Write what pip leaves of an installation: version 1.0 of a distribution."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("arraybridge\n")
+    for file, text in files.items():
+        (info / file).write_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "checkout", "whose", "more"),
+    [
+        ("arraybridge-dlpack", ROOT, "arraybridge-dlpack 1.0, editable", []),
+        ("another", ROOT, "not installed by pip", []),
+        (
+            "another",
+            Path("/a b"),
+            "not installed by pip",
+            ["another 1.0 is in /a b/arraybridge, and is not loaded"],
+        ),
+    ],
+)
+def test_an_editable_installation_is_told_of(
+    tmp_path: Path, name: str, checkout: Path, whose: str, more: list[str]
+) -> None:
+    told = {"dir_info": {"editable": True}, "url": checkout.as_uri()}
+    metadata(tmp_path, name, **{"direct_url.json": json.dumps(told).encode()})
+    loaded = Path(ab.__file__).parent
+    assert describe([str(tmp_path)]) == [f"arraybridge is loaded from {loaded} ({whose})", *more]
+
+
+def test_the_first_files_that_are_missing_are_named(tmp_path: Path) -> None:
+    """Those without a hash, as what Python compiled, need not be there."""
+    lines = [f"arraybridge/{name}.py,sha256=0,1" for name in "abcde"]
+    record = "\n".join([*lines, "arraybridge/__pycache__/a.pyc,,"])
+    metadata(tmp_path, "odd", RECORD=record.encode())
+    (problem,) = problems([str(tmp_path)])
+    assert "changed or missing, of odd 1.0: a.py, b.py, c.py and 2 more: run `pip" in problem
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -143,11 +185,7 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_metadata_that_nobody_can_read(tmp_path: Path, name: str, text: bytes) -> None:
-    info = tmp_path / "odd-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
-    (info / "top_level.txt").write_text("arraybridge\n")
-    (info / name).write_bytes(text)
+    metadata(tmp_path, "odd", **{name: text})
     path = [str(tmp_path), *sys.path]
     assert describe(path)[0].startswith("arraybridge is loaded from")
     if text.endswith(b"\xff,1\n"):  # which `packages_distributions` cannot read either
