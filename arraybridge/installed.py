@@ -26,15 +26,23 @@ DISTRIBUTION = "arraybridge-dlpack"
 
 
 class Owner(NamedTuple):
-    """A distribution that has installed a package of this name."""
+    """A distribution that has installed a package of this name.
+
+    Attributes
+    ----------
+    name, version : str
+    folder : Path
+        Of the package, or of the one in the checkout that an editable installation refers to.
+    editable : bool
+    hashes : dict
+        The hash of each file of the package as it was installed, by its path in ``folder``.
+    """
 
     name: str
     version: str
     folder: Path
-    """The folder of the package, or of the checkout that an editable installation refers to."""
     editable: bool
     hashes: dict[str, str]
-    """The hash of each file of the package as it was installed, by its path in ``folder``."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

@@ -11,7 +11,7 @@ from .results import RESULTS, heading, sections, tables
 from .svg import WIDTH, Picture, Scale
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-COLOURS = {"ours": "#2f81c7", "TensorFlow": "#e3a008", "PyTorch": "#d9534f", "NumPy": "#8a8f98"}
+COLORS = {"ours": "#2f81c7", "TensorFlow": "#e3a008", "PyTorch": "#d9534f", "NumPy": "#8a8f98"}
 LINES = ("#2f81c7", "#e3a008", "#d9534f", "#3a9a4b", "#9a6fc4", "#8a8f98")
 Table = list[dict[str, str]]
 
@@ -26,7 +26,7 @@ def latency(groups: dict[str, Table], path: Path) -> None:
     count = sum(map(len, groups.values()))
     bottom = top + step * (count + 1.4 * len(groups))
     picture = Picture(WIDTH, int(bottom + 42), "Nanoseconds a call, arrays of 24 items")
-    names = {"arraybridge": COLOURS["ours"], "the library's own, or by hand": COLOURS["NumPy"]}
+    names = {"arraybridge": COLORS["ours"], "the library's own, or by hand": COLORS["NumPy"]}
     picture.legend(12, 44, names, 100)
     scale = Scale(100, 100_000, left, WIDTH - 34, log=True)
     for tick in (100, 1_000, 10_000, 100_000):
@@ -42,8 +42,8 @@ def latency(groups: dict[str, Table], path: Path) -> None:
             middle = y + step / 2
             picture.text(left - 8, middle + 4, row["call"], anchor="end", kind="small")
             picture.line(ours, middle, peer, middle, "link")
-            picture.dot(peer, middle, COLOURS["NumPy"])
-            picture.dot(ours, middle, COLOURS["ours"])
+            picture.dot(peer, middle, COLORS["NumPy"])
+            picture.dot(ours, middle, COLORS["ours"])
             y += step
     picture.save(path)
 
@@ -56,7 +56,7 @@ def shares(rows: Table, title: str, path: Path) -> None:
     bottom = top + step * len(rows)
     picture = Picture(WIDTH, bottom + 58, title)
     names = {"ours": "arraybridge"}
-    picture.legend(12, 44, {names.get(each, each): COLOURS[each] for each in who})
+    picture.legend(12, 44, {names.get(each, each): COLORS[each] for each in who})
     scale = Scale(0, most, left, WIDTH - 40)
     for tick in (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5):
         picture.line(scale(tick), top - 4, scale(tick), bottom, "axis" if tick == 1 else "grid")
@@ -72,7 +72,7 @@ def shares(rows: Table, title: str, path: Path) -> None:
             if not row[column]:
                 continue
             share = value(row[column]) / limit
-            picture.bar(left, y + at * bar, scale(share) - left, bar - 1, COLOURS[column])
+            picture.bar(left, y + at * bar, scale(share) - left, bar - 1, COLORS[column])
             if share > most:
                 picture.text(WIDTH - 36, y + at * bar + bar, f"{share:.1f}", kind="small")
     picture.save(path)
@@ -82,7 +82,7 @@ def sizes(rows: Table, path: Path) -> None:
     """Times the library's own speed by size: a panel a library, a line a layout."""
     columns = [name for name in rows[0] if name.endswith(" KB")]
     layouts = dict.fromkeys(row["layout"] for row in rows)
-    colours = dict(zip(layouts, LINES, strict=False))
+    colors = dict(zip(layouts, LINES, strict=False))
     left, high, panel = 40, 210, WIDTH - 60
     title = "Copies of 4 KB to 4 MB, in times the library's own speed"
     picture = Picture(WIDTH, 2 * (high + 66) + 40 + 20 * -(-len(layouts) // 2), title)
@@ -102,10 +102,10 @@ def sizes(rows: Table, path: Path) -> None:
         for row in rows:
             if row["beside"] == library:
                 points = [(across(n), up(value(row[column]))) for n, column in enumerate(columns)]
-                picture.curve(points, colours[row["layout"]])
+                picture.curve(points, colors[row["layout"]])
     top = 2 * (high + 66) + 44
-    for at, (layout, colour) in enumerate(colours.items()):
-        picture.legend(left + at % 2 * 215, top + at // 2 * 20, {layout: colour})
+    for at, (layout, color) in enumerate(colors.items()):
+        picture.legend(left + at % 2 * 215, top + at // 2 * 20, {layout: color})
     picture.save(path)
 
 

@@ -58,9 +58,9 @@ class Picture:
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
         )
 
-    def bar(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+    def bar(self, x: float, y: float, width: float, height: float, color: str) -> None:
         self.lines.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>'
         )
 
     def box(
@@ -72,29 +72,29 @@ class Picture:
         shown = f'fill="{fill}" fill-opacity=".22"' if fill else 'fill="none"'
         self.lines.append(f'<rect {at} {shown} class="axis" style="stroke-width:1"/>')
 
-    def arrow(self, points: list[tuple[float, float]], colour: str = "#8a8f98") -> None:
+    def arrow(self, points: list[tuple[float, float]], color: str = "#8a8f98") -> None:
         """Lines that end in a head, which points down."""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         x, y = points[-1]
         self.lines.append(
-            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
-            f'<path d="M{x:.1f} {y:.1f}l-3.5 -6h7z" fill="{colour}"/>'
+            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.3"/>'
+            f'<path d="M{x:.1f} {y:.1f}l-3.5 -6h7z" fill="{color}"/>'
         )
 
-    def dot(self, x: float, y: float, colour: str, radius: float = 4) -> None:
-        self.lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
+    def dot(self, x: float, y: float, color: str, radius: float = 4) -> None:
+        self.lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}"/>')
 
-    def curve(self, points: list[tuple[float, float]], colour: str) -> None:
+    def curve(self, points: list[tuple[float, float]], color: str) -> None:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self.lines.append(
-            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>'
         )
         for x, y in points:
-            self.dot(x, y, colour, 3)
+            self.dot(x, y, color, 3)
 
     def legend(self, x: float, y: float, entries: dict[str, str], step: float = 110) -> None:
-        for at, (name, colour) in enumerate(entries.items()):
-            self.bar(x + at * step, y - 9, 10, 10, colour)
+        for at, (name, color) in enumerate(entries.items()):
+            self.bar(x + at * step, y - 9, 10, 10, color)
             self.text(x + at * step + 15, y, name)
 
     @property

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """Medians in nanoseconds a call, the median of the ratios of neighbouring rounds, our least."""
+    """Medians in nanoseconds a call, the median of the ratios of neighboring rounds, our least."""
 
     ours: float
     peer: float

@@ -226,7 +226,7 @@ def test_adapted_functions_by_blocks(kind):
     assert type(whole) is np.ndarray
 
 
-def test_a_margin_is_what_the_neighbours_have():
+def test_a_margin_is_what_the_neighbors_have():
     torch = pytest.importorskip("torch")
 
     @ab.adapt("torch", depth={0: 1}, boundary={0: "periodic"})

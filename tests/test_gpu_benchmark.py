@@ -241,7 +241,7 @@ def test_charts_by_hand_have_a_bar_for_each_contender(tmp_path):
     chart.by_hand(found, "Copies & more", path)
     text = path.read_text()
     assert "Copies &amp; more" in text
-    assert text.count("<rect") == 1 + 3 * len(LAYOUTS) + len(chart.COLOURS)
+    assert text.count("<rect") == 1 + 3 * len(LAYOUTS) + len(chart.COLORS)
     assert all(layout.name in text for layout in LAYOUTS)
 
 

@@ -187,8 +187,8 @@ def test_a_palette_is_not_dropped():
             with pytest.raises(ab.ConversionError, match="would lose it: pass its colors"):
                 ab.convert(odd, to, copy=True)
     x = image
-    colours, indices = x.convert("RGBA"), np.asarray(x)
-    assert ab.convert(colours, "numpy")[0, 0].tolist() == [250, 1, 1, 255]
+    colors, indices = x.convert("RGBA"), np.asarray(x)
+    assert ab.convert(colors, "numpy")[0, 0].tolist() == [250, 1, 1, 255]
     assert ab.convert(indices, "torch").shape == (4, 4)
 
 

@@ -92,7 +92,7 @@ def test_the_wheel_of_the_sdist_has_each_module_once(tmp_path: Path) -> None:
 
 
 def requirement_names(requirements: Iterable[str]) -> set[str]:
-    """The distributions that requirement lines name, normalised as PEP 503 says."""
+    """The distributions that requirement lines name, normalized as PEP 503 says."""
     lines = (line.partition("#")[0].strip() for line in requirements)
     names = (re.match(r"[\w.-]+", line) for line in lines)
     return {re.sub(r"[-_.]+", "-", name.group()).lower() for name in names if name}

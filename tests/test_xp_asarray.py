@@ -97,7 +97,7 @@ def test_data_types_beyond_the_standard(library):
 
 @each_library
 @pytest.mark.parametrize("source", ["numpy", "torch", "jax", "array_api_strict"])
-def test_dtype_and_copy_are_honoured(source, library):
+def test_dtype_and_copy_are_honored(source, library):
     for namespace in namespaces(library):
         x = np.arange(16, dtype="int32")
         theirs = native(source, x)

@@ -42,10 +42,7 @@ def show(args: argparse.Namespace) -> int:
         told = _machine() | {"installation": _installation(), "libraries": libraries | asked}
         print(json.dumps(told, indent=1))
     elif names:
-        for name, of in asked.items():
-            print(
-                screen.table(accepts.described(name, of)), end="\n" if name == names[-1] else "\n\n"
-            )
+        print("\n\n".join(screen.table(accepts.described(*each)) for each in asked.items()))
     else:
         _print(_machine(), libraries)
     lacking = [name for name in names if asked[name]["state"] != "ready"]

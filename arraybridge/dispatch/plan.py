@@ -88,7 +88,7 @@ def wanted_alignment(info: TensorInfo, accepts: Accepts) -> int:
 _ANY = 2**63 - 1  # of a library without a limit
 
 
-def _span(least: int, most: int) -> str:
+def _from_to(least: int, most: int) -> str:
     return str(most) if least == most else f"{least} to {most}"
 
 
@@ -212,7 +212,7 @@ def plan(
     if not least <= len(info.shape) <= most:
         return route(
             "refuse",
-            f"{accepts.library} has arrays of {_span(least, most)} dimensions, this has "
+            f"{accepts.library} has arrays of {_from_to(least, most)} dimensions, this has "
             f"{len(info.shape)}: reshape it first",
             None,
         )

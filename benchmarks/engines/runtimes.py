@@ -122,15 +122,15 @@ def _models() -> Iterator[Case]:
 
 def _images() -> Iterator[Case]:
     image = Image.new("RGB", (1920, 1080), (1, 2, 3))
-    grey = np.ones((1080, 1920), np.uint8)
+    gray = np.ones((1080, 1920), np.uint8)
     first = torch.ones(3, 1080, 1920, dtype=torch.uint8)
     yield Case(
         "RGB image to torch", lambda: ab.convert(image, "torch"), "torch.from_numpy(numpy.array)",
         lambda: torch.from_numpy(np.array(image)), 1,
     )  # fmt: skip
     yield Case(
-        "gray array to an image", lambda: ab.convert(grey, "pillow"), "Image.fromarray",
-        lambda: Image.fromarray(grey), 1,
+        "gray array to an image", lambda: ab.convert(gray, "pillow"), "Image.fromarray",
+        lambda: Image.fromarray(gray), 1,
     )  # fmt: skip
     yield Case(
         "torch, channels first, to an RGB image",

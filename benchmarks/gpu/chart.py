@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .goals import Row
 
-COLOURS = {"arraybridge": "#1b6ca8", "torch": "#d9534f", "cupy": "#3a9a4b", "jax": "#7b5ea7"}
+COLORS = {"arraybridge": "#1b6ca8", "torch": "#d9534f", "cupy": "#3a9a4b", "jax": "#7b5ea7"}
 NAMES = {"arraybridge": "arraybridge", "torch": "PyTorch", "cupy": "CuPy", "jax": "JAX"}
 MOST = 1.3
 LABEL = "share of a device-to-device copy of as many bytes"
@@ -29,17 +29,17 @@ def _matplotlib(rows: list[Row], title: str, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(rows) + 1.4))
     for place, row in enumerate(rows):
-        for at, who in enumerate(COLOURS):
+        for at, who in enumerate(COLORS):
             share = row.share(who)
             if share is not None:
-                axes.barh(place + 0.2 * (at - 1.5), min(share, MOST), 0.2, color=COLOURS[who])
+                axes.barh(place + 0.2 * (at - 1.5), min(share, MOST), 0.2, color=COLORS[who])
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, MOST)
     axes.set_xlabel(LABEL)
     axes.set_title(title, fontsize=11)
-    handles = [pyplot.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
+    handles = [pyplot.Rectangle((0, 0), 1, 1, color=color) for color in COLORS.values()]
     axes.legend(handles, NAMES.values(), loc="lower right", fontsize=8)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -65,12 +65,12 @@ def by_hand(rows: list[Row], title: str, path: Path) -> None:
     for place, row in enumerate(rows):
         y = top + place * high
         lines.append(text(left - 8, y + high / 2, row.name, "end"))
-        for at, (who, colour) in enumerate(COLOURS.items()):
+        for at, (who, color) in enumerate(COLORS.items()):
             share = row.share(who)
             if share is not None:
                 long = min(share, MOST) * scale
                 lines.append(
-                    f'<rect x="{left}" y="{y + at * bar}" width="{long:.1f}" height="{bar}" fill="{colour}"/>'
+                    f'<rect x="{left}" y="{y + at * bar}" width="{long:.1f}" height="{bar}" fill="{color}"/>'
                 )
     for tick in range(0, 13, 2):
         x = left + tick / 10 * scale
@@ -80,8 +80,8 @@ def by_hand(rows: list[Row], title: str, path: Path) -> None:
         f'<line x1="{one:.1f}" y1="{top - 6}" x2="{one:.1f}" y2="{bottom}" stroke="black"/>'
     )
     lines.append(text(left, bottom + 34, LABEL))
-    for at, (who, colour) in enumerate(COLOURS.items()):
+    for at, (who, color) in enumerate(COLORS.items()):
         x = left + at * 120
-        lines.append(f'<rect x="{x}" y="{bottom + 44}" width="10" height="10" fill="{colour}"/>')
+        lines.append(f'<rect x="{x}" y="{bottom + 44}" width="10" height="10" fill="{color}"/>')
         lines.append(text(x + 15, bottom + 53, NAMES[who]))
     path.write_text("\n".join([*lines, "</svg>"]) + "\n")

@@ -10,7 +10,7 @@ from benchmarks.svg import Picture
 from .data import Run, live
 from .report import OUTCOMES, micro, ours, theirs
 
-#: What is drawn of `OUTCOMES`: the words, and the colour, which is readable on light and dark.
+#: What is drawn of `OUTCOMES`: the words, and the color, which is readable on light and dark.
 SHOWN = {
     "right": ("right", "#2f81c7"),
     "error": ("needless error", "#8a8f98"),
@@ -40,8 +40,8 @@ def own_doors(run: Run) -> Picture:
     picture = Picture(width, bottom + 58, "To each library: arraybridge, and its own function")
     at = 12.0
     for outcome in OUTCOMES:
-        words, colour = SHOWN[outcome]
-        picture.legend(at, 46, {words: colour})
+        words, color = SHOWN[outcome]
+        picture.legend(at, 46, {words: color})
         at += 44 + 6.2 * len(words)
     across = width - left - 62
     for tick in (0, 25, 50, 75, 100):

@@ -18,7 +18,7 @@ from .run import Cell, failures, lost_views
 
 WIDE = 130  # columns that a file or a pipe takes; rich would think of 80
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
-COLOURS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
+COLORS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
 SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
 OUTCOMES = ("right", "error", "wrong", "crash")  # of a door, ours or the library's own
 NATIVE = {  # first words of what a native door did -> column
@@ -232,7 +232,7 @@ def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> Non
     console = screen()
 
     def marked(kind: str, text: str) -> str:
-        return f"[{COLOURS.get(kind, 'bold white on red')}]{text}[/]"
+        return f"[{COLORS.get(kind, 'bold white on red')}]{text}[/]"
 
     for title, rows, note in TABLES:
         if rows is not reasons_table:

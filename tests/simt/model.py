@@ -156,7 +156,7 @@ def counted(made: Plan, dst: int, src: int, blocks: Any) -> Traffic:
 
 
 def sampled(grid: int) -> list[int]:
-    """Blocks to look at, their neighbours left out."""
+    """Blocks to look at, their neighbors left out."""
     if grid <= SAMPLE:
         return list(range(grid))
     return sorted(set(np.random.default_rng(1).integers(0, grid, SAMPLE).tolist()))

@@ -1,7 +1,7 @@
 """PTX executed without a device: what Numba and NVVM made of a kernel, thread by thread.
 
 Beside `tests.simt`, which runs the kernels' source, this runs what they were compiled to: types
-that Numba widened, intrinsics, inline assembler, NVVM's optimisations. All threads of some blocks
+that Numba widened, intrinsics, inline assembler, NVVM's optimizations. All threads of some blocks
 run in lockstep as NumPy arrays: of those at different places of the code the ones that are furthest
 behind go on, which is how they come together again. Only what NVVM makes of these kernels is known;
 any other instruction is an error.

@@ -1,7 +1,7 @@
 """Hypothesis strategies for memory that is laid out awkwardly.
 
 `strided_arrays` draws real NumPy views. Every value of a view is small, and different from its
-neighbours' as far as the dtype allows, so that a wrong element shows. Behind each view stands a
+neighbors' as far as the dtype allows, so that a wrong element shows. Behind each view stands a
 larger block of bytes: the view starts at any byte of it, and holes are filled with `CANARY`.
 
 `layouts` draws bare layouts, as a kernel sees them: an extent, a stride a side and an item size.
