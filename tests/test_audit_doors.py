@@ -334,6 +334,16 @@ def test_json_and_the_bridge_alone(program: Path) -> None:
     assert told["records"][0]["function"] == "main"
 
 
+def test_the_file_is_where_it_was_asked_for(program: Path) -> None:
+    (program.parent / "elsewhere").mkdir()
+    program.write_text("import os; os.chdir('elsewhere')")
+    assert run(program, "--json", "copies.json", "program.py")[0] == 0
+    assert (program.parent / "copies.json").read_text()
+    status, out, err, _ = run(program, "--json", "nowhere/copies.json", "program.py")
+    assert (status, out) == (2, "")  # before the program runs
+    assert "cannot write 'nowhere/copies.json': No such file" in " ".join(err.split())
+
+
 def test_forbidden_and_warned(program: Path) -> None:
     status, _, err, report = run(program, "--copies", "forbid", "program.py")
     assert status == 1

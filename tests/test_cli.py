@@ -111,6 +111,12 @@ def test_explain_prints_for_people(capsys) -> None:
             marks=needs("torch"),
         ),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
+        pytest.param(
+            *(["torch", "numpy", "--state", "requires_grad", "--dtype", "int8"], "floating point"),
+            marks=needs("torch"),
+        ),
+        (["numpy", "numpy", "--state", "byteorder", "--dtype", "int8"], "int8 cannot be byteorder"),
+        (["numpy", "numpy", "--shape", "99999999999,9999999"], "Unable to allocate"),
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
         (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
         pytest.param(

@@ -10,6 +10,7 @@ import numpy as np
 
 import arraybridge as ab
 
+from ..dispatch.records import first_line
 from ..dispatch.registry import library_named
 
 DTYPES = tuple(
@@ -96,7 +97,20 @@ def build(library: str, case: Case) -> Any:
     except ab.ConversionError as error:
         why = str(error).removeprefix("copy=False, but ").partition(": ")[0]
         raise InexpressibleError(f"{library} has no such array: {why}") from error
-    return by[library](x) if by else x
+    return _brought(x, library, case, by[library]) if by else x
+
+
+def _brought(x: Any, library: str, case: Case, bring: Callable[[Any], Any]) -> Any:
+    """Bring an array into the state of a case."""
+    try:
+        x = bring(x)
+    except RuntimeError as error:  # torch's, where integers are to have gradients
+        raise InexpressibleError(f"{library} has no such array: {first_line(error)}") from error
+    if case.state in ("byteorder", "conj", "neg") and case.state not in ab.inspect(x).pending:
+        raise InexpressibleError(
+            f"{library} has no such array: {case.dtype} cannot be {case.state}"
+        )
+    return x
 
 
 def laid_out(case: Case) -> tuple[Values, Values]:

@@ -30,10 +30,17 @@ def show(args: argparse.Namespace) -> int:
         args.fail(f"cannot open {program[0]!r}: no such file")
     if args.most < 0:
         args.fail(f"--most is a number of records, got {args.most}")
+    file = None
+    if args.json:
+        file = args.json.absolute()  # wherever the program goes
+        try:
+            file.touch()  # tried before the program runs
+        except OSError as error:
+            args.fail(f"cannot write {str(args.json)!r}: {error.strerror}")
     watch = audit(copies=args.copies, libraries=not args.bridge_only, most=args.most)
     watch.__enter__()
     # Called when Python has waited for the program's threads, after what the program registers.
-    atexit.register(_report, watch, program, args.json, os.getpid())
+    atexit.register(_report, watch, program, file, os.getpid())
     return _run(_script if args.module is None else _module, program)
 
 

@@ -11,6 +11,7 @@ import arraybridge as ab
 
 from ..dispatch.records import outcome
 from ..dispatch.registry import known_name
+from ..drawing.memory import facts
 from . import Status, screen
 from .arrays import Case, InexpressibleError, build, load
 from .versions import GRAPHS
@@ -43,7 +44,7 @@ def show(args: argparse.Namespace) -> int:
     except InexpressibleError as error:
         columns = "; a column of Arrow is a pyarrow.Array" * (source == "pyarrow")
         args.fail(f"{error}{columns}")
-    except ValueError as error:
+    except (MemoryError, ValueError) as error:
         args.fail(str(error))
     except ImportError as error:
         args.missing(str(error))
@@ -71,7 +72,7 @@ def _rows(info: ab.TensorInfo, route: ab.Route, call: str) -> list[tuple[str, st
     notes = ["read-only"] * info.readonly + [f"pending: {what}" for what in info.pending]
     layout = ", ".join([f"{info.layout}, strides {info.strides} elements", *notes])
     return [
-        ("array", f"{info.library} {info.dtype_name} {info.shape} on {info.device}"),
+        ("array", f"{info.library} {facts(info)} on {info.device}"),
         ("layout", layout),
         ("call", call),
         ("route", f"{outcome(route)}: {route.source} -> {route.target} on {route.device}"),
