@@ -180,6 +180,15 @@ def test_search(page, words):
     page.wait_for_selector("h1")
 
 
+def test_search_finds_pages_that_have_some_of_the_words(page):
+    page.goto(address("search.html") + "?q=misalignment+glossary+aliasing")
+    page.wait_for_selector("#search-results li a")
+    assert page.locator(".search-summary").inner_text().startswith("No page has all")
+    first = [link.get_attribute("href") for link in page.locator("#search-results li a").all()]
+    assert "start/glossary.html" in first[:3]
+    assert page.locator(".search-context").count() == len(first)
+
+
 def colors(page) -> tuple[str, str]:
     """The ground and the text of the page."""
     script = "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"

@@ -44,7 +44,7 @@ def test_a_question_is_answered_in_three_steps(matrix) -> None:
     cell(matrix, "numpy", "torch").click()
     choose(matrix, dtype="float16", layout="negative")
     panel = matrix.locator(PANEL)
-    assert panel.locator("h3").inner_text() == "numpy → torch"
+    assert panel.locator("h2").inner_text() == "numpy → torch"
     assert panel.locator(".mx-card").count() == 1
     text = panel.inner_text()
     for words in ("copy", "24 bytes", "torch takes no negative strides", "float16 negative"):
@@ -87,7 +87,7 @@ def test_keys_alone_do(matrix) -> None:
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         matrix.keyboard.press(key)
     focused = matrix.evaluate("document.activeElement.textContent")
-    assert focused == matrix.locator(f"{PANEL} h3").inner_text()
+    assert focused == matrix.locator(f"{PANEL} h2").inner_text()
     assert matrix.locator(f"{PANEL} .mx-card").count() > 3
     status = matrix.locator("#matrix [role=status]")
     assert focused.replace(" → ", " to ") in status.inner_text()
@@ -131,7 +131,7 @@ def test_a_phone_scrolls_only_down(page, state) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     if state == "#from=numpy":
         cell(page, "numpy", "torch").click()
-        assert page.locator(f"{PANEL} h3").is_visible()
+        assert page.locator(f"{PANEL} h2").is_visible()
     within = "e => e.scrollWidth <= document.documentElement.clientWidth"
     assert page.locator("#matrix form").evaluate(within)
     if state:

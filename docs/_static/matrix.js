@@ -152,7 +152,7 @@
   function open(name) {
     state.at = name;
     render();
-    panel.querySelector("h3").focus();
+    panel.querySelector("h2").focus();
   }
 
   function button(name, cases, content, first) {
@@ -250,7 +250,7 @@
     const bytes = cases.map((n) => outcomes[pair.row[n]].nbytes);
     const [least, most] = [Math.min(...bytes), Math.max(...bytes)];
     const moved = least === most ? plural(most, "byte") : `${least} to ${plural(most, "byte")}`;
-    const head = el("h4", {}, chip(of.kind, of.kind === "failure" ? of.verdict : KINDS[of.kind][1]), " ",
+    const head = el("h3", {}, chip(of.kind, of.kind === "failure" ? of.verdict : KINDS[of.kind][1]), " ",
       ["none", "refused"].includes(of.kind) ? "" : `${moved} moved, `, plural(cases.length, "case"));
     const item = (n) => el("li", {}, el("span", {}, data.cases[n][0]), " ", el("code", {}, data.cases[n][4]));
     const some = cases.length > 6 ? 4 : cases.length;
@@ -267,7 +267,7 @@
     const own = [...new Set(cases.map((n) => filled(outcomes[pair.row[n]].native, pair, data.cases[n][2])))];
     return el("li", { class: "mx-card" },
       el("div", {}, head, el("p", { class: "mx-why" }, el("strong", {}, "Why: "), why), lines, instead, names),
-      el("div", { class: "mx-own" }, el("h5", {}, `${pair.to}'s own function`),
+      el("div", { class: "mx-own" }, el("h4", {}, `${pair.to}'s own function`),
         el("p", {}, el("code", {}, data.doors[pair.to] ?? "")),
         el("p", {}, of.own ? chip(of.own, OWN[of.own]) : "not asked"),
         el("ul", {}, own.slice(0, 3).map((words) => el("li", {}, DID[words] ?? words)),
@@ -290,7 +290,7 @@
     const timed = pair.ns === null ? "" : `A small contiguous array takes ${micro(pair.ns)} µs${
       pair.ownNs === null ? `; ${pair.to}'s own function is not right there` : `, and ${micro(pair.ownNs)} µs by ${pair.to}'s own function`}.`;
     panel.replaceChildren(
-      el("h3", { tabindex: -1 }, `${pair.from} → ${pair.to}`),
+      el("h2", { tabindex: -1 }, `${pair.from} → ${pair.to}`),
       el("p", {}, chips(pair, left.get(name), "route"), " ", timed, " ",
         el("button", { type: "button", class: "mx-plain", onclick: close }, "Close")),
       groups.length ? el("ul", { class: "mx-cards" }, groups.map((cases) => card(pair, cases)))

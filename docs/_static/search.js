@@ -46,6 +46,36 @@
     if (known && known[1] && !anchor && !item.querySelector("p")) item.append(context(known[1]));
   };
 
+  // Where no page has all the words: pages that have some, the rarer the better.
+  const partly = () => {
+    const { docnames, titles } = Search._index;
+    const pages = Object.entries(SEARCH_TEXTS).map(([page, [last, text]]) => {
+      const title = titles[docnames.indexOf(page)].replace(/<[^>]*>/g, "");
+      return { page, title, last, lower: `${title} ${text}`.toLowerCase() };
+    });
+    const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
+    const rarity = words.map((word) =>
+      Math.log2(pages.length / (1 + pages.filter((one) => one.lower.includes(word)).length)));
+    const value = (one) => (one.last ? -2 : 0)
+      + sum(words.map((word, at) => rarity[at] * Math.log2(1 + Math.min(count(one.lower, word), 7))));
+    return pages.map((one) => [value(one), one]).filter(([found]) => found > 0)
+      .sort(([one], [other]) => other - one).slice(0, 10).map(([, one]) => one);
+  };
+
+  const showPartly = (results) => {
+    const found = partly();
+    if (!found.length) return;
+    results.querySelector(".search-summary").textContent = "No page has all of these words. These have some:";
+    for (const { page, title } of found) {
+      const link = document.createElement("a");
+      link.href = `${page}.html`;
+      link.textContent = title;
+      const item = document.createElement("li");
+      item.append(link);
+      results.querySelector("ul.search").append(item);
+    }
+  };
+
   document.addEventListener("DOMContentLoaded", () => {
     if (!query) return;
     Scorer.score = score;
@@ -54,6 +84,8 @@
       for (const { addedNodes } of changes) {
         for (const node of addedNodes) if (node.nodeName === "LI") explain(node);
       }
+      const none = /did not match/.test(results.querySelector(".search-summary")?.textContent);
+      if (none && !results.querySelector("li")) showPartly(results);
     }).observe(results, { childList: true, subtree: true });
   });
 })();

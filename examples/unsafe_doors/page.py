@@ -47,8 +47,8 @@ INTRODUCTION = """\
 # When a library's own conversion is unsafe
 
 Every array library can take the arrays of others: `torch.from_dlpack`, `np.asarray`, `jnp.array`, `paddle.to_tensor`. Most of the time the
-result is right. This page shows when it is not, and no error is raised: the process is killed, the numbers are wrong, read-only data is
-overwritten, or a mask, a unit or a gradient is lost. Each case is a few lines of ordinary code, what they print today, and what
+result is right. This page shows when it is not, and no error is raised: the process is killed (a segfault or an abort), the numbers are wrong, read-only
+data is overwritten, or a mask, a unit or a gradient is lost. Each case is a few lines of ordinary code, what they print today, and what
 arraybridge does in the same place. Many of these conversions go through DLPack, the protocol by which array libraries pass memory to each
 other without copying it.
 
