@@ -109,9 +109,11 @@ def copies(found: dict[str, str]) -> str:
     (given, times), (dropped, often) = means(found[heading("contiguous")]), means(loop)
     fresh, seldom = means(kept)
     return (
-        f"Copies of 64 MB, geometric means of 26 layouts: into a given buffer {given} of the speed of a contiguous copy by all cores, {times} times\n"
-        f"NumPy's speed; with the result allocated inside the call, {dropped} of it and {often} times in a loop that drops its results, {fresh} of it\n"
-        f"and {seldom} times for a single fresh one, for which the operating system has to clear pages."
+        "| geometric means of 26 layouts | of a contiguous copy's speed | times NumPy's speed |\n"
+        "| --- | ---: | ---: |\n"
+        f"| into a given buffer | {given} | {times} |\n"
+        f"| into a new result, in a loop that drops its results | {dropped} | {often} |\n"
+        f"| into a single new result, for which the system has to clear pages | {fresh} | {seldom} |"
     )
 
 

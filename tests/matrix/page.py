@@ -50,11 +50,11 @@ MEASURED = """\
 ## How it was measured
 
 Generated; do not edit. Each ordered pair of libraries ran in its own process. Each cell built an
-array in the source library with that library's own functions, called `explain` and `convert`, and
-checked the values bit for bit against NumPy, the data type, the shape, sharing (by pointer and by
-writing through the view) or its absence, the lifetime of either side without the other, the
-read-only flag, `copy=True` and `copy=False`. Cases that the source cannot express are not counted.
-Every line of code that the site shows was run.
+array in the source library with that library's own functions, and called `explain` and `convert`.
+It checked the values (bit for bit against NumPy), the data type, the shape, whether memory is
+shared (by pointer and by writing through the view), the lifetime of either side without the other,
+the read-only flag, `copy=True` and `copy=False`. Cases that the source cannot express are
+not counted. Every line of code that the site shows was run.
 """
 
 
