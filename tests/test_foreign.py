@@ -417,3 +417,25 @@ def test_what_is_written_to_is_not_a_copy_that_is_dropped(make, name):
     np.testing.assert_array_equal(np.ravel(written), given)
     if hasattr(written, "file"):
         written.file.close()
+
+
+def test_pointers_are_told_from_arrays():
+    """Their buffers have formats that NumPy lacks; what they point to has none of them."""
+    pointer = ctypes.pointer((ctypes.c_float * 2)(1, 2))
+    with pytest.raises(ab.ConversionError, match=r"no dtype of NumPy has: pass x\.contents$"):
+        ab.convert(pointer, "numpy")
+    assert ab.convert(pointer.contents, "numpy").tolist() == [1, 2]
+    pointers = (ctypes.POINTER(ctypes.c_int) * 2)()
+    with pytest.raises(ab.ConversionError, match=r"its bytes, memoryview\(x\)\.cast\('B'\)$"):
+        ab.convert(pointers, "numpy")
+    assert ab.convert(memoryview(pointers).cast("B"), "numpy").shape == (ctypes.sizeof(pointers),)
+
+
+def test_memory_of_cffi_is_taken_by_its_address():
+    ffi = pytest.importorskip("cffi").FFI()
+    x = ffi.new("float[2]", [1, 2])
+    with pytest.raises(TypeError, match="CDataOwn is not an array in memory: pass") as caught:
+        ab.convert(x, "numpy")
+    remedy = str(caught.value).partition("pass ")[2]
+    names = {"arraybridge": ab, "ffi": ffi, "x": x, "shape": (2,), "dtype": "float32"}
+    assert ab.convert(eval(remedy, names), "numpy").tolist() == [1, 2]

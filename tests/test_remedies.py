@@ -359,6 +359,7 @@ ELSEWHERE = {
     "x.to(torch.float32)": "data types without arithmetic",
     "x.contiguous()": "test_library_warp: an indexed array",
     "x.native": "test_array_object",
+    **dict.fromkeys(("x.contents", "memoryview(x).cast('B')"), "test_foreign"),
     "ab.namespace(x)": "test_array_object",
     "arraybridge.namespace(x)": "tests of NumPy's functions on Arrays",
     "numpy.asarray(x)": "test_foreign, and tests of NumPy's functions on Arrays",

@@ -94,7 +94,14 @@ def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
         buffer = memoryview(x)
     except TypeError:
         raise no_array(x) from None
-    return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
+    try:
+        return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
+    except ValueError as error:  # pointers of ctypes, for one
+        remedy = "x.contents" if hasattr(x, "contents") else "its bytes, memoryview(x).cast('B')"
+        raise ConversionError(
+            f"the buffer of {type(x).__name__} has the format {buffer.format!r}, which no dtype of "
+            f"NumPy has: pass {remedy}"
+        ) from error
 
 
 def _check_interface(x: Any, interface: object) -> None:

@@ -100,4 +100,10 @@ def _lengths(content: Any) -> int:
     return len(set((np.asarray(content.stops) - np.asarray(content.starts)).tolist()))
 
 
-_BY_STRUCTURE: dict[str, Callable[[Any], str | None]] = {"awkward": _awkward}
+_BY_STRUCTURE: dict[str, Callable[[Any], str | None]] = {
+    "_cffi_backend": lambda _: (
+        "arraybridge.from_pointer(int(ffi.cast('uintptr_t', x)), shape, dtype, device='cpu', "
+        "owner=x)"
+    ),
+    "awkward": _awkward,
+}
