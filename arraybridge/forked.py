@@ -35,7 +35,7 @@ _HELD = {name: lock for name, lock in _HELD.items() if name not in sys.modules}
 _LOCKS: dict[str, Any] = getattr(_bootstrap, "_module_locks", {})
 
 _inside = _lost = False  # whether another thread is inside the compiler; whether one was, at a fork
-_entered: dict[int, Any] = {}  # thread that forks -> llvmlite's lock, which it holds meanwhile
+_entering: dict[int, Any] = {}  # thread that forks -> llvmlite's lock, if it is to leave it
 
 
 def compiler_lost() -> bool:
@@ -66,8 +66,9 @@ def _before_fork() -> None:
     if _at_work()[1]:
         _wait_for_imports()
     llvm = compiler_locks()[1]
-    if llvm is not None and llvm.acquire(timeout=PATIENCE):
-        _entered[get_ident()] = llvm
+    if llvm is not None and not llvm._is_owned():
+        _entering[get_ident()] = llvm  # before it is, as an interrupt may come between
+        llvm.acquire(timeout=PATIENCE)
     _inside = _at_work()[0]
 
 
@@ -76,10 +77,12 @@ def _wait_for_imports() -> None:
     for lock in _held():
         lock.release()
     end = monotonic() + PATIENCE
-    while _at_work()[1] and monotonic() < end:
-        sleep(0.001)
-    for lock in _held():  # of modules imported meanwhile too: their hooks release it after the fork
-        lock.acquire()
+    try:
+        while _at_work()[1] and monotonic() < end:
+            sleep(0.001)
+    finally:
+        for lock in _held():  # of modules imported meanwhile too: their hooks release it later
+            lock.acquire()
 
 
 def _held() -> list[Any]:
@@ -126,15 +129,16 @@ def lost_imports() -> list[str]:
 
 
 def _leave_llvm() -> None:
-    lock = _entered.pop(get_ident(), None)
-    if lock is not None:
+    lock = _entering.get(get_ident())
+    if lock is not None and lock._is_owned():
         lock.release()
+    _entering.pop(get_ident(), None)
 
 
 def _after_fork_in_child() -> None:
     global _lost
     _leave_llvm()
-    _entered.clear()
+    _entering.clear()
     _lost = _lost or _inside
     for name in lost_imports():
         if name.partition(".")[0] == __package__:
@@ -143,8 +147,6 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_leave_llvm,
-        after_in_child=_after_fork_in_child,
-    )
+    for _ in range(2):  # CPython goes on where an interrupt ends a call: the other makes up for it
+        os.register_at_fork(before=_before_fork, after_in_parent=_leave_llvm)
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -120,6 +120,33 @@ elsewhere()
     assert said == "0\n"
 
 
+def test_an_interrupt_beside_a_fork():
+    """CPython reports it, and forks: LLVM's lock is taken, and left, nevertheless."""
+    said = python(
+        """
+import _thread, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+found, held = [], []
+sys.unraisablehook = lambda each: found.append(each.exc_type)
+# These interrupt arraybridge's first calls, before a fork and after it.
+os.register_at_fork(
+    before=lambda: held.append(lock._is_owned()), after_in_parent=_thread.interrupt_main
+)
+import arraybridge.forked
+os.register_at_fork(before=_thread.interrupt_main)
+from llvmlite.binding.ffi import lib
+lock = lib._lock._lock
+pid = os.fork()
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+assert found == [KeyboardInterrupt] * 2, found
+print(held, lock._is_owned())
+"""
+    )
+    assert said == "[True] False\n"
+
+
 @pytest.mark.parametrize("stage", ["numba", "copy"])
 def test_while_another_thread_is_at_it_for_the_first_time(stage, tmp_path):
     """At several moments of the import of Numba, and of the first copy: its import, its kernel."""
