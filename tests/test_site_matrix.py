@@ -77,7 +77,7 @@ def test_filters_say_what_is_left(matrix) -> None:
     )
     matrix.get_by_text("Clear filters").click()
     assert cell(matrix, "numpy", "torch").is_visible()
-    assert "#" not in matrix.url or matrix.url.endswith("#")
+    assert matrix.evaluate("location.hash") == ""
 
 
 def test_keys_alone_do(matrix) -> None:
@@ -111,7 +111,7 @@ def test_an_address_may_say_anything(matrix, hash: str) -> None:
 def test_the_address_restores_the_state(matrix) -> None:
     cell(matrix, "jax", "numpy").click()
     choose(matrix, outcome="view", dtype="float32")
-    address, text = matrix.url, matrix.locator(PANEL).inner_text()
+    address, text = matrix.evaluate("location.href"), matrix.locator(PANEL).inner_text()
     assert {"outcome=view", "dtype=float32", "at=jax.numpy"} <= set(
         address.split("#")[1].split("&")
     )
