@@ -6,6 +6,7 @@ import gc
 import importlib
 import importlib.util
 import inspect
+import os
 import re
 import traceback
 import warnings
@@ -27,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Test modules import their library when they are collected, in the order of their names.
     """
     coexist.prepare()
+    os.environ.pop("COLUMNS", None)  # the width of the terminal that the tests run in
     if config.getoption("dist", "no") != "no":
         return  # of several processes this is the one that runs no test
     with warnings.catch_warnings():

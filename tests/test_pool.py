@@ -81,6 +81,7 @@ class TestSlices:
             WORK
             + """
 pool.set_num_threads(1)
+transposes(1)  # compiles, perhaps: SciPy, which Numba imports, starts threads
 before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 transposes(2)
 after = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1

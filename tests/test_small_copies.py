@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import pickle
 import platform
@@ -276,6 +277,7 @@ def test_nothing_leaks(kernels):
     dense = of("f4", 64, 64)
     for _ in range(OFTEN):
         ab.contiguous(x), ab.contiguous(dense)
+    gc.collect()  # what earlier tests left has the dtype too
     before = sys.getrefcount(x), sys.getrefcount(dense), sys.getrefcount(x.dtype)
     tracemalloc.start()
     for _ in range(1000):
