@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.site
 
-SITE = Path(__file__).resolve().parents[1] / "docs" / "_build" / "html"
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "docs" / "_build" / "html"
 #: Any of these will do; the first that is installed is used.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: A desktop's and a phone's width and height, in CSS pixels.
@@ -117,6 +118,28 @@ def test_nothing_is_loaded_from_elsewhere():
     assert {file: places for file, places in found.items() if places} == {}
 
 
+def test_the_first_mention_of_a_name_leads_to_the_reference():
+    link = re.compile(r'<a class="reference internal" href="(api/generated/[\w.]+)#[\w.]+"><code')
+    text = (SITE / "converting.html").read_text()
+    found = link.findall(text)
+    assert {f"api/generated/arraybridge.{name}.html" for name in ("convert", "Device")} < {*found}
+    assert len(found) == len(set(found))
+    assert [path for path in found if not (SITE / path).exists()] == []
+    assert not link.search("".join(re.findall(r"<h[1-6]>.*?</h[1-6]>", text)))
+
+
+def test_the_reference_shows_what_is_called():
+    """Signatures, but of no class that users do not make; the functions of extensions, too."""
+    pages = SITE / "api" / "generated"
+    signed = {
+        name: "sig-paren" in (pages / f"arraybridge.{name}.html").read_text().partition("</dt>")[0]
+        for name in ("convert", "Device", "Route", "Array")
+    }
+    assert signed == {"convert": True, "Device": True, "Route": False, "Array": False}
+    for page, name in (("linalg", "linalg.svd"), ("elementwise_functions", "add")):
+        assert f'id="arraybridge.xp.numpy.{name}"' in (pages / f"xp_{page}.html").read_text()
+
+
 @pytest.mark.parametrize("path", SECTIONS)
 def test_the_first_page_of_a_section_fits(page, path):
     for width, height in (WIDE, NARROW):
@@ -155,6 +178,7 @@ SOUGHT = {
     "requires_grad": "start/errors.html",
     "__dlpack__": "dlpack.html",
     "convert": "api/generated/arraybridge.convert.html",
+    "convert(": "api/generated/arraybridge.convert.html",
     "pandas": "data_frames.html",
 }
 
@@ -172,6 +196,8 @@ def test_search(page, words):
     results = page.locator("#search-results li")
     first = [link.get_attribute("href") for link in results.locator("a").all()[:10]]
     assert SOUGHT[words] in {link.partition("#")[0] for link in first}
+    if words == "convert":  # a name itself comes first
+        assert first[0].partition("#")[0] == SOUGHT[words]
     said = results.locator(".search-context").first.inner_text().lower()
     assert any(word in said for word in words.split())
     assert page.locator("#search-results mark").count() > 0

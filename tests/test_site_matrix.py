@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from urllib.parse import parse_qsl
+
 import pytest
 
 from . import test_site
+from .matrix import data
+from .matrix.report import OUTCOMES, theirs
+from .matrix.run import Cell
 
 pytestmark = pytest.mark.site
 
 browser, page = test_site.browser, test_site.page
 MATRIX = f"file://{test_site.SITE}/matrix.html"
 PANEL = "#matrix .mx-panel"
+
+
+@pytest.fixture(scope="module")
+def numpy_to_torch() -> list[Cell]:
+    run = data.load(test_site.ROOT / "docs")
+    return [cell for cell in run.cells if (cell.source, cell.target) == ("numpy", "torch")]
 
 
 @pytest.fixture
@@ -38,6 +50,48 @@ def test_the_grid_has_every_pair_and_headers(matrix) -> None:
     spoken = cell(matrix, "numpy", "torch").get_attribute("aria-label")
     assert spoken.startswith(f"numpy to torch: {told[1]} views, ")
     assert matrix.locator(PANEL).is_hidden()
+
+
+def test_cells_show_what_the_data_has(matrix, numpy_to_torch) -> None:
+    timed = next(c for c in numpy_to_torch if c.ns)
+    counts = {
+        "route": Counter(c.verdict[0] for c in numpy_to_torch if c.verdict != "n/a"),
+        "own": Counter("rnwc"[OUTCOMES.index(theirs(c))] for c in numpy_to_torch if c.native),
+    }
+    shown = cell(matrix, "numpy", "torch")
+    for mode, count in counts.items():
+        matrix.check(f"#matrix input[value={mode}]")
+        told = shown.inner_text().split()
+        assert dict(zip(told[::2], map(int, told[1::2]), strict=True)) == count
+    matrix.check("#matrix input[value=time]")
+    assert f"{timed.ns / 1000:.2f} µs" in shown.inner_text()
+    assert f"own {timed.native_ns / 1000:.2f}" in shown.inner_text()
+
+
+def test_the_examples_are_questions_with_an_answer(matrix) -> None:
+    for link in matrix.locator("#matrix .mx-examples a").all():
+        link.click()
+        for name, value in parse_qsl(link.get_attribute("href").removeprefix("#")):
+            if name != "show":
+                is_set = "([name, value]) => document.getElementById(`mx-${name}`).value === value"
+                matrix.wait_for_function(is_set, arg=[name, value])
+        assert not matrix.locator("#matrix [role=status]").inner_text().startswith("0 cases")
+
+
+def test_a_panel_has_every_case_and_closes(matrix, numpy_to_torch) -> None:
+    choose(matrix, **{"from": "numpy", "to": "torch"})
+    panel = matrix.locator(PANEL)
+    assert panel.locator(".mx-card li > span").count() == len(numpy_to_torch)
+    assert "{" not in panel.inner_text()
+    choose(matrix, layout="read-only")
+    assert 'ab.convert(x, "torch", alias_readonly=True)' in panel.locator("code").all_inner_texts()
+    shown = (c for c in numpy_to_torch if c.case.startswith("read-only") and c.verdict == "copy")
+    moved = [c.nbytes for c in shown]
+    assert f"{min(moved)} to {max(moved)} bytes moved" in panel.inner_text()
+    panel.get_by_text("Close", exact=True).click()
+    assert panel.is_hidden()
+    assert [matrix.locator(f"#mx-{name}").input_value() for name in ("from", "to")] == ["numpy", ""]
+    assert matrix.evaluate("document.activeElement.dataset.pair") == "numpy.torch"
 
 
 def test_a_question_is_answered_in_three_steps(matrix) -> None:
@@ -69,7 +123,11 @@ def test_filters_say_what_is_left(matrix) -> None:
     choose(matrix, dtype="float8_e5m2", layout="negative")
     assert not matrix.locator('#mx-layout option[value="negative"]').is_disabled()
     assert matrix.locator('#mx-layout option[value="8-d"]').is_disabled()
-    choose(matrix, layout="", **{"from": "torch"})
+    choose(matrix, layout="", dtype="float32")
+    choose(matrix, layout="8-d")  # of which there is one data type
+    enabled = "#mx-dtype option:not([disabled]):not([value=''])"
+    assert matrix.locator(enabled).all_inner_texts() == ["float32"]
+    choose(matrix, layout="", dtype="float8_e5m2", **{"from": "torch"})
     left = matrix.locator('#mx-layout option[value="negative"]').inner_text()
     assert left == "negative (no such array)"
     assert matrix.locator("#matrix .mx-list tbody tr").count() == (
@@ -84,6 +142,10 @@ def test_keys_alone_do(matrix) -> None:
     first = matrix.locator('#matrix tbody button[tabindex="0"]')
     assert first.count() == 1
     first.focus()
+    begin = first.get_attribute("data-pair")
+    for key in ("ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp"):
+        matrix.keyboard.press(key)
+    assert matrix.evaluate("document.activeElement.dataset.pair") == begin
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         matrix.keyboard.press(key)
     focused = matrix.evaluate("document.activeElement.textContent")
