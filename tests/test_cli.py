@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.cli import Status, arrays, child, info, main, matrix, versions
+from arraybridge.cli import Status, accepts, arrays, child, info, main, matrix, versions
 from arraybridge.dispatch.registry import library_named
 
 from .support.optional import needs
@@ -84,6 +84,30 @@ def test_explain_prints_for_people(capsys) -> None:
     out = capsys.readouterr().out
     assert "refused: torch -> numpy on cpu" in out
     assert "detach" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("numpy numpy --state readonly", "elements, read-only call"),
+        ("torch numpy --state conj", "pending: conj call"),
+        ("numpy torch --state readonly --alias-readonly", "route view: numpy"),
+        (
+            "numpy numpy --device cpu --copy true --alias-readonly",
+            "call arraybridge.convert(x, 'numpy', device='cpu', copy=True, alias_readonly=True)",
+        ),
+    ],
+)
+def test_explain_says_what_it_was_asked(capsys, args, said) -> None:
+    pytest.importorskip("torch")
+    main(["explain", "--dtype", "complex64", *args.split()])
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+@needs("jax")
+def test_explain_has_the_data_type_that_was_asked_for(tmp_path) -> None:
+    done = run("explain", "jax", "numpy", "--dtype", "float64", cwd=tmp_path)
+    assert "jax float64 (3, 4)" in " ".join(done.stdout.split()), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -231,6 +255,41 @@ def test_info_outlives_a_crashing_import(tmp_path) -> None:
     assert expected in " ".join(done.stdout.split())
 
 
+def test_info_of_all_that_are_installed(monkeypatch, capsys) -> None:
+    """One that does not load is no failure, unless it was named."""
+    monkeypatch.setattr(info, "INSTALL", {"numpy": "numpy", "array_api_strict": "nothing"})
+    monkeypatch.setattr(accepts, "apart", lambda *_: iter([{"state": "does not work: crash"}]))
+    assert main(["info", "--check"]) == 0
+    assert main(["info", "numpy"]) == Status.MISSING
+    out = capsys.readouterr().out
+    assert out.count("numpy  does not work") == 2
+    assert out.count("array_api_strict  does not work") == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "any strides, 0 to 64 dimensions"),
+        ({"broadcast": False}, "any strides, 0 to 64 dimensions, no zero strides"),
+        ({"alignment": 64}, "any strides, 0 to 64 dimensions, aligned to 64 bytes"),
+        ({"aligned": ["float32"]}, "any strides, 0 to 64 dimensions, float32 aligned to its size"),
+        ({"aligned": [*"abcd"]}, "any strides, 0 to 64 dimensions, elements aligned to their size"),
+        ({"copies": True}, "none: it copies whatever it takes"),
+        ({"readonly": False}, "copied"),
+        ({"tested": "1.0"}, "1.0"),
+    ],
+)
+def test_info_of_what_a_library_accepts(changed: dict, said: str) -> None:
+    found = next(accepts.record("numpy"))
+    found = {"version": found["accepts"]["tested"], **found}
+    plain = dict(accepts.described("numpy", found))
+    told = dict(accepts.described("numpy", found | {"accepts": found["accepts"] | changed}))
+    assert [value for name, value in told.items() if plain.get(name) != value] == [said] * bool(
+        changed
+    )
+    assert said in told.values()
+
+
 def test_info_of_what_has_no_package_of_its_own() -> None:
     assert versions.present("pyarrow.Array") is versions.present("pyarrow")
     if versions.present("dask"):
@@ -296,10 +355,12 @@ def test_matrix_refuses_before_it_runs(monkeypatch, capsys, args, message) -> No
 
 
 UNRULY = """
-import os, time
+import ctypes, os, time
 import numpy as np
 from arraybridge import register_library
 from arraybridge.libraries.numpy.exchange import NumPy
+
+kept = {}
 
 class Unruly(NumPy):
     name, doors = "unruly", {}
@@ -320,6 +381,11 @@ class Unruly(NumPy):
                 raise RuntimeError("not today")
             case "uint16":
                 os._exit(0)
+            case "uint32":
+                return kept.setdefault("first", result)
+            case "complex64" if not result.flags.writeable:
+                memory = (ctypes.c_char * result.nbytes).from_address(result.ctypes.data)
+                return np.ndarray(result.shape, result.dtype, memory)
         return result
 
 register_library(Unruly())
@@ -331,11 +397,15 @@ def unruly(tmp_path_factory) -> dict[str, matrix.Cell]:
     """Cells of a library that aborts, hangs and lies, by dtype."""
     folder = tmp_path_factory.mktemp("unruly")
     (folder / "sitecustomize.py").write_text(UNRULY)
-    names = [f"{kind} contiguous" for kind in "int8 int16 int32 int64 uint8 uint16 float64".split()]
+    kinds = "int8 int16 int32 int64 uint8 uint16 uint32 float64"
+    names = [*(f"{kind} contiguous" for kind in kinds.split()), "readonly"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join((str(folder), str(ROOT))))
         patch.setattr(matrix, "CELL_S", 10.0)
-        return {cell.case: cell for cell in matrix.pair("numpy", "unruly", names)}
+        found = {cell.case: cell for cell in matrix.pair("numpy", "unruly", names)}
+        patch.setattr(matrix, "MOST_CRASHES", 2)
+        crashing = ["int8 contiguous", "uint16 contiguous", "float32 contiguous"]
+        return found | {"too many": [*matrix.pair("numpy", "unruly", crashing)][-1]}
 
 
 @pytest.mark.parametrize(
@@ -347,6 +417,9 @@ def unruly(tmp_path_factory) -> dict[str, matrix.Cell]:
         ("int64 contiguous", "WRONG", "explain says view, convert does not"),
         ("uint8 contiguous", "ERROR", "RuntimeError: not today"),
         ("uint16 contiguous", "CRASH", "exit code 0"),
+        ("too many", "CRASH", "exit code 0"),  # of the one before; it was not tried
+        ("uint32 contiguous", "WRONG", "copy=True shares memory"),
+        ("readonly", "WRONG", "read-only memory became writable"),
         ("float64 contiguous", "view", "takes it as it is"),
     ],
 )
