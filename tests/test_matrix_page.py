@@ -123,3 +123,18 @@ def test_a_line_is_the_first_that_works() -> None:
         assert line.code == code
     with pytest.raises(InexpressibleError):
         numpy.build(by_name["requires_grad"])
+
+
+@pytest.mark.parametrize(
+    ("case", "to", "code"),
+    [
+        ("read-only float32", "torch", 'ab.convert(x, "torch", alias_readonly=True)'),
+        ("contiguous", "jax", 'ab.convert(x, "jax", copy=False)'),
+        ("negative", "torch", ""),
+    ],
+)
+def test_a_view_where_the_plain_call_copies(case, to, code) -> None:
+    pytest.importorskip(to)
+    x = native("numpy").build(*cases.chosen([case]))
+    assert ab.explain(x, to).kind == "kernel"
+    assert lines.view_instead(ab, x, to) == code
