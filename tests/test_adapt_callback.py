@@ -214,14 +214,19 @@ class TestPyTorch:
 
 
 def test_threads():
-    """Several programs at once, each with callbacks that compute in PyTorch's threads."""
+    """Several programs at once, each with callbacks that compute in PyTorch's threads.
+
+    None waits for a thread of XLA, all of which may be inside callbacks.
+    """
     f = jax.jit(ab.adapt("torch", differentiable=True)(lambda x: (x @ x.mT).relu().sum()))
     g = jax.jit(jax.grad(f))
-    x = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    memory = np.random.default_rng(0).standard_normal(256 * 256 + 16).astype(np.float32)
+    start = (4 - memory.ctypes.data // 4 % 16) % 16  # at 16 bytes, so that JAX would copy it
+    x = memory[start : start + 256 * 256].reshape(256, 256)
     right = np.asarray(jax.grad(lambda x: jax.nn.relu(x @ x.T).sum())(x))
 
     def work(_):
-        for _ in range(5):
+        for _ in range(40):
             np.testing.assert_allclose(g(x), right, rtol=1e-3, atol=1e-2)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -1,8 +1,9 @@
 """Functions of other libraries inside ``jax.jit``, ``jax.grad`` and ``jax.vmap``.
 
-XLA calls them on the host through ``jax.pure_callback``; with ``differentiable=True`` the call is a
-``jax.custom_vjp``, whose gradient is another such call. It computes the function again: a callback
-may be left out, repeated and reordered, so that nothing can be kept from one to the next.
+XLA calls them on the host: through ``buffer_callback`` where one CPU is all there is, else through
+``jax.pure_callback``. With ``differentiable=True`` the call is a ``jax.custom_vjp``, whose gradient
+is another such call. It computes the function again: a callback may be left out, repeated and
+reordered, so that nothing can be kept from one to the next.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_derivatives import SymbolicZero
+from jax.experimental.buffer_callback import buffer_callback
 
 from ...array.differentiation import Outcome, Shape
 from ...array.followed import Flat
 from ...dispatch.records import ConversionError
 from .compiled import Still
 from .cotangents import conjugate
+from .exchange import only_one_cpu
 
 
 def recorded(flat: Flat, arrays: Sequence[Any]) -> Any:
@@ -59,6 +63,13 @@ def _operation(flat: Flat, shapes: Sequence[Shape], count: int, method: str | No
     def host(*arrays: Any) -> tuple[Any, ...]:
         return _host(flat, structs, method, arrays)
 
+    def fill(_: object, out: Sequence[Any], *buffers: Any) -> None:
+        arrays = [np.asarray(x).copy() for x in buffers]  # the function may keep them
+        for x in arrays:
+            x.flags.writeable = flat.terms.library != "numpy"
+        for place, found in zip(out, host(*arrays), strict=True):
+            np.asarray(place)[...] = found
+
     def called(*arrays: Any) -> Any:
         # Of arrays that have values each callback would be compiled, and that kept, in every call.
         if not any(isinstance(x, jax.core.Tracer) for x in arrays):
@@ -67,6 +78,10 @@ def _operation(flat: Flat, shapes: Sequence[Shape], count: int, method: str | No
             if len(places) == 1 and next(iter(places)).platform == "cpu":
                 place = next((x.sharding for x in values if x.committed), None)
                 return tuple([jnp.array(x, device=place) for x in host(*values)])
+        # pure_callback gives the function arrays that XLA may still be copying: on the CPU by the
+        # threads that run callbacks, which wait for ever once each of them is inside one.
+        if only_one_cpu():
+            return buffer_callback(fill, structs, vmap_method=method)(*arrays)
         return jax.pure_callback(host, structs, *arrays, vmap_method=method)
 
     if not flat.terms.differentiable:
