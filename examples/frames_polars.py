@@ -29,7 +29,6 @@ def main() -> None:
     told("the same, to NumPy", frame["width"], "numpy")
     told("booleans", frame["valid"])
     told("lists of three", frame["color"], "numpy")
-    told("two columns", frame.select("width", "height"))
 
     features = ab.convert(frame.select("width", "height"), "torch")
     weights = torch.tensor([0.7, 0.3])
