@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what comes later is cheap
 
-from . import forked, libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - `forked` first
+from . import libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - gives the table
 
 if TYPE_CHECKING:
     from . import auditing as auditing
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from .adaptation import adapt
     from .array import Array, from_dlpack, from_pointer
     from .auditing import audit
-    from .copies import contiguous, copyto
-    from .creation import asarray
+    from .copies import copyto
     from .dispatch.kernel import register_kernel
     from .dispatch.library import Library
     from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
@@ -45,10 +44,9 @@ if TYPE_CHECKING:
         set_block_cache_limit,
     )
     from .exchange import inspect
-    from .explaining import explain
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
-    from .signatures import convert
+    from .signatures import asarray, contiguous, convert, explain
 
 __version__ = "0.1.0.dev0"
 

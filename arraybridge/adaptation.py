@@ -10,13 +10,15 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .array.crossing import Crossing, given_back, views
 from .array.followed import followed_call, follower
+from .array.gufunc import Signature
 from .array.kinds import graphs_of
 from .array.terms import Terms
 from .dispatch.casting import Casting
-from .dispatch.form import form_of
+from .dispatch.form import Form, form_of
 from .dispatch.library import place_named
 from .dispatch.plan import checked_copy
 from .dispatch.registry import differentiates, known_name
+from .meant import closest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,6 +49,7 @@ def adapt(
     dtype: object = None,
     casting: Casting = "same_kind",
     order: object = None,
+    result_dtype: object = None,
     result_like: str | int | None = None,
     differentiable: bool = False,
     callback: bool = False,
@@ -74,6 +77,7 @@ def adapt(
     dtype: object = None,
     casting: Casting = "same_kind",
     order: object = None,
+    result_dtype: object = None,
     result_like: str | int | None = None,
     differentiable: bool = False,
     callback: bool = False,
@@ -117,7 +121,12 @@ def adapt(
     dtype, casting, order
         As in :func:`arraybridge.convert`, of every array among the arguments;
         ``dtype={"float64": "float32"}`` casts those of float64 alone. What the function writes to
-        an argument that was cast is an error. Results keep the data types that the function gives.
+        an argument that was cast is an error.
+    result_dtype : data type or mapping, optional
+        The data type of every array in the result, as ``dtype``, and by the same ``casting``: SciPy
+        and others return float64, which JAX refuses while its x64 is off, and
+        ``result_dtype={"float64": "float32"}`` casts that alone. By default results keep the data
+        types that the function gives, as NumPy's scalars always do.
     result_like : str or int, optional
         The argument, by name or position, of whose kind the results become; by default the first
         that is an array.
@@ -162,17 +171,19 @@ def adapt(
         If the decorated object is not callable: put ``adapt`` below ``property`` and similar. When
         the function is called, for an array that is not in memory; the message says what to pass.
     ValueError
-        When the decorator is made, for an unknown library, device, data type or ``copy``.
+        When the decorator is made, for an unknown library, device, data type, ``copy`` or
+        ``signature``. When the function is called, for Dask arrays that ``signature`` does not fit.
 
     Notes
     -----
-    An array that is passed twice is converted once. If the function returns an argument, on the
-    argument's own memory, the caller gets the argument itself. Arrays of the function's own library
-    are passed through untouched, so gradients and tracers survive.
+    An array that is passed twice is converted once. If the function returns an argument, or what it
+    got as ``out``, the caller gets the very array that it passed, unless the function saw a copy of
+    what cannot be written. Arrays of the function's own library are passed through untouched, so
+    gradients and tracers survive.
 
     An array without a library of its own (a capsule, an object that only supports DLPack) counts as
     one of the library that computes on its device: NumPy on the CPU. If no argument is an array,
-    results stay as they are.
+    results stay as they are, unless ``result`` names a library.
 
     Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first
     argument of a function in a class's body is taken for ``self``, and passes as it is, if it is an
@@ -207,7 +218,12 @@ def adapt(
         return _adapted(library)
     name = known_name(library)  # a misspelled one is told here; is it installed? at the first call
     if result not in ("caller", "function"):
-        known_name(result)
+        try:
+            known_name(result)
+        except ValueError as error:
+            guess = closest(result, ("caller", "function"))
+            hint = f": did you mean {guess!r}" if guess else ""
+            raise ValueError(f"result is {result!r}{hint}? {error}") from None
     if result != "caller" and (result_like is not None or differentiable or callback):
         raise ValueError(
             f"result={result!r} goes without result_like=, differentiable= and callback=, which "
@@ -223,15 +239,18 @@ def adapt(
     form = None
     if dtype is not None or order is not None:
         form = form_of(dtype, casting, order)
-        if (differentiable or callback) and (order is not None or casting == "same_value"):
-            raise ValueError("order= and 'same_value' go without differentiable= and callback=")
+    result_form = None if result_dtype is None else _form_of_results(result_dtype, casting)
+    if (differentiable or callback) and (order is not None or casting == "same_value"):
+        raise ValueError("order= and 'same_value' go without differentiable= and callback=")
     place = None if device is None else place_named(device)
     graph = None
     if blockwise or signature is not None or depth is not None:
         if signature is not None and depth is not None:
             raise ValueError("signature= is for whole axes, and depth= for blocks: pass one")
+        along = None if signature is None else Signature(signature)
         graph = {
-            "blockwise": blockwise, "signature": signature, "depth": depth, "boundary": boundary
+            "blockwise": blockwise, "signature": along, "depth": depth, "boundary": boundary,
+            "library": name, "copy": copy, "alias_readonly": alias_readonly,
         }  # fmt: skip
     elif boundary is not None:
         raise ValueError("boundary= is what lies beyond the ends: pass depth= as well")
@@ -244,12 +263,22 @@ def adapt(
         result=result,
         alias_readonly=alias_readonly,
         form=form,
+        result_form=result_form,
         result_like=result_like,
         differentiable=differentiable,
         callback=callback,
         result_shape_dtypes=result_shape_dtypes,
         vmap_method=vmap_method,
     )
+
+
+def _form_of_results(dtype: object, casting: object) -> Form | None:
+    try:
+        return form_of(dtype, casting)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("dtype is"):
+            raise type(error)(f"result_{error}") from None
+        raise
 
 
 def _adapted(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .dispatch.copier import copier_for, no_copy, on_host, resolved, stream_of
 from .dispatch.kernel import (
     NoKernel,
@@ -39,7 +41,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     Returns
     -------
     array
-        ``x`` itself where it is contiguous already, a copy where it is not; ``out`` if given. What
+        ``x`` itself where it is contiguous already, in whatever byte order; a copy where it is not,
+        with the dtype of ``x``; ``out`` if given. What
         a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can share it
         where ``copy=False`` asks for that; small arrays are allocated by their own library, as
         it does. An Array gives an Array of the same library; what only supports DLPack (a capsule,
@@ -95,8 +98,13 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     return copier.copy(held, library, library, info, info.device)
 
 
+_TOLD_BY_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
+
+
 def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
     """Copy an array whose memory alone does not determine its elements."""
+    if info.c_contiguous and _TOLD_BY_DTYPE.issuperset(info.pending):
+        return x
     copy = library.copy(x)
     if copy is not None:
         return copy
@@ -164,7 +172,7 @@ def copyto(dst: Any, src: Any, /) -> None:
     ------
     ConversionError
         If the two differ in shape, dtype or device, or ``dst`` cannot be written: it is read-only,
-        immutable, tracks gradients, or several of its elements are one cell of memory.
+        immutable, a scalar, tracks gradients, or several of its elements are one cell of memory.
 
     Examples
     --------
@@ -186,10 +194,7 @@ def copyto(dst: Any, src: Any, /) -> None:
 
 def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, the caller's argument `name`."""
-    try:
-        destination, out_library = as_source(out)
-    except TypeError as error:
-        raise _no_destination(error, name) from None
+    destination, out_library = _destination(out, name)
     given, (x, library) = x, as_source(x)
     if library is out_library and own_copies_serve() and library.assign(destination, x):
         return
@@ -199,7 +204,7 @@ def _write(out: Any, x: Any, name: str) -> None:
         wanted, info = _told_of(out, wanted), _told_of(given, info)
     _check_fit(wanted, info, name)
     if info.pending:
-        x = library.resolve(x)
+        x, library = as_source(library.resolve(x))
         info = library.describe(x)
     if not info.device.host:
         _write_off_host(destination, x, out_library, library, info)
@@ -240,6 +245,27 @@ def _write_off_host(
     if library is not out_library:
         library.read_on(x, info.device, stream)
     out_library.written(out)
+
+
+def _destination(out: Any, name: str) -> tuple[Any, Library]:
+    """Return the array to write to, and its library; refuse what would be written to nobody's."""
+    found: Any
+    try:
+        found, library = as_source(out)
+    except TypeError as error:
+        raise _no_destination(error, name) from None
+    kind = type(out)
+    if isinstance(out, np.generic):
+        why, remedy = "a scalar of NumPy never changes", f"numpy.asarray({name})"
+    elif library is PROTOCOL and found is not out and not hasattr(kind, "__arraybridge__"):
+        if not library.describe(found).copied:
+            return found, library
+        why, remedy = f"{kind.__qualname__} hands over a copy", f"arraybridge.from_dlpack({name})"
+    else:
+        return found, library
+    raise ConversionError(
+        f"{name} cannot be written: {why}; make it an array first, {name} = {remedy}"
+    )
 
 
 def _no_destination(error: TypeError, name: str) -> TypeError:
@@ -287,10 +313,10 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
 
 
 _LAZY = {  # pending, and the library's own assignment minds it
-    "byteorder": "byteorder, its bytes are in foreign order",
-    "conj": "conj, its conjugation is only marked",
-    "neg": "neg, its negation is only marked",
-    "fraction": "fraction, its strides are no whole elements",
+    "byteorder": "its bytes are in foreign order, as {}.dtype.byteorder says",
+    "conj": "its conjugation is only marked",
+    "neg": "its negation is only marked",
+    "fraction": "its strides are no whole elements",
 }
 
 
@@ -303,7 +329,7 @@ def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
             past = name + remedy.partition("x")[2]
             return f"{why}, and would miss the write: pass {past} to write past them"
         return f"{why}; {_instead(wanted, source)}"
-    lazy = [_LAZY[what] for what in wanted.pending if what in _LAZY]
+    lazy = [_LAZY[what].format(name) for what in wanted.pending if what in _LAZY]
     if lazy and not wanted.readonly:
         value = f"arraybridge.convert({source}, '{wanted.library}')"
         return f"{' and '.join(lazy)}: assign by its library, {name}[...] = {value}"

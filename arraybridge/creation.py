@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy
 
+from .array.bounds import is_numeric, range_of
 from .array.kinds import is_array
+from .dispatch.casting import Casting
 from .dispatch.form import Form, form_of
 from .dispatch.library import Library, place_named
 from .dispatch.plan import checked_copy
+from .dispatch.records import ConversionError
 from .dispatch.registry import library_named
 from .namespaces import goal_of
+from .protocols.frames import is_frame
+from .xp.sources import is_plain
 
 
 def asarray(
@@ -20,6 +25,7 @@ def asarray(
     *,
     like: Any,
     dtype: object = None,
+    casting: Casting = "same_kind",
     device: object = None,
     copy: bool | None = None,
 ) -> Any:
@@ -31,13 +37,17 @@ def asarray(
         What the library's own ``asarray`` takes, or what :func:`arraybridge.convert` takes.
     like : str, module, array or container
         The library, such as ``"jax"``; or an array, whose library, kind and device the result has.
-    dtype : data type, optional
+    dtype : data type or mapping, optional
         Of any library, as for :func:`arraybridge.convert`; without it that of an array, and of
         numbers what the library makes of them: PyTorch and JAX make float32 of ``[1.0]``.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
+        Which casts ``dtype`` may ask for, as in :func:`arraybridge.convert`. Python's and NumPy's
+        numbers have a kind (bool, integer, real, complex) and no width: all rules but the last two
+        allow every data type of their kind or a higher one, if it can represent them.
     device : Device, (int, int), str or a library's own device, optional
         By default that of ``like``, if that is an array.
     copy : bool, optional
-        As in :func:`arraybridge.convert`.
+        As in :func:`arraybridge.convert`; numbers are always copied.
 
     Returns
     -------
@@ -47,7 +57,9 @@ def asarray(
     Raises
     ------
     ConversionError
-        If an array cannot be converted.
+        If an array cannot be converted, or ``casting`` does not allow the cast.
+    OverflowError
+        For a number that is out of the range of ``dtype``.
     TypeError, ValueError
         For what no library takes for an array, and as of :func:`arraybridge.unify`.
 
@@ -64,21 +76,77 @@ def asarray(
     """
     goal = goal_of(like)
     place = goal.place if device is None else place_named(device)
-    form = None if dtype is None else form_of(dtype, "unsafe")
-    if not is_array(obj):
-        obj, copy = _created(obj, library_named(goal.kind.library), form), None
-    return goal.kind.brought(obj, device=place, copy=checked_copy(copy), form=form)
+    form, copy = form_of(dtype, casting), checked_copy(copy)
+    if not (is_array(obj) or is_frame(type(obj))):
+        obj, copy = _created(obj, library_named(goal.kind.library), form, copy)
+    found = goal.kind.brought(obj, device=place, copy=copy, form=form)
+    goal.check([found])
+    return found
 
 
-def _created(obj: Any, library: Library, form: Form | None) -> Any:
-    """Make an array of numbers by a library, or by NumPy where it has no ``asarray``."""
-    made = library.from_python(obj) if form is None else None
-    if made is not None:
-        return made
-    own, native = library.native_namespace(), None
-    if form is not None and form.dtype is not None:
-        native = library.native_dtype(form.dtype)
-        if own is None or native is None:
-            own, native = None, library_named("numpy").native_dtype(form.dtype)
-    xp = numpy if own is None else own
-    return xp.asarray(obj) if native is None else xp.asarray(obj, dtype=native)
+def _created(
+    obj: Any, library: Library, form: Form | None, copy: bool | None
+) -> tuple[Any, bool | None]:
+    """Make an array of what is none, and return what ``copy`` asks of it from then on.
+
+    It has the data type of the form only where no rule is needed for that: the conversion casts.
+    """
+    own = library.native_namespace()
+    kind = _kind_of_numbers(obj)
+    if form is None:
+        # What is neither is asked of NumPy: TensorFlow makes arrays of text.
+        made = library.from_python(obj) if kind is not None or is_plain(obj) else None
+        if made is not None:
+            return made, None
+    elif kind is not None and form.dtype is not None:
+        wanted = form.dtype
+        if form.casting == "same_value" or kind > range_of(wanted).kind:
+            own = None  # NumPy's data types hold Python's numbers
+        else:
+            native = None if own is None else library.native_dtype(wanted)
+            if native is None:
+                own, native = None, library_named("numpy").native_dtype(wanted)
+            if native is not None:
+                return _asarray(own)(obj, dtype=native), None
+    if kind is not None:
+        return _asarray(own)(obj), None
+    left = None if copy else copy
+    try:
+        return _asarray(own)(obj, copy=copy), left
+    except ConversionError:  # the library lacks a data type, and another one is asked for
+        if own is None or form is None:
+            raise
+    return _asarray(None)(obj, copy=copy), left
+
+
+def _asarray(own: Any) -> Any:
+    """Return ``asarray`` of a native namespace, or of NumPy's where there is none."""
+    return (own or library_named("numpy").native_namespace()).asarray
+
+
+def _kind_of_numbers(obj: Any) -> int | None:
+    """Return the highest kind of the numbers in nested sequences; None if there is anything else.
+
+    The kinds are those of :class:`arraybridge.array.bounds.Range`.
+    """
+    if not isinstance(obj, _SEQUENCES):
+        return _kind_of_type(type(obj))
+    types = set(map(type, obj))
+    nested = any(issubclass(cls, _SEQUENCES) for cls in types)
+    highest = 0
+    for kind in map(_kind_of_numbers, obj) if nested else map(_kind_of_type, types):
+        if kind is None:
+            return None
+        highest = max(highest, kind)
+    return highest
+
+
+def _kind_of_type(cls: type) -> int | None:
+    if issubclass(cls, numpy.generic):
+        dtype = numpy.dtype(cls)
+        return range_of(dtype).kind if is_numeric(dtype) else None
+    return next((kind for kind, number in enumerate(_NUMBERS) if issubclass(cls, number)), None)
+
+
+_SEQUENCES = (list, tuple, range)
+_NUMBERS = (bool, int, float, complex)  # by kind

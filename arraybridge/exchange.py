@@ -80,8 +80,8 @@ def convert(
     Raises
     ------
     ConversionError
-        A BufferError: the conversion would be wrong or hide a cost, or ``copy=False`` is
-        impossible. The message says what to do; ``explain`` says so in advance.
+        A BufferError and a ValueError: the conversion would be wrong or hide a cost, or
+        ``copy=False`` is impossible. The message says what to do; ``explain`` says so in advance.
     ImportError
         If ``to`` is not installed.
     TypeError
@@ -169,9 +169,9 @@ def _formed(
     order: object,
 ) -> Any:
     """Convert to a data type or a layout that was asked for."""
-    plain = order is None and device is None and copy is None and not alias_readonly
-    if plain and not isinstance(dtype, Mapping):
-        key = to, type(dtype), dtype, casting  # by type, as some dtypes warn of equality
+    plain = device is None and copy is None and not alias_readonly
+    if plain and (order is None or type(order) is str) and not isinstance(dtype, Mapping):
+        key = to, type(dtype), dtype, casting, order  # by type, as some dtypes warn of equality
         try:
             way = KNOWN[type(x)].casts[key]
         except KeyError:
@@ -192,16 +192,16 @@ def _formed(
 
 
 def _cast_way(kind: type, key: tuple[Any, ...]) -> Way | None:
-    """Return what `convert` tries before the plan of a cast."""
-    from .dispatch.cast_ways import casting_way
+    """Return what `convert` tries before the plan of a cast or a layout."""
+    from .dispatch.cast_ways import forming_way
     from .dispatch.form import form_of
 
-    to, _, dtype, casting = key
-    form, target, record = form_of(dtype, casting), library_named(to), RECORDS[kind]
+    to, _, dtype, casting, order = key
+    form, target, record = form_of(dtype, casting, order), library_named(to), RECORDS[kind]
     known, source, way = record.casts, record.library, None
     if key not in known:
         if form is not None and source is not None and source.has_doors(kind):
-            way = casting_way(source, target, form, partial(convert, to=to))
+            way = forming_way(source, target, form, partial(convert, to=to))
         if len(known) >= _MOST_WAYS:
             known.clear()
         known[key] = way
@@ -284,7 +284,8 @@ def _planned(
     form: Form | None = None,
 ) -> Any:
     """Plan and execute a route, with the options of `route_to`."""
-    x, source = as_source(given)
+    x: Any
+    x, source = as_source(given, to=target.name)
     held = source.held(x)
     if form is None:  # as `route_to` has it, without a call between
         route, info = route_between(
@@ -294,6 +295,8 @@ def _planned(
     else:
         from .dispatch.form import route_to
 
+        if source.in_pieces:
+            x = held = x.cast(form)
         route, info = route_to(
             held, source, target, form=form, device=device, copy=copy,
             alias_readonly=alias_readonly, share=share,

@@ -78,7 +78,12 @@ def explain(
             f"the blocks of a {lazy.name} array are converted when they are computed, each by a "
             "route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
-    given, (x, source) = x, (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True)
+    given, (x, source) = (
+        x,
+        (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True, target.name),
+    )
+    if form is not None and source.in_pieces:
+        x = x.cast(form)
     route, info = route_to(
         x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
     )

@@ -9,7 +9,16 @@ import numpy
 
 from .array.carrier import Array
 from .array.fallback import fallback_library
-from .array.kinds import Kind, arrays_in, graphs_of, is_array, kind_of, place_of, record_of
+from .array.kinds import (
+    Kind,
+    arrays_in,
+    graphs_of,
+    is_array,
+    kind_of,
+    place_of,
+    record_of,
+    unwrapped,
+)
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
 from .dispatch.casting import Casting
@@ -239,6 +248,7 @@ def unify(
 
     # The model may be a capsule, which is now consumed: its conversion knows the device.
     arrays = mapped(bring, xs, is_array)
+    goal.check([result for _, result in done.values()])
     if place is None and len(done) > 1 and not _has_one_place(library_named(kind.library)):
         _check_one_device([result for _, result in done.values()])
     return (xp, *arrays)
@@ -272,6 +282,11 @@ class Goal(NamedTuple):
     kind: Kind
     model: Any
     place: Device | None
+
+    def check(self, arrays: list[Any]) -> None:
+        """Check that arrays of the kind can be computed with the model and each other."""
+        every = [unwrapped(x) for x in (self.model, *arrays)]
+        library_named(self.kind.library).check_together(every)
 
     def namespace(self) -> Any:
         """Return the namespace of arrays of the kind; TypeError where the library has none."""
@@ -341,9 +356,12 @@ def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
             result.append(found)
         else:
             result.append(x)
-    if len(xs) > 1 and not _has_one_place(library_named(goal.library)):
-        arrays = {id(x): x for x, kind in zip(result[1:], kinds) if kind is not None}  # noqa: B905
-        _check_one_device([*arrays.values()])
+    if len(xs) > 1:
+        library = library_named(goal.library)
+        library.check_together([*map(unwrapped, result)] if goal.wrapped else result)
+        if not _has_one_place(library):
+            arrays = {id(x): x for x, kind in zip(result[1:], kinds) if kind is not None}  # noqa: B905
+            _check_one_device([*arrays.values()])
     return tuple(result)
 
 

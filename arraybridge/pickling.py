@@ -232,9 +232,10 @@ class _Reducer:
 def collate(batch: Sequence[Any]) -> Any:
     """Make a batch for PyTorch's ``DataLoader(..., collate_fn=arraybridge.pickling.collate)``.
 
-    Arrays of one shape and dtype, of any library and layout (flipped ones, too), become one tensor.
-    Each is copied once, in a worker process into the shared memory in which the tensor is sent.
-    Everything else is left to PyTorch's ``default_collate``.
+    Arrays of one shape and dtype, of any library and layout (flipped and read-only ones, too),
+    become one tensor. Each is copied once, in a worker process into the shared memory in which the
+    tensor is sent. Everything else is left to PyTorch's ``default_collate``, and so are batches of
+    tensors alone.
 
     Parameters
     ----------
@@ -246,13 +247,20 @@ def collate(batch: Sequence[Any]) -> Any:
     tensor or container
         As ``default_collate`` has it.
 
+    Raises
+    ------
+    ConversionError
+        For arrays that cannot be converted: a mask would be lost, say.
+    TypeError, ValueError
+        For arrays that differ in shape or dtype, and what is none among them; and as
+        ``default_collate`` raises.
+
     Examples
     --------
     >>> from arraybridge import pickling
-    >>> import arraybridge as ab
     >>> import numpy as np
     >>> image = np.arange(3.0)
-    >>> pickling.collate([ab.from_dlpack(image), ab.from_dlpack(image[::-1])])
+    >>> pickling.collate([image, image[::-1]])
     tensor([[0., 1., 2.],
             [2., 1., 0.]], dtype=torch.float64)
     """

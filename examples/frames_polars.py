@@ -7,9 +7,10 @@ import polars as pl
 import torch
 
 import arraybridge as ab
+from arraybridge.signatures import LibraryName
 
 
-def told(what: str, frame: object, to: str = "torch") -> None:
+def told(what: str, frame: object, to: LibraryName = "torch") -> None:
     """Print the route of a column or a frame."""
     print(f"{what:<28}{ab.explain(frame, to)}")
 

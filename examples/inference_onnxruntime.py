@@ -14,6 +14,7 @@ import onnxruntime
 import torch
 
 import arraybridge as ab
+from arraybridge.signatures import LibraryName
 
 
 def field(number: int, value: int | str | bytes) -> bytes:
@@ -37,7 +38,7 @@ def model() -> bytes:
     return field(1, 10) + field(7, graph) + field(8, field(2, 21))
 
 
-def converted(what: str, x: Any, to: str, **how: Any) -> Any:
+def converted(what: str, x: Any, to: LibraryName, **how: Any) -> Any:
     """Convert an array and print the route."""
     route = ab.explain(x, to, **how)
     print(f"{what}, {route.source} -> {route.target}: {route.kind}, {route.nbytes:,} bytes copied")

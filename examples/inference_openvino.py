@@ -16,6 +16,7 @@ import openvino.opset13 as operators
 import torch
 
 import arraybridge as ab
+from arraybridge.signatures import LibraryName
 
 
 def model() -> ov.Model:
@@ -26,7 +27,7 @@ def model() -> ov.Model:
     return ov.Model([operators.softmax(product, axis=1)], [x, w], "scores")
 
 
-def converted(what: str, x: Any, to: str, **how: Any) -> Any:
+def converted(what: str, x: Any, to: LibraryName, **how: Any) -> Any:
     """Convert an array and print the route."""
     route = ab.explain(x, to, **how)
     print(f"{what}, {route.source} -> {route.target}: {route.kind}, {route.nbytes:,} bytes copied")

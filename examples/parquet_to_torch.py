@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import torch
 
 import arraybridge as ab
+from arraybridge.signatures import LibraryName
 
 ROWS, WIDTH = 10_000, 64
 
@@ -38,7 +39,7 @@ def file() -> io.BytesIO:
     return stream
 
 
-def told(what: str, column: Any, to: str, **how: Any) -> None:
+def told(what: str, column: Any, to: LibraryName, **how: Any) -> None:
     """Print the route of a column."""
     print(f"{what + ':':28} {ab.explain(column, to, **how)}")
 

@@ -19,6 +19,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 
 import arraybridge as ab
+from arraybridge.signatures import LibraryName
 
 DETAIL = 1.5  # how much of the detail is added back
 BLUR = (1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16)  # binomial weights
@@ -49,7 +50,7 @@ def sharpen(image: Any) -> Any:
     return xp.clip(image + DETAIL * (image - blurred), 0.0, 1.0)
 
 
-def convert(what: str, x: Any, to: str) -> Any:
+def convert(what: str, x: Any, to: LibraryName) -> Any:
     """Convert an array and print how; None where arraybridge refuses."""
     route = ab.explain(x, to)
     print(f"\n{what}: {route}")

@@ -15,6 +15,8 @@ import torch
 
 import arraybridge as ab
 
+GRID: Any = "grid"  # a name that type checkers do not know
+
 
 class Grid:
     """An array of a small library: numbers of C's type double, and a shape."""
@@ -29,7 +31,7 @@ class Grid:
 class Grids(ab.Library):
     """What arraybridge has to know of it."""
 
-    name = "grid"
+    name = GRID
     accepts = ab.Accepts(
         library="grid", tested="1.0", dtypes=frozenset({"float64"}), strides="c", ndim=(2, 2)
     )
@@ -67,8 +69,8 @@ def main() -> None:
         "float32": torch.ones(2, 3),
         "a vector": np.ones(3),
     }.items():
-        print(f"{name + ':':14} {ab.explain(x, 'grid')}")
-    print(ab.convert(torch.arange(4.0).reshape(2, 2), "grid", dtype="float64"))
+        print(f"{name + ':':14} {ab.explain(x, GRID)}")
+    print(ab.convert(torch.arange(4.0).reshape(2, 2), GRID, dtype="float64"))
 
     total = ab.adapt("grid", result="function")(lambda x: sum(x.values))
     print("a function of grids, called with a tensor:", total(torch.eye(3, dtype=torch.float64)))

@@ -38,11 +38,26 @@ def folder() -> str | None:
     if not parent:
         parent = os.environ.get("XDG_CACHE_HOME", "")
         if not os.path.isabs(parent):
-            place = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-            parent = os.path.expanduser(place)
-            if not os.path.isabs(parent):
+            home = _home()
+            if not os.path.isabs(home):
                 return None
+            parent = os.path.join(home, *_CACHES.get(sys.platform, (".cache",)))
     return os.path.join(parent, "arraybridge")
+
+
+_CACHES = {"darwin": ("Library", "Caches")}
+
+
+def _home() -> str:
+    """Return the user's home folder; an empty HOME counts as none, and would be ``/``."""
+    if os.name != "posix" or os.environ.get("HOME"):
+        return os.path.expanduser("~")
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # in a container, a user that has no name
+        return ""
 
 
 def path(name: str, *depends: object) -> str | None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import io
-import sys
 import weakref
 
 import jax
@@ -129,7 +126,7 @@ class TestExport:
         for stream in (0, 1, 2, 12345):
             with pytest.raises(ValueError, match="no streams"):
                 x.__dlpack__(stream=stream)
-        with pytest.raises(ValueError, match="expected None"):
+        with pytest.raises(TypeError, match="expected None"):
             x.__dlpack__(stream="main")
         gpu = ab.from_pointer(0x1000, (2,), "float32", device="cuda")
         with pytest.raises(ValueError, match="ambiguous"):
@@ -139,10 +136,9 @@ class TestExport:
     def test_other_devices(self):
         x = ab.from_dlpack(image())
         assert peek(x.__dlpack__(dl_device=(1, 0))).shape == (2, 3, 4)
-        with pytest.raises(BufferError, match="cannot export"):
-            x.__dlpack__(dl_device=(2, 0))
-        with pytest.raises(BufferError, match="copy=False"):
-            x.__dlpack__(dl_device=(2, 0), copy=False)
+        for copy in (None, False, True):  # whatever is asked: there is no such way
+            with pytest.raises(BufferError, match="cannot export"):
+                x.__dlpack__(dl_device=(2, 0), copy=copy)
 
     def test_pending_and_refused(self):
         z = ab.from_dlpack(torch.tensor([1 + 2j]).conj())
@@ -173,62 +169,6 @@ class TestHostProtocols:
     def test_there_is_no_array_interface(self):
         """NumPy would ask it before ``__array__``; it has no word for bfloat16."""
         assert not hasattr(bare(image()), "__array_interface__")
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    def test_buffer(self):
-        x = ab.from_dlpack(image())
-        with memoryview(x) as view:
-            assert (view.shape, view.strides) == ((2, 3, 4), (48, 16, 4))
-            assert (view.format, view.itemsize, view.readonly) == ("f", 4, False)
-            view[1, 2, 3] = 7
-        assert float(x[1, 2, 3]) == 7
-        assert hashlib.sha256(x).digest() == hashlib.sha256(bytes(x)).digest()
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    @pytest.mark.parametrize("dtype", ["?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d"])
-    def test_format_of_a_buffer(self, dtype):
-        source = np.ones(3, dtype)
-        assert memoryview(ab.from_dlpack(source)).format == memoryview(source).format
-        assert memoryview(ab.from_dlpack(source)).tolist() == source.tolist()
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    def test_buffer_that_is_read_only(self):
-        readonly = ab.from_dlpack(jax.numpy.ones(3))
-        assert memoryview(readonly).readonly
-        with pytest.raises(BufferError, match="read-only"):
-            readonly.__buffer__(1)  # PyBUF_WRITABLE
-        with pytest.raises(TypeError, match="read-write"):
-            io.BytesIO(bytes(12)).readinto(readonly)
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    def test_buffer_with_strides(self):
-        x = ab.from_dlpack(image()[:, ::-1, ::2])
-        view = memoryview(x)
-        assert (view.shape, view.strides) == ((2, 3, 2), (48, -16, 8))
-        assert view.tolist() == image()[:, ::-1, ::2].tolist()
-        with pytest.raises(BufferError, match="contiguous"):
-            hashlib.sha256(x)
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    def test_what_is_no_buffer(self):
-        with pytest.raises(BufferError, match=r"no bfloat16: take bytes\(x\)"):
-            memoryview(ab.from_dlpack(jax.numpy.ones(3, "bfloat16")))
-        with pytest.raises(BufferError, match="cuda:1"):
-            memoryview(ab.from_pointer(0x1000, (2,), "float32", device="cuda:1"))
-
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 688 came with Python 3.12")
-    def test_buffer_is_released(self):
-        released = []
-        memory = (ctypes.c_float * 3)(1, 2, 3)
-        x = ab.from_pointer(
-            ctypes.addressof(memory), (3,), "float32", device="cpu", deleter=released.append
-        )
-        view = memoryview(x)
-        del x
-        assert view.tolist() == [1, 2, 3]
-        assert released == []
-        view.release()
-        assert released == [ctypes.addressof(memory)]
 
     def test_what_is_elsewhere_is_not_fetched(self):
         gpu = ab.from_pointer(0x1000, (2,), "float32", device="cuda:1")

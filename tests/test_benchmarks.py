@@ -197,7 +197,7 @@ def test_threads(number):
     from benchmarks.threads import CASES, MOST, rates
 
     case, _ = list(CASES.values())[number]
-    found = rates(case, 1, 0.005)
+    found = rates(case, 1, 0.1)  # else a busy machine may end no call in time
     assert all(found[who, count] > 0 for who in ("ours", "peer") for count in (1, MOST))
 
 

@@ -222,7 +222,7 @@ def test_a_finalizer_that_copies_while_a_block_is_taken():
     # Any allocation may run the garbage collector, and that a finalizer that copies.
     data = block().data
     cache = blocks._cache()
-    with cache._alone():
+    with cache.lock:
         made = [block(), block()]
         assert data not in [each.data for each in made]
         assert ab.empty_block_cache() == 0

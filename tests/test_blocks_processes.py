@@ -24,8 +24,40 @@ def test_the_default_is_a_part_of_memory_or_what_the_environment_says():
     assert 0 < int(python(script, env=told)) <= min(memory // 16, 512 << 20)
     told = {"ARRAYBRIDGE_BLOCK_CACHE": "12345678"}
     assert int(python(script, env=told)) == 12345678
-    with pytest.raises(AssertionError, match="ARRAYBRIDGE_BLOCK_CACHE='much': expected"):
-        python(script, env={"ARRAYBRIDGE_BLOCK_CACHE": "much"})
+
+
+@pytest.mark.parametrize("variable", ["ARRAYBRIDGE_BLOCK_CACHE", "ARRAYBRIDGE_NUM_THREADS"])
+def test_a_variable_that_holds_no_number_is_a_warning_and_the_default(variable):
+    python(
+        """
+import os, sys, warnings
+variable = sys.argv[1]
+import numpy as np
+import arraybridge as ab
+def results():
+    x = np.ones((2000, 2000), np.float32)
+    made = ab.convert(x[::-1], "numpy", copy=True), ab.contiguous(x.T), ab.contiguous(x[:, ::-1])
+    assert all(each.sum() == x.size for each in made)
+    return ab.get_block_cache_limit(), ab.get_num_threads()
+found = []
+for text in ("much", "-1", "1.5", "1e6", "9" * 5000 + "x", "0x10", " none "):
+    os.environ[variable] = text
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if found:
+            ab.set_block_cache_limit(None), ab.set_num_threads(None)
+        found.append(results())
+    (one,) = caught
+    assert one.category is RuntimeWarning and len(str(one.message)) < 200
+    assert str(one.message).startswith(f"{variable}='{text.strip()[:40]}"), one.message
+    assert "is ignored, the default is used: expected a whole number" in str(one.message)
+del os.environ[variable]
+ab.set_block_cache_limit(None), ab.set_num_threads(None)
+assert {results(), *found} == {found[0]}
+""",
+        variable,
+        env={"ARRAYBRIDGE_BLOCK_CACHE": "", "ARRAYBRIDGE_NUM_THREADS": ""},
+    )
 
 
 PEAK = """
@@ -121,7 +153,7 @@ def test_what_is_kept_is_given_up_before_memory_runs_out():
 def room(nbytes):
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (now + nbytes, -1))
+    resource.setrlimit(resource.RLIMIT_AS, (now + nbytes, resource.RLIM_INFINITY))
 def allocate(n):
     return ManagedTensor.allocate((n * LEAST,), BYTE)
 ab.set_block_cache_limit(64 * LEAST)
@@ -140,3 +172,89 @@ else:
     raise AssertionError("so much?")
 assert blocks.kept() == 0
     """)  # fmt: skip
+
+
+def test_an_exception_at_any_line_loses_no_block_and_leaves_the_cache_on():
+    """As an interrupt may come anywhere; memory is as it was, and the next block is used again."""
+    python(PRELUDE + """
+import gc
+class Stop(BaseException):
+    pass
+def allocate(nbytes=LEAST):
+    return ManagedTensor.allocate((nbytes,), BYTE)
+def mapped():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0])
+def work():
+    held = [allocate(), allocate(2 * LEAST), allocate(3 * LEAST)]
+    del held[1:]
+    held += [allocate(2 * LEAST - 9000), allocate(3 * LEAST), allocate(4 * LEAST)]
+    held.clear()
+    blocks.kept(), ab.empty_block_cache()
+    allocate()
+    allocate(LEAST + 9000)
+def trace(frame, event, arg):
+    global left, place
+    if not frame.f_code.co_filename.endswith(os.path.join("dlpack", "blocks.py")):
+        return None
+    left -= 1
+    if left == 0:
+        place = frame.f_code.co_name, frame.f_lineno, event
+        sys.settrace(None)
+        raise Stop
+    return trace if left > 0 else None
+ab.set_block_cache_limit(6 * LEAST)
+work(), work()
+ab.empty_block_cache()
+before, number, places = mapped(), 0, set()
+while True:
+    number, place = number + 1, None
+    left = number
+    sys.settrace(trace)
+    try:
+        work()
+    except Stop:
+        pass
+    sys.settrace(None)
+    if place is None:
+        break
+    places.add(place[0])
+    ab.empty_block_cache()
+    assert (blocks.kept(), mapped() - before) == (0, 0), place
+    data = allocate().data
+    assert allocate().data == data and blocks.kept() == LEAST, place
+    assert ab.empty_block_cache() == LEAST, place
+assert number > 300 and places >= {"take", "_find", "_map", "_sort_in", "_shrink"}, (number, places)
+    """)  # fmt: skip
+
+
+def test_two_hundred_forks_beside_threads_that_drop_blocks():
+    """A child keeps nothing at first; what it keeps later it counts, uses again and gives up."""
+    python(PRELUDE + """
+ab.set_block_cache_limit(8 * LEAST)
+stop = []
+def work():
+    held = []
+    while not stop:
+        held.append(ManagedTensor.allocate((LEAST + len(held) * 4096,), BYTE))
+        if len(held) > 3:
+            held.clear()
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+wrong = set()
+for turn in range(200):
+    child = os.fork()
+    if child == 0:
+        found = [blocks.kept()]
+        data = ManagedTensor.allocate((LEAST,), BYTE).data
+        found.append(blocks.kept() - LEAST)
+        found.append(ManagedTensor.allocate((LEAST,), BYTE).data - data)
+        found.append(ab.empty_block_cache() - LEAST)
+        found += [blocks.kept(), ab.empty_block_cache()]
+        os._exit(sum(1 << bit for bit, each in enumerate(found) if each))
+    wrong.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.append(1)
+[thread.join() for thread in threads]
+ab.empty_block_cache()
+assert wrong == {0} and blocks.kept() == 0, (wrong, blocks.kept())
+    """, flags=("-X", "faulthandler"))  # fmt: skip

@@ -18,7 +18,7 @@ from arraybridge.cli import Status, accepts, info, main, versions
 from arraybridge.dispatch.registry import library_named
 
 from .support.command_line import ROOT, run
-from .support.optional import needs
+from .support.optional import installed, needs
 
 
 def explained(capsys, *args: str) -> dict:
@@ -148,6 +148,7 @@ def test_explain_tells_what_is_wrong(capsys, args, message) -> None:
     assert said.endswith("Try: arraybridge explain --help")
 
 
+@pytest.mark.skipif(installed("cupy"), reason="what has been loaded cannot be missed")
 @pytest.mark.parametrize("pair", [("numpy", "cupy"), ("cupy", "numpy")])
 def test_a_missing_library_is_no_refusal(monkeypatch, capsys, pair) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
@@ -174,6 +175,7 @@ def test_a_missing_library_is_no_refusal(monkeypatch, capsys, pair) -> None:
         (("info", "nothing"), "no library 'nothing'"),
         (("info", "--chekc"), "unrecognized arguments: --chekc"),
         (("inof",), "invalid choice 'inof': did you mean 'info'?"),
+        (("it's",), 'invalid choice "it\'s"; expected info'),
     ],
 )
 def test_json_has_the_error(capsys, args, error) -> None:

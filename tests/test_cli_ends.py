@@ -158,6 +158,10 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, args) -> None:
     assert (done.returncode, done.stderr) == (Status.CLOSED_PIPE, "")
 
 
+#: In the command's own process, and not in those that it starts.
+OPENS = 'import os, sys; "-m" in sys.orig_argv and os.open(os.devnull, os.O_RDONLY)'
+
+
 @needs("torch")
 @pytest.mark.parametrize(
     ("redirected", "status", "said"),
@@ -168,9 +172,15 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, args) -> None:
         (">/dev/full", 1, "arraybridge: cannot write: [Errno 28] No space left on device\n"),
     ],
 )
-def test_output_that_cannot_be_written(redirected: str, status: int, said: str) -> None:
+@pytest.mark.parametrize("start", ["", OPENS])
+def test_output_that_cannot_be_written(
+    redirected: str, status: int, said: str, start: str, tmp_path: Path
+) -> None:
+    """Also where a library has opened a file before, which got the number of what was closed."""
+    (tmp_path / "sitecustomize.py").write_text(start)
     done = subprocess.run(
         ["sh", "-c", f'"$@" {redirected}', "sh", *COMMAND, "info", "numpy"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))},
         capture_output=True, text=True, timeout=60, cwd=ROOT, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (status, said)
@@ -202,3 +212,31 @@ def test_the_script_is_the_module() -> None:
         pytest.skip("arraybridge is not installed, only on the path")
     module, _, function = ours[0].value.partition(":")
     assert (module.split(".")[0], function) == ("arraybridge", arraybridge.__main__.main.__name__)
+
+
+ENDLESS_PROGRAMS = {
+    "functions of a library": "while True:\n    np.asarray(np.array(np.ones(9)))",
+    "conversions": "while True:\n    ab.convert(np.ones((30, 40))[::-1], 'numpy', copy=True)",
+    "a pool": "with ThreadPoolExecutor(2) as pool:\n    pool.submit(time.sleep, 1).result()\n"
+    "    time.sleep(600)",
+    "a thread": "threading.Thread(target=time.sleep, args=(1,)).start()\ntime.sleep(600)",
+    "a task": "asyncio.run(asyncio.sleep(600))",
+}
+
+
+@pytest.mark.parametrize("how", ENDLESS_PROGRAMS)
+def test_every_interrupted_program_ends(how: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import asyncio, threading, time\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "import numpy as np\nimport arraybridge as ab\n"
+        f"print('ready', flush=True)\n{ENDLESS_PROGRAMS[how]}\n"
+    )
+    command = start("audit", "program.py", cwd=tmp_path)
+    assert command.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == Status.INTERRUPTED
+    assert "interrupted at " in err
+    assert "\ncopies of program.py" in err
+    assert "Traceback" not in err

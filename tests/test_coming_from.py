@@ -307,6 +307,8 @@ def test_row(row):
         names["wp"].init()
     names["x"] = eval(row.x, names)
     own, ours = outcome(row.own, names), outcome(row.ours, names)
+    if own == "BufferError" and row.own_is == "RuntimeError":
+        own = "RuntimeError"  # NumPy's before 2.5
     if row.own_is == row.ours_is == "equal":
         assert own == ours
         assert own.startswith("equal ")

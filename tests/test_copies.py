@@ -253,7 +253,10 @@ class TestCopyTo:
             (jax.numpy.zeros(shape), "read-only"),
             (torch.zeros(shape, requires_grad=True), "gradients"),
             (torch.zeros(shape[1]).expand(shape), "one cell of memory"),
-            (np.zeros(shape, ">f4"), "byteorder"),
+            (
+                np.zeros(shape, ">f4"),
+                "its bytes are in foreign order, .*byteorder says: assign by its library",
+            ),
         ]:
             with pytest.raises(ab.ConversionError, match=what):
                 ab.copyto(dst, x)
@@ -281,3 +284,93 @@ def test_threads_are_a_setting_of_the_face() -> None:
     assert ab.get_num_threads() == 2
     ab.set_num_threads(None)
     assert ab.get_num_threads() == before
+
+
+class Copies:
+    """A producer that hands over a copy of what it has."""
+
+    def __init__(self) -> None:
+        self.x = np.zeros(3, np.float32)
+
+    def __dlpack__(self, **asked: object) -> object:
+        return self.x.__dlpack__(max_version=(1, 0), copy=True)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class Memory:
+    """The buffer of an array, under an array interface of its own."""
+
+    def __init__(self) -> None:
+        self.x = np.zeros(3, np.float32)
+        self.__array_interface__ = self.x.__array_interface__
+
+
+THREE = np.arange(3, dtype=np.float32)
+NOBODYS = {
+    "a scalar": (lambda: np.float32(0), "scalar of NumPy never changes"),
+    "a boolean": (lambda: np.bool_(False), "scalar of NumPy never changes"),
+    "a copy": (Copies, "Copies hands over a copy"),
+    "a capsule of a copy": (
+        lambda: THREE.__dlpack__(max_version=(1, 0), copy=True),
+        "PyCapsule hands over a copy",
+    ),
+    "a legacy capsule": (lambda: np.zeros(3, np.float32).__dlpack__(), "read-only"),
+    "bytes": (lambda: bytes(12), "dtype uint8|shape"),
+    "broadcast": (lambda: np.broadcast_to(np.float32(0), (3,)), "read-only"),
+    "one cell": (lambda: torch.zeros(1).expand(3), "one cell of memory"),
+    "windows": (
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(3, np.float32), (3,), (0,)),
+        "one cell of memory",
+    ),
+    "jax": (lambda: jax.numpy.zeros(3), "read-only"),
+    "an Array of jax": (lambda: ab.from_dlpack(jax.numpy.zeros(3)), "read-only"),
+    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negation is only marked: assign by"),
+}
+
+
+@pytest.mark.parametrize("name", NOBODYS)
+@pytest.mark.parametrize("source", ["numpy", "torch", "jax"])
+def test_what_nobody_would_see_is_not_written(name: str, source: str) -> None:
+    make, why = NOBODYS[name]
+    x = THREE if name not in ("a scalar", "a boolean") else np.zeros((), make().dtype)
+    x = ab.convert(x, source)
+    with pytest.raises(ab.ConversionError, match=f"(dst cannot be written: .*|dst has )({why})"):
+        ab.copyto(make(), x)
+    with pytest.raises(ab.ConversionError, match=f"(out cannot be written: .*|out has )({why})"):
+        ab.contiguous(x, out=make())
+
+
+@pytest.mark.parametrize("dst", [0.0, 0, True, [0.0, 0.0, 0.0], (0.0,), None, "abc"])
+def test_what_is_no_array_is_not_written(dst: object) -> None:
+    with pytest.raises(TypeError, match="not an array"):
+        ab.copyto(dst, THREE)
+
+
+def test_memory_of_any_protocol_is_written() -> None:
+    memory = Memory()
+    ab.copyto(memory, THREE)
+    np.testing.assert_array_equal(memory.x, THREE)
+    held = ab.from_dlpack(Copies())  # an Array holds its memory, a copy or not
+    ab.copyto(held, THREE)
+    np.testing.assert_array_equal(np.asarray(held), THREE)
+    buffer = bytearray(3)
+    ab.copyto(buffer, np.arange(3, dtype=np.uint8))
+    assert buffer == b"\0\1\2"
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">i8", ">c16", ">u2", "<f4"])
+def test_the_other_byte_order_is_contiguous_too(dtype: str) -> None:
+    x = np.arange(12).astype(dtype).reshape(3, 4)
+    held = ab.from_dlpack(x)
+    assert ab.contiguous(x) is x
+    assert ab.contiguous(held) is held
+    assert ab.contiguous(x[1:2, :1]) is not None
+    field = np.zeros((3, 4), [("a", "i1"), ("b", dtype)])["b"]
+    field[...] = x
+    for view in (x.T, x[:, ::2], x[::-1], field):
+        for made in (ab.contiguous(view), ab.contiguous(ab.from_dlpack(view)).native):
+            assert made.flags.c_contiguous
+            assert made.dtype == x.dtype
+            np.testing.assert_array_equal(made, view)

@@ -60,7 +60,7 @@ def test_every_layout_is_made_contiguous_by_a_kernel(gpu, a, layout):
     x = a.put(expected)
     route = ab.explain(x, "gpua", copy=True)
     assert (route.kind, route.device, route.nbytes) == ("kernel", CUDA, expected.nbytes)
-    assert route.kernel.startswith("cuda ")
+    assert route.kernel.startswith("arraybridge's own copy")
     y = ab.contiguous(x)
     assert ab.inspect(y).c_contiguous
     same(a.get(y), expected)
@@ -92,7 +92,7 @@ def test_contiguous_memory_stays(gpu, a):
     assert ab.convert(x, "gpua") is x
     assert not gpu.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
     y = ab.convert(x, "gpua", copy=True)
-    assert ab.explain(x, "gpua", copy=True).kernel == "cuda memcpy"
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
     np.testing.assert_array_equal(a.get(y), image())
     assert order_of(gpu) == [("cuMemcpyDtoDAsync", a.stream)]
 
@@ -233,7 +233,7 @@ def test_strided_arrays_cross(gpu, a, b, layout, monkeypatch):
     x = a.put(expected)
     route = ab.explain(x, "numpy", device="cpu")
     assert (route.kind, route.nbytes) == ("transfer", expected.nbytes)
-    assert route.kernel.startswith("cuda ")
+    assert route.kernel.startswith("arraybridge's own copy")
     assert route.kernel.endswith("then a copy to the host through pinned memory")
     same(ab.convert(x, "numpy", device="cpu"), expected)
 

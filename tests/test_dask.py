@@ -96,6 +96,16 @@ def test_what_cannot_stay_is_an_error(what):
         REFUSED[what](ab.convert(lazy(), "torch")).compute()
 
 
+@pytest.mark.parametrize("what", ["histogram", "percentile", "unique"])
+def test_the_error_says_what_to_take_and_that_works(what):
+    pytest.importorskip("torch")
+    x = ab.convert(lazy(), "torch")
+    with pytest.raises(TypeError, match=r"take NumPy's blocks with arraybridge\.convert"):
+        REFUSED[what](x).compute()
+    wanted = REFUSED[what](lazy()).compute()
+    np.testing.assert_array_equal(REFUSED[what](ab.convert(x, "numpy")).compute(), wanted)
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -65,8 +65,20 @@ def test_what_is_left_to_llvm():
 
 def test_half_a_file():
     code = linker.object_of(IR)
-    for length in range(0, len(code), 7):
+    assert elf.is_whole(code)
+    for length in range(len(code)):
+        assert not elf.is_whole(code[:length])
         assert elf.linked(code[:length], ("pick",), linker.CALLS) is None
+
+
+def test_a_file_with_something_of_another_in_it():
+    """It is whole or it is not: nothing is raised, whichever bytes are others."""
+    code = linker.object_of(IR)
+    for at in range(len(code)):
+        for byte in (0, 1, 0x7F, 0xFF):
+            elf.is_whole(code[:at] + bytes([byte]) + code[at + 1 :])
+    assert not elf.is_whole(code.replace(b"\0", b"\xff"))
+    assert not elf.is_whole(b"\0" * len(code))
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "c16", "V3"])

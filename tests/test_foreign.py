@@ -155,6 +155,21 @@ def test_a_batch_is_referred_to_unify(batch):
         ab.convert([np.float32(1), np.float32(2)], "torch")
 
 
+@pytest.mark.parametrize("library", ["torch", "jax", "numpy"])
+@pytest.mark.parametrize("x", [[1.0, 2.0], (1, 2), [[1, 2], [3, 4]], range(3), 5, 1.5, True])
+def test_numbers_are_for_asarray(x, library):
+    pytest.importorskip(library)
+    code = f"arraybridge.asarray(x, like={library!r})"
+    for way in (ab.convert, ab.explain):
+        for _ in range(2):
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+                way(x, library)
+            assert code in str(caught.value)
+    made = eval(code, {"arraybridge": ab, "x": x})
+    assert ab.inspect(made).library == library
+    assert np.asarray(made).tolist() == np.asarray(x).tolist()
+
+
 # A list of lists, and what its error tells to pass; `told` of what has no such call.
 AWKWARD = {
     "rectangular": ([[0, 1], [2, 3]], "awkward.to_numpy(x)", [[0, 1], [2, 3]]),

@@ -260,3 +260,36 @@ def test_a_dtype_in_the_other_byte_order_is_refused():
     for dtype in (y.dtype, y.dtype.str, "f4", "=f4"):
         z = ab.from_pointer(y.ctypes.data, (3,), dtype, device="cpu", owner=y)
         np.testing.assert_array_equal(np.asarray(z), [1, 2, 3])
+
+
+class _Struct(ctypes.Structure):
+    _fields_ = (("values", ctypes.c_float * 4),)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda x: x, "ctypes.cast(ptr, ctypes.c_void_p)"),
+        (ctypes.pointer, "ctypes.cast(ptr, ctypes.c_void_p)"),
+        (lambda x: ctypes.cast(x, ctypes.POINTER(ctypes.c_float)), "ctypes.cast(ptr, "),
+        (ctypes.byref, "ctypes.cast(ptr, ctypes.c_void_p)"),
+        (lambda x: ctypes.cast(x, ctypes.c_char_p), "ctypes.cast(ptr, ctypes.c_void_p)"),
+        (_Struct.from_buffer, "ctypes.addressof(ptr)"),
+        (ctypes.c_float.from_buffer, "ctypes.addressof(ptr)"),
+    ],
+    ids=["array", "pointer", "pointer to an element", "byref", "c_char_p", "struct", "element"],
+)
+def test_what_ctypes_has_is_told_how_to_become_an_address(make, code):
+    memory = (ctypes.c_float * 4)(1, 2, 3, 4)
+    ptr = make(memory)
+    with pytest.raises(TypeError, match=r"^ptr is an address .*, got ") as caught:
+        ab.from_pointer(ptr, 4, "float32", device="cpu", owner=memory)
+    assert code in str(caught.value)
+    found = eval(str(caught.value).partition(": pass ")[2], {"ctypes": ctypes, "ptr": ptr})
+    x = ab.from_pointer(found, 4, "float32", device="cpu", owner=memory)
+    assert ab.convert(x, "numpy").tolist() == [1, 2, 3, 4]
+    for plain in (ctypes.c_void_p(ctypes.addressof(memory)), ctypes.addressof(memory)):
+        assert ab.from_pointer(plain, 4, "float32", device="cpu", owner=memory).shape == (4,)
+    for other in (None, "4096", 4096.0, True):
+        with pytest.raises(TypeError, match=f"got {type(other).__name__}$"):
+            ab.from_pointer(other, 4, "float32", device="cpu")

@@ -7,7 +7,6 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda.family import FAMILY
 from benchmarks.gpu.bare import bare_memory, copied
 from benchmarks.gpu.sanitized import NESTS
 
@@ -30,8 +29,7 @@ def test_layouts(library, layout):
     x, expected = placed(library, layout)
     route = ab.explain(x, library, copy=True)
     assert (route.kind, route.device, route.nbytes) == ("kernel", CUDA, expected.nbytes)
-    assert route.kernel.startswith("cuda ")
-    assert route.kernel.split()[1] in {*FAMILY, "memcpy"}
+    assert route.kernel == "arraybridge's own copy"
     out = ab.contiguous(place(library, np.zeros_like(expected, order="C")))
     for y in (
         ab.contiguous(x),
@@ -197,4 +195,4 @@ def test_a_registered_kernel_is_used_in_place():
     finally:
         ab.register_kernel("cuda", None)
     assert len(calls) == 2
-    assert ab.explain(x, "torch", copy=True).kernel.startswith("cuda ")
+    assert ab.explain(x, "torch", copy=True).kernel == "arraybridge's own copy"

@@ -94,3 +94,49 @@ assert ab.convert(x, "numpy", copy=False) is x
 assert not {name for name in sys.modules if name.startswith("arraybridge.kernels.cpu.")}
 """
     )
+
+
+def test_an_import_is_a_guest_in_the_process():
+    """Nothing of the process is touched: hooks, handlers, threads, other packages' functions."""
+    python(
+        """
+import atexit, builtins, faulthandler, gc, importlib, os, signal, sys, threading, warnings
+import concurrent.futures.thread, logging, multiprocessing.util
+import numpy as np
+
+forks, register = [], os.register_at_fork
+os.register_at_fork = lambda **hooks: (forks.extend(hooks), register(**hooks))
+
+def state():
+    functions = [
+        (module, name, value)
+        for module in ("builtins", "importlib", "logging", "numpy", "os", "sys", "threading")
+        for name, value in vars(sys.modules[module]).items()
+        if callable(value) or isinstance(value, (list, str, int))
+        if name not in ("last_exc", "__warningregistry__")
+        and getattr(value, "__name__", "") != "__getattr__"
+    ]
+    return (
+        [*sys.meta_path], [*sys.path_hooks], atexit._ncallbacks(), [*gc.callbacks],
+        [signal.getsignal(number) for number in signal.valid_signals()],
+        [*warnings.filters], threading.active_count(), len(os.listdir("/proc/self/task")),
+        sys.gettrace(), sys.getprofile(), sys.getswitchinterval(), faulthandler.is_enabled(),
+        os.environ.copy(), logging.getLogger().handlers[:], functions,
+    )
+
+before = state()
+import arraybridge as ab
+import arraybridge.xp.numpy, arraybridge.dlpack
+x = np.arange(12.0).reshape(3, 4)
+ab.convert(x[::-1], "numpy", copy=True), ab.contiguous(x.T), ab.explain(x, "numpy")
+np.from_dlpack(ab.from_dlpack(x))
+after = state()
+for one, other in zip(before[:-1], after[:-1]):
+    assert one == other, (one, other)
+known = {(module, name) for module, name, _ in before[-1]}
+changed = [item for item in after[-1] if item[:2] in known and item not in before[-1]]
+assert not changed, changed
+assert set(forks) <= {"after_in_child"}, forks
+""",
+        flags=(),
+    )

@@ -148,6 +148,28 @@ class TestHarm:
         assert python(WORK + "print(cached())", filled) == "False"
         assert len(file.read_bytes()) == len(whole)  # mended
 
+    @pytest.mark.parametrize(
+        "harm",
+        [
+            lambda code: b"",
+            lambda code: b"no object file",
+            lambda code: code[:64],
+            lambda code: code[: len(code) // 2],
+            lambda code: code[:-1],
+            lambda code: code[:40] + b"\xff" * 8 + code[48:],  # where the sections are
+            lambda code: code.replace(b"arraybridge_kernel", b"another__function_"),
+        ],
+        ids=["empty", "other", "header", "half", "short", "sections", "renamed"],
+    )
+    def test_damage_that_has_a_checksum_costs_time_only(self, filled: Path, harm) -> None:
+        (file,) = filled.iterdir()
+        whole = disk.read(str(file))
+        assert whole is not None
+        harmed = harm(whole)
+        file.write_bytes(disk._MAGIC + disk._checksum(str(file), harmed) + harmed)
+        assert python(WORK + "print(cached(), loader.unavailable())", filled) == "False None"
+        assert disk.read(str(file)) == whole  # mended
+
     def test_a_file_under_anothers_name(self, filled: Path, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
         (file,) = filled.iterdir()
@@ -237,6 +259,27 @@ class TestFolder:
         assert disk.folder() == "/numba/arraybridge"
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", "/ours")
         assert disk.folder() == "/ours"
+
+    @pytest.mark.parametrize("variable", ["", None])
+    def test_an_empty_home_is_none(self, variable, tmp_path: Path, monkeypatch) -> None:
+        """And the folder is that of the user's account, as where it is not set."""
+        pwd = pytest.importorskip("pwd")
+        monkeypatch.setattr(sys, "platform", "linux")
+        monkeypatch.delenv("HOME")
+        if variable is not None:
+            monkeypatch.setenv("HOME", variable)
+        own = pwd.getpwuid(os.getuid()).pw_dir
+        assert disk.folder() == f"{own}/.cache/arraybridge"
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        assert disk.folder() == f"{own}/.cache/arraybridge"
+
+        def nameless(uid):
+            raise KeyError(uid)
+
+        monkeypatch.setattr(pwd, "getpwuid", nameless)
+        assert disk.folder() is None
+        monkeypatch.setattr(pwd, "getpwuid", lambda uid: type("", (), {"pw_dir": ""}))
+        assert disk.folder() is None
 
     def test_no_home(self, monkeypatch) -> None:
         monkeypatch.setattr(disk.os.path, "expanduser", lambda path: path)

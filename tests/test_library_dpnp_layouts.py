@@ -98,3 +98,23 @@ def test_what_overlaps_is_copied_first(copied):
     x = dpnp.arange(12)
     ab.copyto(x[1:], x[:-1])
     assert dpnp.asnumpy(x).tolist() == [0, *range(11)]
+
+
+def test_order_is_kept_across_devices(case, copied):
+    x, expected = case
+    fetched = ab.convert(x, "numpy", device="cpu", order="C")
+    assert fetched.flags.c_contiguous
+    assert fetched.tobytes() == expected.tobytes()
+    put = ab.convert(expected, "dpnp", device=DEVICE, order="C")
+    assert ab.inspect(put).c_contiguous
+    assert dpnp.asnumpy(put).tobytes() == expected.tobytes()
+
+
+def test_a_library_that_has_no_such_device_casts_nothing_on_it():
+    x = dpnp.asarray(np.ones((2, 3), np.float32))
+    for to in ("jax", "torch"):
+        pytest.importorskip(to)
+        terms = {"device": "cpu", "dtype": "bfloat16"}  # which dpnp lacks
+        assert ab.explain(x, to, **terms).kind == "refuse"
+        with pytest.raises(ab.ConversionError, match="do it in the library"):
+            ab.convert(x, to, **terms)

@@ -138,3 +138,23 @@ def test_copy_of_its_own() -> None:
     assert ab.inspect(y).data != ab.inspect(x).data
     assert ab.inspect(ab.contiguous(x.T)).c_contiguous
     assert LIBRARY.owns(type(x))
+
+
+def test_what_a_function_writes_reaches_the_caller():
+    """Its arrays are copies, which an assignment gives other memory."""
+
+    def assigned(x):
+        x[0] = 9
+        return x
+
+    def added(x):
+        x += 1
+        return x
+
+    for function in (assigned, added):
+        for x in (np.arange(3, dtype="f4"), np.arange(3, dtype="f4")[::-1]):
+            expected = function(x.copy())
+            assert ab.adapt("mlx")(function)(x) is x
+            np.testing.assert_array_equal(x, expected)
+            assert ab.adapt("mlx")(lambda x, f=function: (f(x), None)[1])(x) is None
+            np.testing.assert_array_equal(x, function(expected))

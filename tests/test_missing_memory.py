@@ -5,12 +5,17 @@ Each is refused, the first time and later, by every route alike, with a remedy t
 
 from __future__ import annotations
 
+import copy as copying
+import itertools
+import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge import pickling
 from arraybridge.dispatch.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
 
@@ -203,3 +208,94 @@ class TestAnyLibrary:
         with pytest.raises(BufferError, match="NULL although the tensor has elements"):
             ManagedTensor.trusted(0, *fields)
         assert library_named("numpy").accepts.alignment == 1
+
+
+MEANWHILE = {
+    "to 0": lambda x: resized(x, 0),
+    "to less": lambda x: resized(x, 16),
+    "to other memory": lambda x: setattr(x, "data", resized(torch.ones_like(x.data), 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("change", MEANWHILE)
+def test_memory_that_another_thread_takes_just_before_the_view(change, dtype):
+    """`Tensor.numpy` is called between two checks: from then on the storage stays as it is."""
+    layouts = {"c": lambda x: x, "permuted": lambda x: x.T, "stepped": lambda x: x[:, ::2]}
+    calls = {
+        "numpy": lambda x: ab.convert(x, "numpy"),
+        "tvm_ffi": lambda x: ab.convert(x, "tvm_ffi"),
+        "planned": lambda x: ab.convert(x, "numpy", copy=False, device=ab.Device(1)),
+        "an Array": lambda x: np.asarray(ab.from_dlpack(x)),
+        "a capsule": lambda x: ab.convert(ab.from_dlpack(x).__dlpack__(), "numpy"),
+    }
+    for (layout, view), (name, call) in itertools.product(layouts.items(), calls.items()):
+        if name == "tvm_ffi":
+            pytest.importorskip("tvm_ffi")
+        for _ in range(2):
+            x = view(torch.ones(64, 64, dtype=getattr(torch, dtype)))
+            changed, before = [], x.data_ptr()
+
+            def meanwhile(frame, event, arg, x=x, changed=changed):
+                if event == "c_call" and arg.__name__ == "numpy" and not changed:
+                    changed.append(True)
+                    MEANWHILE[change](x)
+
+            sys.setprofile(meanwhile)
+            try:
+                made = call(x)
+            except ab.ConversionError as error:
+                made = None
+                said = str(error)
+            finally:
+                sys.setprofile(None)
+            if made is None:
+                assert changed
+                assert "its storage was resized" in said or "other memory meanwhile" in said
+            elif changed:  # what it was a moment before
+                assert change == "to other memory"
+                assert ab.inspect(made).pointer == before, (layout, name)
+
+
+# What copies an Array over a tensor in arraybridge itself: PyTorch's own copy ends the process.
+COPIES = {
+    "astype": lambda xp, x: xp.astype(x, xp.float64),
+    "asarray with a dtype": lambda xp, x: xp.asarray(x, dtype=xp.float64),
+    "asarray with copy": lambda xp, x: xp.asarray(x, copy=True),
+    "asarray of a list": lambda xp, x: xp.asarray([x, x]),
+    "asarray of a list of tensors": lambda xp, x: xp.asarray([[x.native]]),
+    "copy.copy": lambda xp, x: copying.copy(x),
+    "copy.deepcopy": lambda xp, x: copying.deepcopy(x),
+    "pickle": lambda xp, x: pickle.dumps(x),
+    "collate": lambda xp, x: pickling.collate([x, x]),
+    "collate of tensors": lambda xp, x: pickling.collate([x.native, x.native]),
+    "collate of both": lambda xp, x: pickling.collate([x, np.ones((3, 4), "f4")]),
+}
+
+
+@pytest.mark.parametrize("nbytes", [0, 16])
+@pytest.mark.parametrize("copies", COPIES)
+def test_no_copy_of_an_array_reads_beyond_its_storage(copies, nbytes):
+    x = torch.ones(3, 4)
+    array = ab.from_dlpack(x)
+    COPIES[copies](array.__array_namespace__(), ab.from_dlpack(torch.ones(3, 4)))
+    resized(x, nbytes)
+    with pytest.raises(ab.ConversionError, match=f"resized to {nbytes} bytes, .* need 48"):
+        COPIES[copies](array.__array_namespace__(), array)
+    assert "its storage was resized" in repr(array)
+
+
+def test_copies_of_arrays_without_memory_by_design():
+    xp = ab.from_dlpack(torch.ones(2)).__array_namespace__()
+    meta = xp.asarray(torch.ones(2, device="meta"))
+    for x in (
+        meta,
+        xp.astype(meta, xp.float64),
+        copying.copy(meta),
+        pickle.loads(pickle.dumps(meta)),
+    ):
+        assert "device='meta'" in repr(x)
+    assert pickling.collate([meta, meta]).shape == (2, 2)
+    zeros = xp.asarray(torch._efficientzerotensor(2))
+    assert "[0., 0.]" in repr(zeros)
+    assert xp.all(xp.astype(zeros, xp.float64) == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import warnings
@@ -115,11 +116,11 @@ def test_the_quick_way_answers_as_the_slow_one():
             for ask in (lambda *xs: namespaces._namespace_of(xs, None), ab.namespace):
                 try:
                     answers.append(ask(*xs))
-                except (TypeError, ImportError) as error:
+                except (TypeError, ImportError, ab.ConversionError) as error:
                     answers.append(f"{type(error)}: {error}")
             assert answers[0] is answers[1] or str(answers[0]) == answers[1], xs
         for x in parts:  # the types of which nothing has asked
-            with suppress(TypeError, ImportError):
+            with suppress(TypeError, ImportError, ab.ConversionError):
                 ab.namespace(x)
 
 
@@ -190,6 +191,9 @@ def test_inside_torch_compile():
     torch.testing.assert_close(doubled(x), 2 * x)
 
 
+@pytest.mark.skipif(
+    hasattr(torch, "bcomplex32"), reason="PyTorch 2.15 cannot trace Tensor.is_conj in torch.compile"
+)
 def test_unify_inside_torch_compile_without_warnings():
     x = torch.arange(3.0)
     ab.unify(x, x)  # when what it needs is loaded
@@ -354,3 +358,55 @@ class TestUnify:
         gpu = ab.from_pointer(0x1000, (3,), "float32", device="cuda")
         with pytest.raises(ab.ConversionError, match="cuda:0"):
             ab.unify(np.ones(3), gpu)
+
+
+class TestFakeTensors:
+    """PyTorch's fake tensors, which have a shape and no elements, and real ones never mix."""
+
+    @pytest.fixture(params=["inside", "outside"])
+    def fake(self, request):
+        torch = pytest.importorskip("torch")
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        mode = FakeTensorMode()
+        with mode:
+            x = torch.ones(3, dtype=torch.float64)
+        with mode if request.param == "inside" else contextlib.nullcontext():
+            yield x
+
+    def test_unify(self, fake):
+        import torch
+
+        host, real = np.ones(3), torch.ones(3, dtype=torch.float64, device="cpu")
+        real = ab.convert(host, "torch") if type(real) is type(fake) else real
+        calls = [
+            lambda: ab.unify(fake, host),
+            lambda: ab.unify(fake, host[::-1]),
+            lambda: ab.unify(fake, [host, 2.0]),
+            lambda: ab.unify(fake, host, copy=None, device="cpu"),
+            lambda: ab.unify(host, like=fake),
+            lambda: ab.unify(real, fake),
+            lambda: ab.unify(fake, {"x": real}),
+            lambda: ab.unify(fake, ab.from_dlpack(host)),
+            lambda: ab.unify(ab.from_dlpack(real), fake),
+            lambda: ab.unify(ab.from_dlpack(fake), host),
+            lambda: ab.asarray(host, like=fake),
+        ]
+        for _ in range(2):
+            for number, call in enumerate(calls):
+                with pytest.raises(ab.ConversionError, match="do not compute with real ones"):
+                    pytest.fail(f"{number}: {call()}")
+        with pytest.raises(ab.ConversionError, match="wraps other tensors"):
+            ab.unify(host, fake)
+        _, x, y, two = ab.unify(fake, fake.fake_mode.from_tensor(ab.convert(host, "torch")), 2.0)
+        assert type(x + y * two) is type(fake)  # the remedy
+        assert ab.unify(fake)[1] is fake
+
+    def test_where_the_mode_allows_it(self):
+        torch = pytest.importorskip("torch")
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            fake = torch.ones(3, dtype=torch.float64)
+            _, x, y = ab.unify(fake, np.ones(3))
+            assert type(x + y) is type(fake)

@@ -75,6 +75,8 @@ def test_an_export_whose_array_is_exported_anew_in_between():
             return function(*args, **(kwargs or {}))
 
     expected = exported.numpy()
+    gc.collect()
+    gc.freeze()  # else each of 200 collections walks the millions of objects of earlier tests
     for _ in range(200):
         np.from_dlpack(x)
         with Swaps():

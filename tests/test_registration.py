@@ -265,6 +265,6 @@ def test_torch_places_arrays_on_devices_itself():
 
     x = np.arange(3.0)
     assert LIBRARY.to_device(x, ab.Device.parse("cpu")).tolist() == [0.0, 1.0, 2.0]
-    assert LIBRARY.native_device(ab.Device.parse("cuda:1")) == torch.device("cuda", 1)
+    assert LIBRARY.native_device(ab.Device.parse("cpu")) == torch.device("cpu")
     public = {name for name in dir(type(LIBRARY)) if not name.startswith("_")}
     assert public - set(dir(Library)) == {"collate"}

@@ -159,6 +159,7 @@ ROWS = [
     ),
     # PyTorch
     (lambda: torch.ones(2, requires_grad=True), "numpy", "x.detach()"),
+    (lambda: torch._neg_view(torch.ones(2) > 0), "numpy", "torch._neg_view(x)"),
     (lambda: torch.eye(3).to_sparse(), "numpy", "x.to_dense()"),
     (lambda: torch.eye(3).to_sparse_csr(), "numpy", "x.to_dense()"),
     (
@@ -345,6 +346,9 @@ ELSEWHERE = {
     "x.to(device='cuda')": "needs a GPU",
     "x.to('numpy', device='cpu')": "needs another device than the host: tests of dpnp",
     "x.data": "test_foreign; the mask of a CUDA array",
+    "x.rechunk(...)": "test_adapt_signature",
+    "list(x)": "test_asarray",
+    "x.fake_mode.from_tensor(y)": "test_namespace",
     "cupy.ascontiguousarray(x)": "needs CuPy and a GPU",
     "x.astype(...)": "CuPy's and Paddle's, for data types that they may get one day",
     "x.to_device('0')": "tests of dpnp",
@@ -356,7 +360,7 @@ ELSEWHERE = {
     "x.astype(\0)": "test_from_pointer",
     "reshape(x, (-1,))": "test_array_elsewhere",
     "x.validate()": "what Arrow itself refuses to build",
-    "x.to(torch.float32)": "data types without arithmetic",
+    "x.view(torch.uint8)": "data types without arithmetic",
     "x.contiguous()": "test_library_warp: an indexed array",
     "x.native": "test_array_object",
     **dict.fromkeys(("x.contents", "memoryview(x).cast('B')"), "test_foreign"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import io
+import mmap
+import pickle
 
 import numpy as np
 import pytest
@@ -240,3 +243,154 @@ def test_from_dlpack_of_both_faces(library, offset):
             assert ab.inspect(namespace.from_dlpack(wanted)).shape == wanted.shape
         found = namespace.from_dlpack(x)
         assert address(found) == x.ctypes.data or (library == "jax" and offset)
+
+
+def _read_only_view(x):
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def _mapped(path, x):
+    x.tofile(path)
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class Interface:
+    def __init__(self, x):
+        self.x, self.__array_interface__ = x, x.__array_interface__
+
+
+class Protocol:
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **keywords):
+        return self.x.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+# What shows, read-only, memory that `x` writes to.
+WINDOWS = {
+    "view": _read_only_view,
+    "view of a view": lambda x: _read_only_view(_read_only_view(x)[:]),
+    "broadcast": lambda x: np.broadcast_to(x, x.shape),
+    "sliding window": lambda x: np.lib.stride_tricks.sliding_window_view(x, (1, 1))[..., 0, 0],
+    "memoryview": lambda x: memoryview(x).toreadonly(),
+    "array of a memoryview": lambda x: np.asarray(memoryview(x).toreadonly()),
+    "frombuffer": lambda x: np.frombuffer(memoryview(x).toreadonly(), "f4").reshape(x.shape),
+    "interface": lambda x: Interface(_read_only_view(x)),
+    "dlpack": lambda x: Protocol(_read_only_view(x)),
+    "array of a capsule": lambda x: np.from_dlpack(_read_only_view(x)),
+    "capsule": lambda x: _read_only_view(x).__dlpack__(max_version=(1, 0)),
+    "pointer": lambda x: ab.from_pointer(
+        x.ctypes.data, x.shape, "float32", device="cpu", owner=x, readonly=True
+    ),
+    "pointer to NumPy": lambda x: ab.convert(WINDOWS["pointer"](x), "numpy"),
+    "Array": lambda x: ab.from_dlpack(_read_only_view(x)),
+    "tensor": lambda x: _read_only_view(ab.convert(x, "torch").numpy()),
+    "array_api_strict": lambda x: ab.convert(_read_only_view(x), "array_api_strict"),
+    "pyarrow": lambda x: ab.convert(_read_only_view(x), "pyarrow"),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_read_only_flag_is_no_promise(target, window):
+    x = memory()
+    try:
+        make = WINDOWS[window]
+        make(x)
+    except ImportError:
+        pytest.skip("a library is not installed")
+    route = ab.explain(make(x), target)
+    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
+    assert "may still be written" in route.why
+    for terms in ({}, {}, {"dtype": "float32"}, {"order": "C"}, {"device": "cpu"}):
+        j = ab.convert(make(x), target, **terms)
+        x[...] = 7
+        np.testing.assert_array_equal(np.asarray(j), 1)
+        x[...] = 1
+    if window != "capsule":  # which `explain` looks at, and `convert` consumes
+        shown = make(x)
+        assert ab.explain(shown, target, copy=False).kind == "view"
+        assert address(ab.convert(shown, target, copy=False)) == x.ctypes.data
+
+
+def test_a_mapped_file_may_be_written(target, tmp_path):
+    ones = np.ones(2048, "f4")
+    mapped = _mapped(tmp_path / "ones", ones)
+    lazy = np.memmap(tmp_path / "ones", "f4", "r")
+    assert ab.explain(mapped, target).kind == ab.explain(lazy, target).kind == "kernel"
+    kept = [ab.convert(np.frombuffer(mapped, "f4"), target), ab.convert(lazy, target)]
+    with (tmp_path / "ones").open("r+b") as file:
+        file.write(np.zeros(2048, "f4"))
+    assert np.frombuffer(mapped, "f4").max() == lazy.max() == 0
+    for j in kept:
+        np.testing.assert_array_equal(np.asarray(j), 1)
+
+
+def test_every_way_in_looks_behind_the_flag():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    model, x = jax.numpy.ones(1), memory()
+    shown = _read_only_view(x)
+    ways = [
+        lambda: ab.convert(shown, jax),
+        lambda: ab.from_dlpack(shown).to("jax"),
+        lambda: ab.unify(model, [shown])[2][0],
+        lambda: ab.unify(shown, like=model)[1],
+        lambda: ab.adapt("jax", result="function")(lambda x: x)(shown),
+        lambda: ab.adapt("numpy")(lambda _: shown)(model),
+        lambda: ab.asarray(shown, like="jax"),
+        lambda: xp.asarray(shown).native,
+        lambda: ab.namespace(model).asarray(shown),
+    ]
+    for way in ways:
+        for _ in range(2):
+            assert address(way()) != x.ctypes.data
+
+
+def test_what_nobody_else_can_write_is_shared(target):
+    def frozen(x):
+        x.flags.writeable = False
+        return x
+
+    whole = frozen(np.ones((64, 64), "f4"))
+    parts = [
+        whole,
+        whole[:],
+        whole[::1, :].view("i4").view("f4"),
+        frozen(memory().reshape(24)),  # what it is a view of, nobody else has
+        ab.from_dlpack(whole),
+        frozen(ab.convert(np.ones((64, 64), "f4").T, "numpy", copy=True)),
+    ]
+    text = bytes(range(256)) * 32
+    for x in (*parts, text, np.frombuffer(text, np.uint8), memoryview(text)):
+        if address(x) % 64 == 0:
+            assert ab.explain(x, target).kind == "view"
+            assert address(ab.convert(x, target)) == address(x)
+        else:
+            assert "aligned" in ab.explain(x, target).why
+    del x, parts
+    base = memory()
+    x = frozen(base[:])
+    assert ab.explain(x, target).kind == "kernel"
+    del base
+    assert ab.explain(x, target).kind == "view"
+
+
+def test_a_pickle_s_read_only_memory_is_its_own():
+    jax = pytest.importorskip("jax")
+    from arraybridge import pickling
+
+    file, sent = io.BytesIO(), []
+    with pickling.register("jax"):
+        dump = pickling.Pickler(file, protocol=5, buffer_callback=sent.append)
+        dump.dump(jax.numpy.ones(1024, "float32"))
+    arrived = _read_only_view(memory(shape=(1024,)))
+    j = pickle.loads(file.getvalue(), buffers=[arrived])
+    assert address(j) == arrived.ctypes.data

@@ -130,6 +130,13 @@ def test_filters_say_what_is_left(matrix) -> None:
     choose(matrix, layout="", dtype="float8_e5m2", **{"from": "torch"})
     left = matrix.locator('#mx-layout option[value="negative"]').inner_text()
     assert left == "negative (no such array)"
+    choose(matrix, dtype="", layout="read-only", **{"from": ""})
+    options = matrix.locator("#mx-from option").all_inner_texts()
+    assert {"jax (every array is)", "torch (no such array)", "numpy"} <= set(options)
+    choose(matrix, layout="", **{"from": "jax"})
+    left = matrix.locator('#mx-layout option[value="read-only"]').inner_text()
+    assert left == "read-only (every array is)"
+    choose(matrix, dtype="float8_e5m2", **{"from": "torch"})
     assert matrix.locator("#matrix .mx-list tbody tr").count() == (
         matrix.evaluate("window.MATRIX.libraries.length") - 1
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 from collections.abc import Callable
 from importlib import import_module
@@ -247,3 +248,26 @@ def test_chunks_of_dask_stay_in_the_library(library, what):
     found = lazy.compute(scheduler="sync")  # JAX's 64 bits are this thread's
     assert type(found.data) is type(xp.asarray(0.0))
     np.testing.assert_allclose(np.asarray(found.data), wanted.values, rtol=1e-6)
+
+
+def test_coordinates_are_not_lost_unasked():
+    """What holds an array with names is refused with what gives the array."""
+    torch = pytest.importorskip("torch")
+    values = np.arange(6.0).reshape(2, 3)
+    named = xr.DataArray(values, coords={"x": [1, 2]}, dims=("x", "y"))
+    tensor = xr.DataArray(ab.from_dlpack(torch.tensor(values)), dims=("x", "y"))
+    rows = [(x, "x.data") for x in (named, tensor, named.variable, tensor.variable, named[0, 0])]
+    rows += [(x.to_dataset(name="v"), "x.to_dataarray().data") for x in (named, tensor)]
+    if importlib.util.find_spec("dask"):
+        rows += [(named.chunk(), "x.data"), (named.chunk().variable, "x.data")]
+        rows += [(named.chunk().to_dataset(name="v"), "x.to_dataarray().data")]
+    for x, code in rows:
+        for way in (ab.convert, ab.explain, ab.from_dlpack):
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+                way(x) if way is ab.from_dlpack else way(x, "torch")
+            assert str(caught.value).endswith(f", {code}")
+        found = ab.convert(eval(code, {"x": x}), "torch")
+        found = found.compute() if hasattr(found, "compute") else found
+        found = getattr(found, "native", found)
+        assert type(found) is torch.Tensor
+        assert found.reshape(-1).tolist() == values.reshape(-1)[: found.numel()].tolist()

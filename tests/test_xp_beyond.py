@@ -126,8 +126,9 @@ def test_quantiles(library, name):
 def test_quantiles_of_more_than_torch_takes():
     xp = import_module("arraybridge.xp.torch")
     x = np.random.default_rng(0).random(2**24 + 2, dtype="float32")
-    with pytest.raises(RuntimeError, match="too large"):
-        torch.quantile(torch.from_numpy(x), 0.5)
+    if not hasattr(torch, "bcomplex32"):  # PyTorch 2.15 takes them
+        with pytest.raises(RuntimeError, match="too large"):
+            torch.quantile(torch.from_numpy(x), 0.5)
     for method in ("lower", "linear"):
         found = xp.quantile(ab.from_dlpack(torch.from_numpy(x)), 0.3, method=method)
         assert np.isclose(float(found), np.quantile(x, 0.3, method=method), rtol=1e-6)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -175,3 +178,89 @@ def test_take_along_axis_broadcasts(library):
         one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
         assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
         assert one.shape == (2, 3, 2)
+
+
+PARTS = {
+    "1": 1, "-1": -1, ":": slice(None), "1:": slice(1, None), "::-1": slice(None, None, -1),
+    "None": None, "...": ..., "array": np.array([0, 2]), "matrix": np.array([[1, 0], [2, 2]]),
+    "single": np.array([2]), "number": np.array(1), "nothing": np.zeros(0, int),
+    "mask": np.array([True, False, True]), "masks": np.eye(3, dtype=bool),
+}  # fmt: skip
+ARRAYS = [name for name, part in PARTS.items() if isinstance(part, np.ndarray)]
+MIXES = [
+    names
+    for length in (1, 2, 3)
+    for names in itertools.product(PARTS, repeat=length)
+    if names.count("...") < 2 and not set(ARRAYS).isdisjoint(names)
+]
+MIXES += [("1", ":", "array", "None"), (":", "1", "...", "array"), (":", "array", "...", "-1")]
+MIXES += [("None", "1", "::-1", "array"), ("1", "None", "mask", "..."), ("-1", "1:", "matrix", "1")]
+
+
+def outcome(call):
+    try:
+        return call()
+    except IndexError:
+        return IndexError
+
+
+@each_library
+def test_index_arrays_beside_other_parts(library):
+    """The answer of NumPy on every library, where the standard has none; reading and writing."""
+    wrapped, _ = namespaces(library)
+    x = np.arange(27).reshape(3, 3, 3)
+    slow = library in ("jax", "dpnp")
+    for names in random.Random(0).sample(MIXES, 60) if slow else MIXES:
+        key = tuple(PARTS[name] for name in names)
+        axes = sum(part.ndim if part.dtype == bool else 1 for part in map(np.asarray, key))
+        axes -= names.count("None") + names.count("...")
+        alone = names in (("mask",), ("masks",))
+        if library == "array_api_strict" and axes < 3 and "..." not in names and not alone:
+            continue  # it wants all axes or an ellipsis
+        own = tuple(wrapped.enter(p) if isinstance(p, np.ndarray) else p for p in key)
+        array, expected = wrapped.enter(x), outcome(lambda key=key: x[key])
+        found = outcome(lambda array=array, own=own: wrapped.left(array[own]))
+        if expected is IndexError:
+            assert found is IndexError, names
+            continue
+        np.testing.assert_array_equal(found, expected, err_msg=str(names))
+        places, values = x[key], -1 - np.arange(expected.size).reshape(expected.shape)
+        if np.unique(places).size < places.size:
+            values = np.asarray(-1)  # of two values for one place any may remain
+        changed, array = x.copy(), wrapped.enter(x.copy())
+        changed[key] = values
+        array[own] = wrapped.enter(values)
+        np.testing.assert_array_equal(wrapped.left(array), changed, err_msg=str(names))
+
+
+@each_library
+def test_an_index_array_in_another_form(library):
+    """Of NumPy, or a list, where the library takes that; of other integers."""
+    wrapped, _ = namespaces(library)
+    x = np.arange(24, dtype="uint16").reshape(2, 3, 4)
+    array, index = wrapped.enter(x), np.array([2, 0])
+    expected = x[1, :, index]
+    assert expected.shape == (2, 3)
+    for dtype in ("int8", "uint8", "int32", "uint64"):
+        own = wrapped.enter(index.astype(dtype))
+        np.testing.assert_array_equal(wrapped.left(array[1, :, own]), expected)
+        np.testing.assert_array_equal(wrapped.left(array[-1, ::-1, own]), x[-1, ::-1, index])
+    for part in (index, index.tolist()):
+        if library != "array_api_strict":  # which refuses them
+            np.testing.assert_array_equal(wrapped.left(array[1, :, part]), expected)
+    with pytest.raises(IndexError):
+        array[2, :, wrapped.enter(index)]
+    with pytest.raises(IndexError):
+        array[2, :, wrapped.enter(index)] = 1
+
+
+def test_masks_of_a_strict_namespace_without_them():
+    """What array-api-strict is told to refuse is refused beside other parts as well."""
+    strict = pytest.importorskip("array_api_strict")
+    wrapped, _ = namespaces("array_api_strict")
+    array, mask = wrapped.enter(np.ones((2, 3))), wrapped.enter(np.ones(3, bool))
+    with (
+        strict.ArrayAPIStrictFlags(boolean_indexing=False),
+        pytest.raises((RuntimeError, IndexError)),
+    ):
+        array[0, mask]

@@ -5,21 +5,23 @@ It carries, describes and exports; arithmetic belongs to the namespaces.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy
 
 from ..dispatch.copier import copier_for
+from ..dispatch.execute import relabelled
 from ..dispatch.kernel import compact_copy
 from ..dispatch.library import Library
 from ..dispatch.plan import checked_copy
-from ..dispatch.records import ConversionError, TensorInfo, of_native
+from ..dispatch.records import ConversionError, TensorInfo, no_copy_allowed
 from ..dispatch.registry import library_named
 from ..dispatch.transfer import fetched
 from ..dlpack import (
     Device,
     DeviceType,
     check_stream,
+    reads_versioned,
     to_capsule,
 )
 from ..dlpack.pyapi import CapsuleType
@@ -28,17 +30,20 @@ from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source
 from .declared import ArrayObject
 from .dtypes import DType
+from .exporting import export_route
 from .missing import Missing, refer
 from .overrides import array_function, array_ufunc
+
+if TYPE_CHECKING:
+    from ..signatures import To
 
 
 class Array(ArrayObject):
     """An array of any library, or memory that only supports DLPack; made by :func:`from_dlpack`.
 
     It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
-    and for memory that the CPU can read ``__array__``, ``__bytes__`` and, from Python 3.12 on, the
-    buffer protocol. No memory is touched until a consumer asks for it, and no device
-    runtime is needed to carry, inspect and hand on.
+    and for memory that the CPU can read ``__array__`` and ``__bytes__``. No memory is touched until
+    a consumer asks for it, and no device runtime is needed to carry, inspect and hand on.
 
     Notes
     -----
@@ -145,46 +150,55 @@ class Array(ArrayObject):
         """Whether writing is not allowed."""
         return self.info.readonly
 
-    def to(
-        self,
-        library: object = None,
-        /,
-        *,
-        device: object = None,
-        copy: bool | None = None,
-        alias_readonly: bool = False,
-    ) -> Any:
-        """Convert to the native array of a library, as :func:`arraybridge.convert` does.
+    if TYPE_CHECKING:
 
-        Without ``library`` an Array of the same library on ``device``.
+        @property
+        def to(self) -> To: ...
 
-        Parameters
-        ----------
-        library : str or module, optional
-            The library, such as ``"torch"``.
-        device, copy, alias_readonly
-            As for :func:`arraybridge.convert`.
+    else:
 
-        Returns
-        -------
-        array
-            A native array, or an :class:`Array` without ``library``.
+        def to(
+            self,
+            library: object = None,
+            /,
+            *,
+            device: object = None,
+            copy: bool | None = None,
+            alias_readonly: bool = False,
+        ) -> Any:
+            """Convert to the native array of a library, as :func:`arraybridge.convert` does.
 
-        Examples
-        --------
-        >>> import arraybridge as ab
-        >>> import numpy as np
-        >>> x = ab.from_dlpack(np.arange(3.0))
-        >>> x.to("torch")
-        tensor([0., 1., 2.], dtype=torch.float64)
-        >>> x.to(copy=True).native is x.native
-        False
-        """
-        if library is not None:
-            return convert(self, library, device=device, copy=copy, alias_readonly=alias_readonly)
-        from .ingest import from_dlpack
+            Without ``library`` an Array of the same library on ``device``.
 
-        return from_dlpack(self, device=device, copy=copy)
+            Parameters
+            ----------
+            library : str or module, optional
+                The library, such as ``"torch"``.
+            device, copy, alias_readonly
+                As for :func:`arraybridge.convert`.
+
+            Returns
+            -------
+            array
+                A native array, or an :class:`Array` without ``library``.
+
+            Examples
+            --------
+            >>> import arraybridge as ab
+            >>> import numpy as np
+            >>> x = ab.from_dlpack(np.arange(3.0))
+            >>> x.to("torch")
+            tensor([0., 1., 2.], dtype=torch.float64)
+            >>> x.to(copy=True).native is x.native
+            False
+            """
+            if library is not None:
+                return convert(
+                    self, library, device=device, copy=copy, alias_readonly=alias_readonly
+                )
+            from .ingest import from_dlpack
+
+            return from_dlpack(self, device=device, copy=copy)
 
     def __arraybridge__(self) -> tuple[Any, Library]:
         """Return the underlying array or tensor and its library, for the rest of arraybridge."""
@@ -214,7 +228,7 @@ class Array(ArrayObject):
             legacy one, which cannot say read-only: read-only memory is copied for it, unless
             ``copy=False``.
         dl_device : (int, int), optional
-            Another device that the data shall be on: the CPU.
+            Where the data shall be: the device of the array, or the CPU, ``(1, 0)``.
         copy : bool, optional
             None: share, copy where that cannot be; False: share or fail; True: copy.
 
@@ -222,6 +236,9 @@ class Array(ArrayObject):
         ------
         BufferError
             If the data cannot be exported as asked.
+        TypeError
+            For a ``stream`` that is no integer, or a ``max_version`` or ``dl_device`` that is no
+            pair.
         ValueError
             For a stream that the device does not have.
 
@@ -234,28 +251,21 @@ class Array(ArrayObject):
         x, library = self._native, self._library
         info = library.describe(x)
         check_stream(stream, info.device)
-        if info.refused:
-            raise ConversionError(of_native(info.refused))
-        if dl_device is not None and Device.parse(tuple(dl_device)) != info.device:
-            if copy is False:
-                raise ConversionError(f"copy=False, but {info.device} to {dl_device} is a copy")
-            if not Device.parse(tuple(dl_device)).host:
-                raise ConversionError(
-                    f"arraybridge cannot export from {info.device} to {dl_device}"
-                )
-            if not info.device.host:
-                x, library = as_source(fetched(x, library, info))
-                info, stream = library.describe(x), None
-        versioned = max_version is not None and max_version[0] >= 1
-        reasons = [*info.pending]
-        if info.readonly and not versioned:
-            reasons.append("read-only, which a legacy capsule cannot say (pass max_version=(1, 0))")
-        if reasons and copy is False:
-            raise ConversionError(f"copy=False, but the array is {' and '.join(reasons)}")
+        versioned = reads_versioned(max_version)
+        route = export_route(info, max_version, dl_device, copy)
+        if route.kind == "transfer":
+            x, library = as_source(fetched(x, library, info))
+            info, stream = library.describe(x), None
+            route = export_route(info, max_version)
+        if route.kind == "refuse":
+            raise ConversionError(route.why, route)
         if info.pending:
-            return _capsule(library.resolve(x), library, stream, versioned)
-        if not (copy or reasons):
-            return _capsule(x, library, stream, versioned)
+            x, library = as_source(library.resolve(x))
+        if info.pending or route.kind == "view":
+            tensor = library.export(x, stream)
+            if tensor.device != route.device:
+                tensor = relabelled(tensor, route.device)
+            return to_capsule(tensor, versioned=versioned, as_is=True)
         if info.device.host:
             x = library.held(x)
             block = compact_copy(library.lend(x, library.describe(x)))
@@ -264,7 +274,7 @@ class Array(ArrayObject):
         if copier is None:
             raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
         own = copier.copy(x, library, library, info, info.device)
-        return _capsule(own, library, stream, versioned)
+        return to_capsule(library.export(own, stream), versioned=versioned)
 
     @classmethod
     def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
@@ -334,7 +344,7 @@ class Array(ArrayObject):
         if dtype is None or result.dtype == dtype:
             return result
         if copy is False:
-            raise ValueError(f"copy=False, but {result.dtype} to {dtype} is a copy")
+            raise ConversionError(no_copy_allowed(f"{result.dtype} to {dtype} is a copy"))
         return result.astype(dtype)
 
     def _as_numpy(self, copy: bool | None) -> Any:
@@ -367,17 +377,6 @@ class Array(ArrayObject):
         elements: bytes = self.__array__().tobytes()
         return elements
 
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """The buffer protocol (PEP 688)."""
-        array = self.__array__(copy=False)
-        try:
-            view = memoryview(array)
-        except ValueError:
-            raise BufferError(f"buffers have no {array.dtype}: take bytes(x)") from None
-        if flags & 1 and view.readonly:  # PyBUF_WRITABLE
-            raise BufferError("the array is read-only")
-        return view
-
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
         """CUDA array interface, version 3; only on CUDA."""
@@ -397,7 +396,10 @@ class Array(ArrayObject):
         if not spec:
             return str(self)
         if self.ndim:
-            return super().__format__(spec)  # a TypeError
+            raise TypeError(
+                f"unsupported format string {spec!r} for an Array of the shape {self.shape}, as it "
+                "is for one number: format its elements, or numpy.array2string(numpy.asarray(x))"
+            )
         return format(self._number(), spec)
 
     def __repr__(self) -> str:
@@ -416,10 +418,6 @@ class Array(ArrayObject):
         from .shown import html_of
 
         return html_of(self)
-
-
-def _capsule(x: Any, library: Library, stream: int | None, versioned: bool) -> CapsuleType:
-    return to_capsule(library.export(x, stream), versioned=versioned)
 
 
 refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))

@@ -9,13 +9,13 @@ from typing import Any
 
 from ..containers import items, leaves, mapped
 from ..dispatch.execute import execute
-from ..dispatch.form import route_to
+from ..dispatch.form import Form, route_to
 from ..dispatch.registry import KNOWN, UNKNOWN, library_named
 from ..dlpack import Device, is_capsule
 from ..exchange import convert, inspect, refusal, view_door
 from ..protocols.foreign import no_array
 from ..protocols.objects import as_source
-from .followed import advise
+from .followed import advise, cast, dtype_of, of_result
 from .kinds import Kind, arrays_in, graphs_of, is_array, kind_of, place_of, record_of, unwrapped
 from .outputs import Output, outputs
 from .terms import Terms
@@ -33,10 +33,11 @@ def views(
     -------
     tuple
         The positional arguments as the function is to see them, and the arrays among them: the
-        kind that was given, what was given, and what is seen. None where an argument is a container
-        or anything else that takes a :class:`Crossing`.
+        kind that was given, what was given, what is seen, its data type and its address. None where
+        an argument is a container or anything else that takes a :class:`Crossing`.
     """
     home, library = terms.home or terms.find_home(), terms.library
+    address = terms.address
     every: list[Any] = []
     pairs: list[Any] = []
     if terms.own is not None and args and terms.is_own(args[0]):
@@ -53,7 +54,7 @@ def views(
                     return None
                 every.append(x)
                 continue
-            seen, own = x, kind
+            seen, own, dtype, place = x, kind, None, None
             if kind.wrapped:
                 seen = x._native
                 record = KNOWN[type(seen)]
@@ -61,7 +62,7 @@ def views(
             if own != home:
                 for pair in pairs:
                     if pair[1] is x:
-                        seen = pair[2]
+                        seen, dtype, place = pair[2:]
                         break
                 else:
                     door = record.doors[library]
@@ -70,7 +71,8 @@ def views(
                     seen = door(seen)
                     if seen is None:
                         return None
-            pairs.append((kind, x, seen))
+                    dtype, place = seen.dtype, address and address(seen)
+            pairs.append((kind, x, seen, dtype, place))
             every.append(seen)
     except Exception:  # of a door, or something that is not known yet
         return None
@@ -79,10 +81,18 @@ def views(
 
 def given_back(terms: Terms, result: Any, pairs: list[Any]) -> Any:
     """Convert the result of a call with nothing but :func:`views`."""
-    for kind, given, seen in pairs:
+    if terms.address is not None:
+        for pair in pairs:
+            if pair[4] is not None and terms.address(pair[2]) != pair[4]:
+                return _crossed(terms, pairs).leave(result)
+    for kind, given, seen, dtype, _ in pairs:
         if seen is result:
             native = given._native if kind.wrapped else given
-            if native is seen or _same_elements(native, seen) or _same_memory(native, seen):
+            if (
+                native is seen
+                or (seen.dtype is dtype and _same_elements(native, seen))
+                or _same_memory(native, seen)
+            ):
                 return given
     if not pairs:
         return result
@@ -99,15 +109,34 @@ def given_back(terms: Terms, result: Any, pairs: list[Any]) -> Any:
                 return found
     except Exception:  # as above, and of the door
         pass
+    return _crossed(terms, pairs).leave(result)
+
+
+def _crossed(terms: Terms, pairs: list[Any]) -> Crossing:
+    """Return the crossing of a call with nothing but :func:`views`."""
     crossing = Crossing(terms)
-    crossing.goal, crossing.pairs = goal, [pair[1:] for pair in pairs]
-    return crossing.leave(result)
+    crossing.goal = pairs[0][0]
+    crossing.pairs = [pair[1:3] for pair in pairs]
+    crossing.places = [(*pair[1:3], pair[4]) for pair in pairs if pair[4] is not None]
+    return crossing
 
 
 class Crossing:
     """The arrays of one call, as passed by the caller and as seen by the function."""
 
-    __slots__ = ("arguments", "copies", "goal", "lent", "model", "outs", "pairs", "place", "terms")
+    __slots__ = (
+        "arguments",
+        "copies",
+        "goal",
+        "lent",
+        "model",
+        "outs",
+        "pairs",
+        "place",
+        "places",
+        "terms",
+        "views",
+    )
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -119,10 +148,14 @@ class Crossing:
         self.lent: list[Lent] = []  # the copies among what is seen
         self.model: Any = None  # the argument whose kind the results become; None: the first
         self.outs: list[Output] = []
+        self.places: list[tuple[Any, Any, int | None]] = []  # (given, view, its address)
+        self.views = 0  # how many of the places are the call's own
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Convert the arguments for the function."""
         terms = self.terms
+        if terms.result not in ("caller", "function"):
+            self.goal = Kind(library_named(terms.result).name, False)
         if terms.like is not None:
             self.model = next(iter(arrays_in(terms.like.of(args, kwargs))), _NOTHING)
         out = terms.out_of(args, kwargs)
@@ -132,19 +165,19 @@ class Crossing:
             seen.insert(0, args[0])
         if kwargs:
             kwargs = mapped(self._in, kwargs, is_array)
-        self.arguments, self.copies = len(self.pairs), len(self.lent)
+        self.arguments, self.copies, self.views = len(self.pairs), len(self.lent), len(self.places)
         if self.model is _NOTHING and self.pairs:
             raise TypeError(
                 f"{terms.function} was adapted with result_like={terms.like.spelled!r}, and that "  # type: ignore[union-attr]
                 "argument is not an array in this call, as another is"
             )
         if out is not None:
-            self.outs = outputs(terms, arrays_in(out), self.pairs, self.lent)
+            self.outs = outputs(terms, out, self.pairs, self.lent)
         return seen, kwargs
 
     def send(self, value: Any) -> Any:
         """Convert a value that is sent to a generator; forget those sent before."""
-        del self.pairs[self.arguments :], self.lent[self.copies :]
+        del self.pairs[self.arguments :], self.lent[self.copies :], self.places[self.views :]
         return mapped(self._in, value, is_array)
 
     def leave(self, result: Any) -> Any:
@@ -166,12 +199,22 @@ class Crossing:
     def _give_back(self, results: Callable[[], list[Any]]) -> list[Exception]:
         """Write changes to copies back to the arguments; return why some cannot be written."""
         lost: list[Exception] = []
+        self._replaced()
         for lent in self.lent:
             try:
                 lent.give_back(results)
             except Exception as error:
                 lost.append(error)
         return lost
+
+    def _replaced(self) -> None:
+        """Take a view to whose array the function gave other memory for a copy from now on."""
+        for number, (given, seen, place) in enumerate(self.places):
+            if place is not None and self.terms.address(seen) != place:
+                self.places[number] = given, seen, None
+                own = number < self.views
+                self.lent.insert(0 if own else len(self.lent), Lent.replaced(given, seen))
+                self.copies += own
 
     # What follows is on the path of every call: quick ways are spelled out.
 
@@ -213,6 +256,7 @@ class Crossing:
             with suppress(Exception):  # the planned route says what is wrong
                 seen = None if door is None else door(native)
                 if seen is not None:
+                    self._watch(given, seen)
                     return seen
         target = library_named(terms.library)
         array, source = as_source(native)
@@ -227,7 +271,15 @@ class Crossing:
         if route.kind in ("kernel", "transfer") and not (own or target.accepts.immutable):
             again = partial(execute, array, source, target, route, info)
             self.lent.append(Lent(given, array, source, info, seen, again))
+        elif route.kind == "view":
+            self._watch(given, seen)
         return seen
+
+    def _watch(self, given: Any, seen: Any) -> None:
+        address = self.terms.address
+        if address is not None:
+            with suppress(RuntimeError):  # inside transformations tensors have no memory
+                self.places.append((given, seen, address(seen)))
 
     def _aim(self, first: Any, native: Any) -> None:
         """Decide the kind of the result's arrays from the first argument that is an array."""
@@ -236,36 +288,61 @@ class Crossing:
             self.goal = kind_of(first, native)
             if terms.sends:
                 self.place = place_of(native)
-        elif terms.result != "function":
-            self.goal = Kind(library_named(terms.result).name, False)
 
     def _out(self, x: Any) -> Any:
         record, goal, terms = record_of(type(x)), self.goal, self.terms
-        kind = record.kind
-        if goal is None or (kind is None and not (is_array(x) and record.in_memory)):
+        kind, form = record.kind, terms.result_form
+        if kind is None and not (is_array(x) and record.in_memory):
             return x  # a graph that the function made is what it wanted to give
-        if terms.result == "caller":
-            for lent in self.lent:
-                if lent.seen is x and lent.given_back:
-                    return lent.given
-            for given, seen in self.pairs:
-                if seen is x and _same_memory(given, seen):
-                    return given
-        return _brought(terms, x, kind, goal, self.place)
+        if form is not None and not _is_cast(form, x):
+            form = None
+        if goal is None:
+            if form is None:
+                return x
+            goal = kind_of(x)
+        elif form is None:
+            given = self._argument(x)
+            if given is not _NOTHING and (
+                terms.result == "caller" or record_of(type(given)).kind == goal
+            ):
+                return given
+        return _brought(terms, x, kind, goal, self.place, form)
+
+    def _argument(self, x: Any) -> Any:
+        """Return the argument that an array of a result is, as the caller passed it."""
+        for lent in self.lent:
+            if lent.is_argument(x):
+                return lent.given
+        for given, seen in self.pairs:
+            if seen is x and _same_memory(given, seen):
+                return given
+        return _NOTHING
 
 
-def _brought(terms: Terms, x: Any, kind: Kind | None, goal: Kind, place: Device | None) -> Any:
+def _is_cast(form: Form, x: Any) -> bool:
+    """Whether an array of a result has another data type than is asked for."""
+    given = dtype_of(x)
+    return form.wanted(given) != given
+
+
+def _brought(
+    terms: Terms, x: Any, kind: Kind | None, goal: Kind, place: Device | None, form: Form | None
+) -> Any:
     """Convert an array of a result to the caller's kind."""
     try:
-        if terms.options or goal.wrapped:
+        if form is not None:
+            native = unwrapped(x)
+            library = record_of(type(native)).library
+            theirs = None if library is None else library.differentiation()
+            if theirs is not None and theirs.follows(native):
+                x = cast(form, theirs, terms.function, "result_dtype", native)
+                kind, form = record_of(type(x)).kind, None
+        if terms.options or goal.wrapped or form is not None:
             copy = False if terms.copy is False else None
-            return goal.brought(x, device=place, copy=copy)
+            return goal.brought(x, device=place, copy=copy, form=form)
         return x if kind == goal else convert(x, goal.library)
     except BufferError as error:
-        error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
-        if "dtype=" in str(error):
-            error.add_note("Its dtype= is for the arguments: cast results in the function.")
-        raise
+        raise of_result(terms, error, x) from None
 
 
 def _same_memory(given: Any, seen: Any) -> bool:
@@ -276,13 +353,16 @@ def _same_memory(given: Any, seen: Any) -> bool:
     if is_capsule(given):
         return False
     a, b = inspect(native), inspect(seen)
-    return (a.pointer, a.shape, a.strides) == (b.pointer, b.shape, b.strides) and (
-        a.device == b.device or (a.device.host and b.device.host)
+    if (a.shape, a.dtype, a.pending) != (b.shape, b.dtype, b.pending):
+        return False
+    return not a.size or (
+        (a.pointer, a.strides) == (b.pointer, b.strides)
+        and (a.device == b.device or (a.device.host and b.device.host))
     )
 
 
 def _same_elements(native: Any, seen: Any) -> bool:
-    """Whether two arrays are known to be the same memory, without describing them."""
+    """Whether two arrays of one data type are known to be the same memory, undescribed."""
     try:
         memory = KNOWN[type(native)].library.memory(native)  # type: ignore[union-attr]
         other = KNOWN[type(seen)].library.memory(seen)  # type: ignore[union-attr]

@@ -109,5 +109,14 @@ class Differentiation:
         """Map ``flat`` over an axis of each of the arrays, to the first axis of the outcome's."""
         raise NotImplementedError
 
+    def mapped(
+        self, pull: Callable[[Sequence[Any]], Sequence[Any]], axes: Sequence[int | None]
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """Map what pulls cotangents back over an axis of each of them, to the first of gradients'.
+
+        Those that are None, zero, are not mapped, and have None as their axis.
+        """
+        raise NotImplementedError
+
 
 NO_GRADIENTS = Differentiation()

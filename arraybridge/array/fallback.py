@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from ..dispatch.records import ConversionError
 from ..dispatch.registry import computing_on, library_named
 from ..dlpack import Device
 from ..exchange import convert
@@ -44,9 +45,15 @@ def fallback_library(device: Device, but: str | None = None) -> str:
         return "numpy"
     remedies = computing_on(str(device).partition(":")[0])
     names = [name for name in remedies if name != but]
+    refusals = []
     for name in names:
-        if _serves(name, device):
-            return name
+        try:
+            if _serves(name, device):
+                return name
+        except ConversionError as error:  # it has no such device, or no driver for it
+            refusals.append(error)
+    if refusals:
+        raise refusals[0]
     if not names:
         raise BufferError(
             f"no library that arraybridge knows computes on {device}: the array can be carried, "
@@ -59,13 +66,23 @@ def fallback_library(device: Device, but: str | None = None) -> str:
 
 
 def _serves(name: str, device: Device) -> bool:
-    """Whether a library is installed and built for a device: PyTorch may be built for the CPU."""
+    """Whether a library is installed and built for a device: PyTorch may be built for the CPU.
+
+    Raises
+    ------
+    ConversionError
+        If it is, and cannot use the device here.
+    """
     if find_spec(name) is None:
         return False
     try:
-        return device.type in library_named(name).accepts.devices
+        library = library_named(name)
     except ImportError:  # a driver is missing
         return False
+    if device.type not in library.accepts.devices:
+        return False
+    library.native_device(device)
+    return True
 
 
 # The methods that an Array without a library of its own delegates to its view.

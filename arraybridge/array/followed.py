@@ -8,7 +8,9 @@ and asks the function's library for the gradient. Either half knows nothing of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from ..dispatch.casting import allowed, data_type_named
 from ..dispatch.form import Form
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named
-from ..dlpack import Device
-from ..exchange import convert, converted, imported
+from ..dlpack import DataType, Device
+from ..exchange import convert, converted, imported, inspect
 from .differentiation import NO_GRADIENTS, Differentiation, Outcome, Shape
 from .kinds import Kind, arrays_in, is_array, kind_of, place_of, record_of, unwrapped
 from .terms import Terms
@@ -95,6 +97,14 @@ class Flat:
             )
             raise
 
+    @property
+    def cast(self) -> Callable[[Any], Any]:
+        """What gives an array of the outcome the data type that ``result_dtype=`` asks for."""
+        form, own = self.terms.result_form, self.differentiation
+        if own is NO_GRADIENTS:
+            return partial(converted, to=self.terms.library, form=form)
+        return partial(cast, form, own, self.terms.function, "result_dtype")
+
     def back(self, x: Any, library: str) -> Any:
         """Convert an array of the outcome, or a gradient, to the caller's library and device."""
         try:
@@ -103,8 +113,7 @@ class Flat:
             copy = False if self.terms.copy is False else None
             return convert(x, library, device=self.place, copy=copy)
         except BufferError as error:
-            error.add_note(f"That was a result of {self.terms.function}, adapted by arraybridge.")
-            raise
+            raise of_result(self.terms, error, x) from None
 
     def derived(self, run: Callable[[Sequence[Any]], Outcome]) -> Flat:
         """Return another function of the same call."""
@@ -178,7 +187,8 @@ def followed_call(
     home = library_named(terms.library)
     own = home.differentiation() or NO_GRADIENTS
     form = terms.options.get("form")
-    natives = [_cast(terms, differentiation, unwrapped(x), form) for x in followed]
+    change = partial(cast, form, differentiation, terms.function, "dtype")
+    natives = [change(unwrapped(x)) for x in followed]
     goal = _goal(terms, kind_of(followed[0], natives[0]), args, kwargs)
     place = place_of(natives[0]) if terms.sends else None
     flat = Flat(terms, own, place)
@@ -229,8 +239,10 @@ def _goal(terms: Terms, followed: Kind, args: Any, kwargs: Any) -> Kind:
     )
 
 
-def _cast(terms: Terms, differentiation: Differentiation, x: Any, form: Form | None) -> Any:
-    """Give an array that is followed the data type that was asked for."""
+def cast(
+    form: Form | None, differentiation: Differentiation, function: str, keyword: str, x: Any
+) -> Any:
+    """Give an array that is followed the data type that a keyword of `adapt` asks for."""
     if form is None:
         return x
     given = data_type_named(x.dtype)
@@ -239,10 +251,48 @@ def _cast(terms: Terms, differentiation: Differentiation, x: Any, form: Form | N
         return x
     if not allowed(given, wanted, form.casting):
         raise ConversionError(
-            f"{terms.function} is adapted with dtype= {wanted.name}, and casting={form.casting!r} "
+            f"{function} is adapted with {keyword}= {wanted.name}, and casting={form.casting!r} "
             f"does not allow that from {given.name}"
         )
-    return differentiation.cast(x, wanted.name)
+    try:
+        return differentiation.cast(x, wanted.name)
+    except ConversionError as error:
+        raise ConversionError(_as_asked(str(error), keyword)) from None
+
+
+def dtype_of(x: Any) -> DataType:
+    """Return the data type of an array, which may have no memory, as a tracer."""
+    try:
+        return inspect(x).dtype
+    except (TypeError, BufferError):
+        return data_type_named(x.dtype)
+
+
+def _as_asked(message: str, keyword: str) -> str:
+    """Name the keyword of `adapt` in a message of `convert`, whose dtype= it is."""
+    return re.sub(r"\bdtype=", f"{keyword}=", message)
+
+
+_NARROWER = {
+    "float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"
+}  # fmt: skip
+
+
+def of_result(terms: Terms, error: BufferError, x: Any) -> BufferError:
+    """Return the error for an array of a result: as of `convert`, whose dtype= is another here."""
+    advised = "dtype=" in str(error)
+    if isinstance(error, ConversionError):
+        error = ConversionError(_as_asked(str(error), "result_dtype"), error.route)
+    error.add_note(f"That was a result of {terms.function}, adapted by arraybridge.")
+    if advised and terms.result_form is None:
+        given = dtype_of(x).name
+        narrower = _NARROWER.get(given)
+        asked = "" if narrower is None else f'{{"{given}": "{narrower}"}}'
+        error.add_note(
+            f"Pass result_dtype={asked} to adapt, which casts results as dtype= does arguments; "
+            "or cast results in the function."
+        )
+    return error
 
 
 def _wrapped(goal: Kind, x: Any) -> Any:
@@ -277,6 +327,7 @@ def taken_apart(flat: Flat, result: Any) -> Outcome:
             native = unwrapped(x)
             if record_of(type(native)).kind != home:
                 native = convert(native, flat.terms.library)
+        native = flat.cast(native)
         found = floats if flat.is_float(native) else others
         found.append(native)
         return _Taken(found is floats, len(found) - 1)

@@ -186,6 +186,63 @@ def axes_of(part: Any) -> int:
     return 1
 
 
+def set_apart(
+    parts: list[Any], shape: tuple[int, ...], array_of: Callable[[int], Any]
+) -> int | None:
+    """Restate an index for libraries that select integers before they look at index arrays.
+
+    In NumPy an integer counts as an index array beside one, and where something stands between
+    them, their axes come first. ``parts`` is changed: there, integers become arrays.
+
+    Parameters
+    ----------
+    parts : list
+        Integers, slices, ``...``, None and native arrays.
+    shape : tuple of int
+        Of the array that it indexes.
+    array_of : callable
+        Makes an index array of one element.
+
+    Returns
+    -------
+    int or None
+        An axis of extent 1 that the result has by these parts, and is not to have.
+    """
+    places, within = [], []
+    arrays = axis = 0
+    left = len(shape) - sum(axes_of(part) for part in parts)
+    for place, part in enumerate(parts):
+        within.append(axis)
+        if part is not None and part is not ... and part.__class__ not in (slice, bool):
+            places.append(place)
+            if hasattr(part, "ndim"):
+                arrays = max(arrays, 1 if "bool" in str(part.dtype) else part.ndim)
+        axis += left if part is ... else axes_of(part)
+    if not arrays or places[-1] - places[0] < len(places):  # side by side to every library
+        return None
+    for place in places:
+        part = parts[place]
+        if not hasattr(part, "ndim"):
+            parts[place] = array_of(_within(part, shape, within[place]))
+        elif not part.ndim and "bool" not in str(part.dtype):
+            parts[place] = part.reshape(1)
+    gap = next((i for i, part in enumerate(parts) if part is ...), -1)
+    if left or not places[0] < gap < places[-1]:
+        return None
+    parts[gap] = None  # an ellipsis of no axes sets arrays apart, too
+    return arrays + sum(i not in places for i in range(gap))
+
+
+def _within(part: Any, shape: tuple[int, ...], axis: int) -> int:
+    """Return an integer that is within an axis, which devices do not check of index arrays."""
+    index = operator.index(part)
+    if axis < len(shape) and not -shape[axis] <= index < shape[axis]:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with {shape[axis]} elements"
+        )
+    return index
+
+
 def _backward(part: Any) -> bool:
     return isinstance(part, slice) and part.step is not None and operator.index(part.step) < 0
 

@@ -44,8 +44,8 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     ------
     TypeError
         If ``x`` does not support DLPack.
-    BufferError
-        If it has no DLPack type, or ``copy=False`` cannot be kept.
+    ConversionError
+        A BufferError: if it has no DLPack type, or ``copy=False`` cannot be kept.
 
     Notes
     -----

@@ -13,7 +13,7 @@ import numpy
 from ..dispatch.library import Library, place_named
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named, library_of_package
-from ..dlpack import Device
+from ..dlpack import CPU, Device
 from ..exchange import convert
 from ..protocols.foreign import check_whole
 from . import indexing, operands, operators, pickling
@@ -133,6 +133,7 @@ class NativeArray(Array):
         if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
             check_whole(native)
             native = native.view(numpy.ndarray)
+        cls._home.check_carried(native)
         return cls._of(native)
 
     @classmethod
@@ -266,6 +267,10 @@ class NativeArray(Array):
             if stream is None:
                 return cls._of(convert(native, library.name, device=device))
             device = library.native_device(device)
+        else:
+            place = library.place(device)
+            if place is not None and place.type != CPU.type:
+                library.native_device(place)  # which tells of one that is not there
         from array_api_compat import to_device
 
         return cls._of(to_device(native, device, stream=stream))
@@ -345,6 +350,7 @@ class NativeArray(Array):
         return self._namespace.asarray(self, copy=True)  # gradients go on, in a deep copy they end
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        self._home.check_carried(self._native, read=True)
         return type(self)._of(copy.deepcopy(self._native, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:

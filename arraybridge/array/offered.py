@@ -102,7 +102,7 @@ def _offered(cls: Any, slow: Callable[..., object]) -> Offer:
     def managed(x: Any) -> int:
         _watch(made)
         if type(x) is not cls:
-            return acquire(x, stream=-1).to_struct()
+            return acquire(x, stream=-1).to_struct(as_is=True)
         address: int = x._exported()
         return address or address_of(slow(x, stream=-1, max_version=VERSION))
 

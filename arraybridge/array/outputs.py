@@ -6,13 +6,16 @@ neither is refused before the call, and what came out with another shape afterwa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from ..containers import leaves
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_of_type
+from .kinds import is_array
 from .terms import Terms
-from .written import Lent
+from .written import Lent, overlap
 
 
 class Output:
@@ -39,7 +42,7 @@ class Output:
 
 
 def outputs(
-    terms: Terms, given: Iterable[Any], pairs: list[tuple[Any, Any]], lent: list[Lent]
+    terms: Terms, given: Any, pairs: list[tuple[Any, Any]], lent: list[Lent]
 ) -> list[Output]:
     """Return the arrays of ``out``.
 
@@ -49,7 +52,14 @@ def outputs(
         Where the caller would not see what the function writes.
     """
     found = []
-    for x in given:
+    for x in leaves(given, is_array):
+        if isinstance(x, np.generic):
+            raise ConversionError(
+                f"{terms.function} cannot write to the {type(x).__name__} that was passed as out "
+                "(a scalar of NumPy never changes): pass an array, numpy.empty(())"
+            )
+        if not is_array(x):
+            continue
         seen = next(seen for known, seen in pairs if known is x)
         why = _why_not(terms, seen, next((copy for copy in lent if copy.given is x), None))
         if why is not None:
@@ -72,7 +82,7 @@ def _why_not(terms: Terms, seen: Any, copy: Lent | None) -> str | None:
         return f"arrays of {library.name} cannot be written"
     info = library.describe(seen)
     if copy is None:
-        return "read-only" if info.readonly else None
+        return "read-only" if info.readonly else overlap(info)
     if info.dtype != copy.info.dtype:
         return f"dtype= gives the function a copy of {info.dtype}"
     return copy.obstacle()

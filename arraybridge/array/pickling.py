@@ -9,7 +9,7 @@ import numpy
 from ..dispatch.records import ConversionError
 from ..dispatch.registry import library_named, library_of_type
 from ..dlpack import CPU
-from ..exchange import convert
+from ..exchange import convert, imported
 
 
 def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -21,7 +21,7 @@ def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...
         if device == CPU:
             return restored, (library, *_out_of_band(convert(native, "numpy")))
     except (ConversionError, TypeError):  # a gradient, say
-        pass
+        library_named(library).check_carried(native, read=True)
     return restored, (library, native)
 
 
@@ -130,7 +130,8 @@ def _native(
         view = home.read_only(native)
         if view is not None:
             return view
-    return convert(native, library)
+    # Read-only memory in which a pickle arrives is the array's own: nobody writes to it.
+    return convert(native, library) if native.flags.writeable else imported(native, library)
 
 
 # Pickles name these functions, and so may those of earlier versions.

@@ -8,6 +8,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from ..dispatch.form import Form
+from ..dispatch.library import Library
 from ..dispatch.registry import UNKNOWN, library_named
 from ..dlpack import Device
 from .kinds import Kind
@@ -21,6 +22,7 @@ class Terms:
     __slots__ = (
         "_find_out",
         "_out",
+        "address",
         "asks",
         "callback",
         "copy",
@@ -34,6 +36,7 @@ class Terms:
         "own",
         "quick",
         "result",
+        "result_form",
         "sends",
         "shapes",
         "vmap_method",
@@ -48,6 +51,7 @@ class Terms:
         result: Any = "caller",
         alias_readonly: bool = False,
         form: Form | None = None,
+        result_form: Form | None = None,
         result_like: str | int | None = None,
         differentiable: bool = False,
         callback: bool = False,
@@ -71,9 +75,11 @@ class Terms:
         if form is not None:
             self.options["form"] = form
         self.like = None if result_like is None else Argument(function, result_like)
-        self.quick = not self.options and result == "caller" and self.like is None
+        self.result_form = result_form
+        self.quick = not (self.options or result != "caller" or self.like or result_form)
         self.own = own  # (module, name) of the class that the function belongs to
         self.home: Kind | None = None
+        self.address: Any = None  # if arrays may be given other memory
         self.differentiable, self.callback = differentiable, callback or differentiable
         self.shapes, self.vmap_method = result_shape_dtypes, vmap_method
         self.memo: dict[str, Any] = {}  # what a library keeps of the function
@@ -82,7 +88,10 @@ class Terms:
 
     def find_home(self) -> Kind:
         """Return the kind of the function's own arrays; called late, as it may load the library."""
-        self.home = Kind(library_named(self.library).name, False)
+        library = library_named(self.library)
+        self.home = Kind(library.name, False)
+        if type(library).address is not Library.address:
+            self.address = library.address
         return self.home
 
     def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any
 
 from ..dispatch.registry import packages
 from ..named import NamedTuple
 
 _OURS = __name__.partition(".")[0]
+
+#: The name of frames of ours that have the file, the line and the globals of a caller.
+IN_ITS_PLACE = "<arraybridge>"
 
 # What runs other code: nobody's place.
 _MACHINERY = ("array_api_compat", "asyncio", "concurrent", "contextlib", "functools", "threading")
@@ -27,8 +31,21 @@ class Caller(NamedTuple):
 
 def package_of(frame: FrameType) -> str:
     """Return the top-level package whose code a frame runs."""
+    if frame.f_code.co_name == IN_ITS_PLACE:
+        return _OURS
     name = frame.f_globals.get("__name__")
     return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def beyond(trace: TracebackType | None, *called: Callable[..., Any]) -> TracebackType | None:
+    """Return a traceback without the frames of functions, which it begins with, one in the other.
+
+    A bare ``raise`` adds no frame again.
+    """
+    for function in called:
+        if trace is not None and trace.tb_frame.f_code is getattr(function, "__code__", None):
+            trace = trace.tb_next
+    return trace
 
 
 def caller() -> Caller:

@@ -14,11 +14,12 @@ import numpy
 
 from ..array import native_array
 from ..array.carrier import Array
+from ..array.exporting import export_route
 from ..array.native_array import NativeArray
 from ..array.offered import offer_exchange
 from ..dispatch.library import Library
-from ..dispatch.records import Route, TensorInfo
-from ..dlpack import CPU, VERSION, Device
+from ..dispatch.records import Route
+from ..dlpack import CPU, VERSION
 from ..dlpack.offered import table_of
 from ..explaining import explain
 from ..machine_code.offered import Table
@@ -29,35 +30,14 @@ __all__ = ["start", "stop"]
 _TABLE = "__dlpack_c_exchange_api__"
 
 
-def route_of(
-    array: Any, max_version: Any = None, dl_device: Any = None, copy: Any = None
-) -> tuple[Route, TensorInfo]:
-    """Return the route of an export by ``__dlpack__``, and the info of the array."""
-    info = array._library.describe(array._native)
-    place = info.device if dl_device is None else Device.parse(tuple(dl_device))
-    versioned = max_version is not None and max_version[0] >= 1
-    kind: Any
-    if place != info.device and not (place.host and info.device.host):
-        kind, why = "transfer", "asked for by dl_device="
-    elif info.pending:
-        kind, why = "kernel", f"it is {' and '.join(info.pending)}, which DLPack cannot say"
-    elif copy:
-        kind, why = "kernel", "copy=True"
-    elif info.readonly and not versioned:
-        kind, why = "kernel", "it is read-only, which a legacy capsule cannot say"
-    else:
-        kind, why = "view", "DLPack takes it as it is"
-    nbytes = 0 if kind == "view" else info.nbytes
-    return Route(kind, why, nbytes, info.library, "dlpack", place), info
-
-
 def _noted(array: Any, **keywords: Any) -> Any:
     """Note an export that will be made; None where the export itself says what is wrong."""
     try:
-        route, info = route_of(array, **keywords)
-        if info.refused or (keywords.get("copy") is False and route.kind != "view"):
-            return None
+        info = array._library.describe(array._native)
+        route = export_route(info, **keywords)
     except Exception:
+        return None
+    if route.kind == "refuse":
         return None
     return seen(route, info.dtype_name, info.shape)
 

@@ -22,7 +22,7 @@ from ..dispatch.registry import RECORDS, TypeRecord, forget
 from ..dispatch.route import route_between
 from ..exchange import inspect
 from . import exports
-from .callers import caller
+from .callers import beyond, caller
 from .watching import here, seen, taken
 
 __all__ = ["start", "stop"]
@@ -59,6 +59,16 @@ class _Planned(TypeRecord):
 
 
 def _execute(x: object, source: Library, target: Library, route: Route, info: TensorInfo) -> object:
+    try:
+        return _carried_out(x, source, target, route, info)
+    except Exception as error:  # as it is printed without an audit
+        error.__traceback__ = beyond(error.__traceback__, _execute, _carried_out)
+        raise
+
+
+def _carried_out(
+    x: object, source: Library, target: Library, route: Route, info: TensorInfo
+) -> object:
     if route.kind == "refuse":
         return _own.execute(x, source, target, route, info)
     told = route

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from ..dispatch.records import ConversionError, Route
+from ..meant import closest
 from ..named import NamedTuple
 from .callers import Caller, caller
 from .log import MOST, AuditLog, Record
@@ -124,7 +125,9 @@ class Audit:
     ) -> None:
         if copies not in get_args(Copies):
             known = ", ".join(map(repr, get_args(Copies)))
-            raise ValueError(f"copies is {copies!r}; expected one of {known}")
+            guess = closest(copies, get_args(Copies))
+            hint = f": did you mean {guess!r}?" if guess else ";"
+            raise ValueError(f"copies is {copies!r}{hint} expected one of {known}")
         if type(most) is not int or most < 0:
             raise ValueError(
                 f"most is {most!r}; expected how many records are kept, such as {MOST}"

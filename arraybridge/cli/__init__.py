@@ -26,10 +26,16 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _open_closed() -> None:
-    """Open what the shell closed, as by ``>&-``; else the next file would get its number."""
+    """Open what the shell closed, as by ``>&-``; else the next file would get its number.
+
+    What was imported before may have one (libffi keeps a file open): children inherit it, too, for
+    the same reason.
+    """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)  # for the same reason
+        pass
     os.close(number)
+    for number in range(3):
+        os.set_inheritable(number, True)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

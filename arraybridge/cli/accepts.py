@@ -62,7 +62,7 @@ def described(name: str, of: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if of["state"] != "ready":
         yield name, f"{of['state']}: {of['install']}"
         return
-    yield name, f"{of['version']} on {', '.join(of['devices'])}"
+    yield name, f"{of['version']} on {', '.join(of['devices']) or 'no device here'}"
     if name in GRAPHS:
         yield "  blocks", "converted when they are computed, to libraries with a namespace"
         return

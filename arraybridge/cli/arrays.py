@@ -75,7 +75,7 @@ def load(*libraries: str) -> None:
         library_named(name)
 
 
-def build(library: str, case: Case) -> Any:
+def build(library: Any, case: Case) -> Any:
     """Build the array of a case in a library, which raises where it has no such array."""
     by = STATES.get(case.state or "")
     if by and library not in by:
@@ -83,7 +83,10 @@ def build(library: str, case: Case) -> Any:
     memory, view = laid_out(case)
     accepts = library_named(library).accepts
     home = ab.Device(min(accepts.devices))  # the CPU is the least
-    held = memory if home.host else ab.convert(memory, library, device=home)
+    try:
+        held = memory if home.host else ab.convert(memory, library, device=home)
+    except ab.ConversionError as error:  # no device, or none that is driven
+        raise InexpressibleError(f"{library} has no array here: {error}") from error
     place = ab.inspect(held)
     described = ab.from_pointer(
         place.pointer, case.shape, case.dtype, device=place.device, owner=held,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any
+from typing import Any, cast
 
 import arraybridge as ab
 
@@ -54,7 +54,7 @@ def show(args: argparse.Namespace) -> int:
         "alias_readonly": args.alias_readonly,
     }
     try:
-        route = ab.explain(x, target, **how)
+        route = ab.explain(x, cast(Any, target), **how)
     except ab.ConversionError as error:
         if error.route is None:
             raise

@@ -14,8 +14,8 @@ from typing import Any
 
 import arraybridge as ab
 
-from ..dispatch.records import meant
 from ..dispatch.registry import known_name, library_named
+from ..meant import meant
 from . import Status, screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart, workers
@@ -57,7 +57,7 @@ def check(source: str, target: str, *names: str) -> Iterator[tuple[str, str]]:
             yield "ERROR", f"{type(error).__name__}: {error}"
 
 
-def _checked(x: Any, target: str, case: Case, **how: Any) -> tuple[str, str]:
+def _checked(x: Any, target: Any, case: Case, **how: Any) -> tuple[str, str]:
     route, before = None, ab.inspect(x)
     legal = case.state not in ("requires_grad", "structured", "masked")
     try:

@@ -231,14 +231,20 @@ class _Parser(argparse.ArgumentParser):
         self.exit(status, "".join(f"{screen.fold(line)}\n" for line in told))
 
 
+# Python 3.15 names a close one by itself: one wording for all versions.
+_INVALID = re.compile(
+    r"(.*): invalid choice: (['\"])(.*?)\2(?:, maybe you meant .*\?)? \(choose from (.*)\)"
+)
+
+
 def _with_closest(message: str) -> str:
     """Name the closest choice in argparse's message about an invalid one, and list them all."""
-    found = re.fullmatch(r"(.*): invalid choice: '(.*)' \(choose from (.*)\)", message)
+    found = _INVALID.fullmatch(message)
     if found is None:
         return message
-    from ..dispatch.records import meant
+    from ..meant import meant
 
-    where, given, known = found.groups()
+    where, _, given, known = found.groups()
     choices = known.replace("'", "").split(", ")  # quoted by Python before 3.12
     return f"{where}: invalid choice {given!r}{meant(given, choices)}"
 

@@ -1,4 +1,4 @@
-"""The quick way of a cast: small arrays on the CPU, by NumPy, between a view and a door.
+"""The quick way of a cast, and of C order: small arrays on the CPU, between a view and a door.
 
 As `ways`: made once for a type of array, a target and a data type, it gives the result that the
 plan would give, or None where the plan must decide.
@@ -6,6 +6,7 @@ plan would give, or None where the plan must decide.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,48 @@ import numpy as np
 from ..dlpack import DataType, DataTypeCode
 from .casting import allowed
 from .changed import changed
+from .copier import copies_itself
 from .form import Form
 from .kernel import SMALL, own_copies_serve
 from .library import Library
+from .plan import unavailable
 from .registry import library_named
 from .ways import Way
 
-__all__ = ["casting_way"]
+__all__ = ["forming_way"]
 
 
-def casting_way(source: Library, target: Library, form: Form, plain: Way) -> Way | None:
+def forming_way(source: Library, target: Library, form: Form, plain: Way) -> Way | None:
     """Return the way of arrays of one library to another; None if there is none.
 
-    ``plain`` converts what has the data type already.
+    ``plain`` converts without the form, and takes ``copy``.
     """
+    if source.in_pieces or form.table or form.order not in (None, "C"):
+        return None
+    laid = plain if form.order is None else _in_c(source, target, plain)
+    return laid if form.dtype is None else _casting(source, target, form, laid)
+
+
+def _in_c(source: Library, target: Library, plain: Callable[..., Any]) -> Way:
+    """Return the way of arrays to C order, in which all copies are but a target's own imports."""
+    describe = source.describe
+
+    def way(x: Any) -> Any:
+        info = describe(x)
+        if info.pending or unavailable(info):
+            return None
+        if info.c_contiguous:
+            return plain(x)
+        return None if copies_itself(target, info) else plain(x, copy=True)
+
+    return way
+
+
+def _casting(source: Library, target: Library, form: Form, plain: Way) -> Way | None:
+    """Return the way of arrays to a data type; `plain` is that of those that have it already."""
     numpy: Any = library_named("numpy")
     dtype, rule = form.dtype, form.casting
-    if dtype is None or form.order is not None or not own_copies_serve():
+    if dtype is None or not own_copies_serve():
         return None
     checked = rule == "same_value"
     if source is target and source is not numpy:
@@ -87,17 +113,20 @@ def casting_way(source: Library, target: Library, form: Form, plain: Way) -> Way
 
 def _own(library: Library, dtype: DataType, rule: str, plain: Way) -> Way | None:
     """Return the way of a library's arrays by its own cast."""
-    kind_of, recast = library.quick_kind, library.recast
-    if type(library).quick_kind is Library.quick_kind or dtype.name not in library.accepts.dtypes:
+    describe, recast, recasts = library.describe, library.recast, library.recasts
+    if type(library).recast is Library.recast or dtype.name not in library.accepts.dtypes:
         return None
     accepts = library.accepts
 
     def way(x: Any) -> Any:
-        kind = kind_of(x)
-        if kind is None or library.accepts is not accepts:
+        info = describe(x)
+        if library.accepts is not accepts or (unavailable(info) and not info.tracked):
             return None
-        if kind == dtype:
+        given = info.dtype
+        if given == dtype:
             return plain(x)
-        return recast(x, dtype, tuple(range(x.ndim))) if allowed(kind, dtype, rule) else None
+        axes = tuple(range(info.ndim))
+        casts = recasts(info, dtype, axes) and allowed(given, dtype, rule)
+        return recast(x, dtype, axes) if casts else None
 
     return way

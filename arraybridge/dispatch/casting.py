@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dlpack import DataType, DataTypeCode
 from ..dlpack.dtypes import BY_NAME
-from .records import meant
+from ..meant import meant
 from .registry import library_of_package
 
 __all__ = ["CASTINGS", "Casting", "allowed", "checked_casting", "data_type_named"]

@@ -20,6 +20,7 @@ from ..named import NamedTuple
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
+    OWN,
     Kernel,
     NoKernel,
     compact_copy,
@@ -28,10 +29,9 @@ from .kernel import (
     own_copies_serve,
 )
 from .library import Library
-from .records import ConversionError, TensorInfo
+from .records import ConversionError, TensorInfo, pending_told
 
 __all__ = [
-    "MOVE",
     "Copier",
     "allocates",
     "check_made",
@@ -46,7 +46,6 @@ __all__ = [
 ]
 
 _FEW = 1 << 14  # bytes
-MOVE = "memmove"  # of C-contiguous host memory, whatever kernel is registered
 
 
 class OwnCopy(NamedTuple):
@@ -142,10 +141,8 @@ class HostCopy(NamedTuple):
     info: TensorInfo
 
     def __str__(self) -> str:
-        info = self.info
-        if info.c_contiguous:
-            return MOVE
-        return self.kernel.named(info.shape, info.strides, info.itemsize)
+        # C-contiguous memory is moved as it is, whatever kernel is registered.
+        return OWN if self.info.c_contiguous else self.kernel.name
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
@@ -178,7 +175,7 @@ class DeviceCopy(NamedTuple):
     info: TensorInfo
 
     def __str__(self) -> str:
-        return self.kernel.named(*_walk(self.info), self.info.pointer)
+        return self.kernel.name
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
@@ -303,7 +300,9 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
     """
     fresh = library.resolve(x)
     if fresh is x:
-        raise ConversionError(f"{library.name} could not resolve {', '.join(info.pending)}")
+        raise ConversionError(
+            f"{library.name} could not copy the array: {pending_told(info.pending)}"
+        )
     return fresh
 
 

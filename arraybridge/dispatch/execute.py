@@ -24,7 +24,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
         stream = None if here.type == CPU.type else target.current_stream(here)
         tensor = source.export_described(x, info, stream)
         if tensor.device != route.device:
-            tensor = _relabelled(tensor, route.device)
+            tensor = relabelled(tensor, route.device)
         return target.wrap(tensor)
     if route.kind == "refuse":
         raise ConversionError(str(route.why), route)
@@ -39,7 +39,7 @@ def execute(x: object, source: Library, target: Library, route: Route, info: Ten
     return _onward(fresh, made_by, target, route.device)
 
 
-def _relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
+def relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
     """Relabel host memory as another device; leave ``tensor``, which may be the caller's."""
     return ManagedTensor.adopt(
         tensor.pointer,

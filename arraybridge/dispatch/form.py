@@ -10,14 +10,15 @@ from collections.abc import Mapping
 
 from ..dlpack import CPU, DataType, Device
 from ..layout import c_strides
+from ..meant import meant
 from ..named import NamedTuple
 from .casting import allowed, checked_casting, data_type_named
 from .copier import on_host
 from .library import Library
-from .plan import checked_copy
+from .plan import checked_copy, unavailable
 from .recast import Recast, caster_of
-from .records import Route, TensorInfo, meant
-from .route import planned, route_between
+from .records import Route, TensorInfo, no_copy_allowed
+from .route import makes_c_order, planned, route_between
 
 __all__ = ["ADDRESS", "Form", "form_of", "route_to", "strides_in"]
 
@@ -117,12 +118,27 @@ def strides_in(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]
     return tuple(steps[axis] for axis in range(len(shape)))
 
 
+#: What is pending where elements do not lie at the strides of a TensorInfo.
+_ASTRIDE = {
+    "fraction": "strides that are no whole elements",
+    "chunks": "several chunks",
+    "columns": "columns that lie apart",
+}
+
+
 def _has_order(info: TensorInfo, axes: tuple[int, ...]) -> bool:
+    if not _ASTRIDE.keys().isdisjoint(info.pending):
+        return False
     dense = strides_in(info.shape, axes)
     return 0 in info.shape or all(
         ours == theirs or extent == 1
         for ours, theirs, extent in zip(info.strides, dense, info.shape, strict=True)
     )
+
+
+def _layout_change(info: TensorInfo, form: Form) -> str:
+    steps = next(filter(None, map(_ASTRIDE.get, info.pending)), f"strides {info.strides}")
+    return f"a layout of {steps} to {form.order}, for order="
 
 
 def _permuted(info: TensorInfo, axes: tuple[int, ...]) -> TensorInfo:
@@ -159,14 +175,17 @@ def route_to(
         route, info = route_between(
             x, source, target, device=device, copy=copy, alias_readonly=alias_readonly, share=share
         )
-        kept = route.kind == "refuse" and (copy is not False or info.refused is not None)
-        if kept or axes is None:
+        if route.kind == "refuse" or axes is None:
             return route, info
-        if _has_order(info, axes) and route.kind == "view":
+        if route.kind == "view" and _has_order(info, axes) and (info.data or not info.size):
             return route, info
-        in_c = not source.in_pieces or _has_order(info, axes)  # columns stay whole in a copy
-        if route.kind in ("kernel", "transfer") and in_c and axes == tuple(range(info.ndim)):
-            return route, info  # in C order, as every other copy
+        if copy is not False and axes == tuple(range(info.ndim)):
+            if route.kind == "view":
+                route, info = route_between(x, source, target, device=device, copy=True)
+                route = route._replace(why=_layout_change(info, form))
+            laid = _has_order(info, axes) or makes_c_order(route, info, source, target)
+            if route.kind != "refuse" and laid:
+                return route, info
     return _recast(x, info, source, target, form, wanted, axes, device, copy), info
 
 
@@ -186,10 +205,11 @@ def _recast(
     def refuse(why: str, place: Device | None = None) -> Route:
         return Route("refuse", why, 0, source.name, target.name, place or info.device)
 
-    given, own = info.dtype, source is target
+    given = info.dtype
     layout = axes or tuple(range(info.ndim))
-    if info.refused and not (own and source.recasts(info, wanted, layout)):
-        return refuse(info.refused)
+    why = unavailable(info)
+    if why and not (info.tracked and source is target and source.recasts(info, wanted, layout)):
+        return refuse(why)
     if not allowed(given, wanted, form.casting):
         return refuse(
             f"casting={form.casting!r} does not allow {given} to {wanted}: pass casting='unsafe', "
@@ -197,16 +217,15 @@ def _recast(
         )
     change = f"{given} to {wanted}, for dtype=" if given != wanted else ""
     if axes is not None and not _has_order(info, axes):
-        change += " and " if change else ""
-        change += f"a layout of strides {info.strides} to {form.order}, for order="
-    if copy is False and change:
-        return refuse(f"copy=False, but {change}, takes a copy: copy=None lets arraybridge copy")
+        change += (" and " if change else "") + _layout_change(info, form)
+    if copy is False:
+        return refuse(no_copy_allowed(f"{change}, takes a copy"))
     caster = caster_of(info, source, target, wanted, layout)
     if caster is None:
-        return refuse(
-            f"nothing casts {source.name}'s {given} to {wanted} on {info.device}: cast it in the "
-            "library that made it"
-        )
+        what = f"casts {source.name}'s {given} to {wanted}"
+        if given == wanted:
+            what = f"copies {source.name}'s arrays to order={form.order!r}"
+        return refuse(f"nothing {what} on {info.device}: do it in the library that made the array")
     made = info._replace(
         library=caster.name,
         data=ADDRESS,
@@ -220,6 +239,7 @@ def _recast(
         pending=(),
         refused=None,
         legacy=False,
+        tracked=False,
     )
     route = planned(x, made, caster, target, target.accepts, device, None, False, True)
     if route.kind == "refuse":

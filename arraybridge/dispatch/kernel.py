@@ -16,6 +16,7 @@ from .registry import forget
 __all__ = [
     "NO_ADDRESSES",
     "ON_CUDA",
+    "OWN",
     "SMALL",
     "Kernel",
     "NoKernel",
@@ -44,13 +45,10 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     name : str
-        What ``explain`` prints, unless `describe` says more.
+        What ``explain`` prints.
     copy : callable
         ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides
         and item size in bytes; every element of ``src`` goes to its place in ``dst``.
-    describe : callable, optional
-        ``describe(shape, dst_strides, src_strides, itemsize, dst, src)``: which of several kernels
-        copies a layout. It copies nothing, and compiles nothing.
     to_compact : callable, optional
         ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
         memory, where that can be had sooner; strides of the source in elements.
@@ -60,7 +58,6 @@ class Kernel(NamedTuple):
 
     name: str
     copy: Callable[..., None]
-    describe: Callable[..., str] | None = None
     to_compact: Callable[..., None] | None = None
     several: bool = False
 
@@ -110,21 +107,6 @@ class Kernel(NamedTuple):
             return
         dense, strided = _in_bytes(shape, strides, itemsize)
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)
-
-    def named(
-        self, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, src: int = 0
-    ) -> str:
-        """Name what would make an array at `src` C-contiguous; strides in elements.
-
-        New memory starts at a multiple of 16 bytes, whoever allocates it.
-        """
-        if self.describe is None:
-            return self.name
-        dense, strided = _in_bytes(shape, strides, itemsize)
-        try:
-            return self.describe(shape, dense, strided, itemsize, 0, src)
-        except ValueError:  # more bytes than there can be: an expanded array, that is not copied
-            return self.name
 
 
 _kernels: dict[int, Kernel] = {}  # those that were registered
@@ -232,7 +214,8 @@ def _copy_on_host(*layout: Any) -> None:
     cpu.copy(*layout)
 
 
-_CPU = Kernel("cpu strided copy", _copy_on_host, lambda *layout: cpu.describe(*layout[:4]))
+OWN = "arraybridge's own copy"  # which of many kernels makes it, only developers ask
+_CPU = Kernel(OWN, _copy_on_host)
 ON_CUDA = frozenset({DeviceType.CUDA})  # managed memory is the host's, too, whose kernel serves
 
 
@@ -247,7 +230,7 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
         from ..kernels.cuda import driver
 
         driver.forgetting(_anew)
-        kernel = Kernel("cuda strided copy", cuda.copy, cuda.describe, cuda.compact, several=True)
+        kernel = Kernel(OWN, cuda.copy, cuda.compact, several=True)
         _cuda = kernel, cuda.unavailable
     return _cuda
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, exchange_api
@@ -45,7 +45,8 @@ class Library:
         Whether its arrays are graphs that are computed later: :meth:`deferred` converts them.
     watched : tuple of str
         Its own functions that copy arrays or take them in, from the package on
-        (``"torch.Tensor.cpu"``): an audit watches them where it is to watch libraries.
+        (``"torch.Tensor.cpu"``): an audit watches them where it is to watch libraries. Those of the
+        libraries that come with arraybridge are watched in any case.
 
     Examples
     --------
@@ -121,12 +122,43 @@ class Library:
         """
         return None
 
+    def may_change(self, x: Any) -> bool:
+        """Whether somebody may still write to the memory of a read-only array.
+
+        Then it is not shared with libraries whose arrays never change. By default nobody does.
+        """
+        return False
+
+    def address(self, x: Any) -> int:
+        """Return the address of the first element of an array; quick.
+
+        Of libraries whose arrays may be given other memory (``x.data =``): `arraybridge.adapt` asks
+        whether a function has done so. By default nobody asks.
+        """
+        raise NotImplementedError
+
+    def check_together(self, every: Sequence[Any]) -> None:
+        """Check that the arrays of this library among some objects compute with each other.
+
+        Raises
+        ------
+        ConversionError
+            If some have elements, for one, and others a shape alone; the message says what to do.
+        """
+
     def carries(self, x: Any) -> bool:
         """Whether an Array may wrap ``x``; quick, since every ``from_dlpack`` checks it.
 
         An array may be carried although it cannot be exported as it is (a gradient is tracked).
         """
         return self.describe(x).refused is None
+
+    def check_carried(self, x: Any, *, read: bool = False) -> None:
+        """Raise ConversionError for one of its arrays that the namespace of Arrays cannot take.
+
+        Unlike :meth:`carries`, what has no memory passes, such as the tracers of a compiler; if the
+        elements are about to be read, they must be there.
+        """
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         """Return an owning tensor on ``x``; by default through DLPack.
@@ -317,10 +349,6 @@ class Library:
         """
         raise NotImplementedError
 
-    def quick_kind(self, x: Any) -> DataType | None:
-        """Return the data type of an array that :meth:`recast` takes as it is; None for others."""
-        return None
-
     def assign_cast(self, dst: Any, src: Any) -> bool:
         """Copy one array on the CPU to another of another data type; False to leave it to NumPy.
 
@@ -356,7 +384,16 @@ class Library:
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 
     def native_device(self, device: Device) -> object:
-        """Return the library's own device object for ``device=``."""
+        """Return the library's own device object for ``device=``.
+
+        Asked by the plan of every route that ends off the CPU: what is usable here and now, where
+        :attr:`accepts` names what the library is built for.
+
+        Raises
+        ------
+        ConversionError
+            For a device that is not there, or has no driver.
+        """
         return str(device)
 
     def place(self, device: object) -> Device | None:

@@ -6,20 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..dlpack import CPU, Device
+from ..dlpack import CPU, Device, DeviceType
 from ..layout import c_strides, is_broadcast, is_compact, is_non_negative
-from .records import Accepts, Kind, Route, TensorInfo
-
-_PENDING = {
-    "conj": "its conjugate bit is set",
-    "neg": "its negative bit is set",
-    "byteorder": "its bytes are in the other order",
-    "bitpacked": "its booleans are packed eight to a byte",
-    "fraction": "its strides are not whole elements",
-    "truth": "its booleans are not stored as 0 and 1",
-    "chunks": "its elements lie in several chunks",
-    "columns": "its columns lie apart",
-}
+from .records import Accepts, Kind, Route, TensorInfo, no_copy_allowed, pending_told
 
 
 def checked_copy(copy: object) -> bool | None:
@@ -35,6 +24,15 @@ def checked_copy(copy: object) -> bool | None:
     if isinstance(copy, np.bool_) or (isinstance(copy, int) and copy in (0, 1)):
         return bool(copy)
     raise ValueError(f"copy is {copy!r}; expected None, True or False")
+
+
+def unavailable(info: TensorInfo) -> str | None:
+    """Return why an array cannot be converted, whatever the target takes; None if it can be."""
+    if info.refused:
+        return info.refused
+    if not info.data and not info.pending and info.size:  # chunks have an address each
+        return "its elements are said to be at address 0: copy it first"
+    return None
 
 
 def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
@@ -57,7 +55,7 @@ def _layout_objection(info: TensorInfo, accepts: Accepts) -> str | None:
 def view_objection(info: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
     """Return why a view in the target would be refused, crash or break a promise, or None."""
     if info.pending:
-        return " and ".join(_PENDING[what] for what in info.pending)
+        return pending_told(info.pending)
     if accepts.copies:
         return f"{accepts.library} copies whatever it imports"
     dtype = info.dtype_name
@@ -149,11 +147,45 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
     return None
 
 
+def absent_device(library: str, wanted: Device, count: int) -> str | None:
+    """Return why a library that is built for a kind of device cannot use one of them here, or None.
+
+    Parameters
+    ----------
+    library : str
+        Its name, as the message has it.
+    wanted : Device
+    count : int
+        How many of the kind it finds now.
+    """
+    if wanted.id < count:
+        return None
+    first = Device(wanted.type)
+    if count:
+        known = str(first) if count == 1 else f"{first} to {Device(wanted.type, count - 1)}"
+        return f"{library} finds no {wanted} here, only {known}"
+    takes = _TAKES.get(wanted.type)
+    return (
+        f"{library} finds no usable {str(first).partition(':')[0]} device here"
+        + (f": it takes {takes}" if takes else "")
+        + "; without one, arrays stay on the CPU, in a library that computes there"
+    )
+
+
+_TAKES = {
+    DeviceType.CUDA: "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi "
+    "tells both; CUDA_VISIBLE_DEVICES may hide GPUs)",
+    DeviceType.ROCM: "an AMD GPU and its driver (rocminfo tells both; HIP_VISIBLE_DEVICES may "
+    "hide GPUs)",
+    DeviceType.ONEAPI: "a SYCL device and its runtime (sycl-ls lists both)",
+}
+
+
 def _may_change(info: TensorInfo, accepts: Accepts) -> str | None:
     """Return why memory is not shared by default with immutable arrays, or None."""
     if not accepts.immutable or not info.size or (info.readonly and not info.legacy):
         return None
-    told = " (a legacy capsule cannot say)" if info.legacy else ""
+    told = ", though not through this array" if info.readonly else ""
     return (
         f"{accepts.library}'s arrays never change, and this memory may still be written{told}: "
         "copy=False asks for the view"
@@ -202,10 +234,9 @@ def plan(
     ) -> Route:
         return Route(kind, why, nbytes, info.library, accepts.library, place or info.device, by)
 
-    if info.refused:
-        return route("refuse", info.refused, None)
-    if not info.data and not info.pending and info.size:  # chunks have an address each
-        return route("refuse", "its elements are said to be at address 0: copy it first", None)
+    why = unavailable(info)
+    if why:
+        return route("refuse", why, None)
     if info.dtype_name not in accepts.dtypes:
         return route("refuse", _missing_dtype(info, accepts), None)
     least, most = accepts.ndim
@@ -226,7 +257,7 @@ def plan(
     here = info.device
     if place != here and not (place.type == CPU.type and here.host):
         if copy is False:
-            return route("refuse", f"copy=False, but {here} to {place} is a copy", place)
+            return route("refuse", no_copy_allowed(f"{here} to {place} is a copy"), place)
         return route("transfer", "asked for by device=", place, info.nbytes, transfer(place))
     objection = None
     if copy is None and not share:
@@ -237,12 +268,12 @@ def plan(
     if objection is None and not copy:
         return route("view", why or f"{accepts.library} takes it as it is", place)
     if copy is False:
-        remedy = (
-            "alias_readonly=True asks for the view all the same"
-            if info.readonly and view_objection(info, accepts, True) is None
-            else "copy=None lets arraybridge copy"
-        )
-        return route("refuse", f"copy=False, but {objection}: {remedy}", place)
+        why = objection or ""
+        if info.readonly and view_objection(info, accepts, True) is None:
+            told = no_copy_allowed(why, "alias_readonly=True asks for the view all the same")
+        else:
+            told = no_copy_allowed(why)
+        return route("refuse", told, place)
     if info.dtype.subbyte and not info.padded and not info.c_contiguous:
         return route("refuse", "packed sub-byte elements are only copied in C order", place)
     if here.host and place.type != CPU.type:

@@ -38,13 +38,22 @@ def caster_of(
         return source
     numpy = library_named("numpy")
     known = numpy.accepts.dtypes
-    if info.device.host and dtype.name in known and (
-        info.dtype.name in known or source.recasts(info, dtype, axes)
-    ):  # fmt: skip
+    if info.device.host and dtype.name in known and info.dtype.name in known:
         return numpy
     if source.recasts(info, dtype, axes):
         return source
-    return target if target.recasts(info, dtype, axes) else None
+    casts = target.recasts(info, dtype, axes) and _has_device(target, info.device)
+    return target if casts else None
+
+
+def _has_device(library: Library, device: Device) -> bool:
+    """Whether a library has arrays on a device, here and now."""
+    if device.type not in library.accepts.devices:
+        return False
+    with suppress(ConversionError):
+        library.native_device(device)
+        return True
+    return False
 
 
 class Recast(NamedTuple):
@@ -93,6 +102,8 @@ class Recast(NamedTuple):
         """Copy ``x`` by its library."""
         try:
             made = library.recast(x, self.dtype, self.axes)
+        except ConversionError:
+            raise
         except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
             raise ConversionError(
                 f"{library.name} could not cast to {self.dtype}: {first_line(error)}"

@@ -13,7 +13,32 @@ from typing import Any, Literal
 from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
 from ..dlpack.dtypes import BY_NAME
 from ..layout import classify, is_c_contiguous, is_f_contiguous
+from ..meant import meant
 from ..named import NamedTuple
+
+_PENDING = {
+    "conj": "its conjugate bit is set",
+    "neg": "its negative bit is set",
+    "byteorder": "its bytes are in the other order",
+    "bitpacked": "its booleans are packed eight to a byte",
+    "packed": "its elements are packed, several to a byte",
+    "fraction": "its strides are not whole elements",
+    "truth": "its booleans are not stored as 0 and 1",
+    "chunks": "its elements lie in several chunks",
+    "columns": "its columns lie apart",
+    "kinds": "its columns have several data types",
+}
+
+
+def pending_told(pending: Iterable[str]) -> str:
+    """Say in words what `TensorInfo.pending` lists."""
+    return " and ".join(_PENDING[what] for what in pending)
+
+
+def no_copy_allowed(why: str, remedy: str = "copy=None lets arraybridge copy") -> str:
+    """Say that ``copy=False`` cannot be kept, why, and what to do."""
+    return f"copy=False, but {why}: {remedy}"
+
 
 #: The dtype in the description of an array whose own has no DLPack type; `refused` says so.
 NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)
@@ -45,12 +70,17 @@ class TensorInfo(NamedTuple):
     pending : tuple of str
         What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
         ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements), ``"chunks"`` (elements
-        in several blocks of memory), ``"truth"`` (booleans that are not 0 and 1). Only the library
-        itself can apply it, by a copy.
+        in several blocks of memory), ``"truth"`` (booleans that are not 0 and 1), ``"packed"``
+        (elements of less than a byte, several to a byte). Only the library itself can apply it, by
+        a copy.
     refused : str or None
         Why this array can never be handed to another library, and what to do.
     legacy : bool
-        Read-only because a legacy struct cannot say otherwise: somebody may still write.
+        Read-only, but somebody may still write: a legacy struct cannot say otherwise, and of other
+        memory a route to a library whose arrays never change finds it out.
+    tracked : bool
+        Refused because a gradient or a transformation follows it: its own library's copies and
+        casts, which are followed as well, are not refused.
 
     Examples
     --------
@@ -82,6 +112,7 @@ class TensorInfo(NamedTuple):
     pending: tuple[str, ...] = ()
     refused: str | None = None
     legacy: bool = False
+    tracked: bool = False
 
     @classmethod
     def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
@@ -299,12 +330,6 @@ def _check_dtype_name(name: object, field: str) -> None:
         raise ValueError(f"{field} has {name!r}{meant(name, BY_NAME)}") from None
 
 
-def meant(name: object, known: Iterable[str]) -> str:
-    """End a message about an unknown name: with the closest known name, and all of them."""
-    guess = closest(name, known)
-    return (f": did you mean {guess!r}?" if guess else ";") + f" expected {', '.join(known)}"
-
-
 def of_native(why: str) -> str:
     """Restate a remedy for a library's array ``x`` for an Array ``x`` over it."""
     return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
@@ -313,13 +338,6 @@ def of_native(why: str) -> str:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, for use within another sentence."""
     return str(error).strip().splitlines()[0].rstrip(".")
-
-
-def closest(name: object, known: Iterable[str]) -> str | None:
-    """Return the closest known name, if any is close."""
-    from difflib import get_close_matches  # for an error's message alone
-
-    return next(iter(get_close_matches(str(name).lower(), list(known), 1, 0.7)), None)
 
 
 Kind = Literal["view", "kernel", "transfer", "refuse"]
@@ -422,8 +440,11 @@ class Route(_Route):
 _AS_TOLD = (*_Route._fields[:-1], "kernel")
 
 
-class ConversionError(BufferError):
+class ConversionError(BufferError, ValueError):
     """A conversion that would be wrong or hide a cost; the message says what to do.
+
+    The standard names BufferError where ``from_dlpack`` and ``__dlpack__`` cannot keep
+    ``copy=False``, and ValueError where ``asarray`` and ``reshape`` cannot: it is both.
 
     Attributes
     ----------

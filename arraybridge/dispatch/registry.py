@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..by_type import LASTING, ByType
+from ..meant import closest
 from ..named import NamedTuple
 
 if TYPE_CHECKING:
@@ -130,11 +131,16 @@ _loaded: dict[str, Library] = {}  # those of the table that are in use
 _registered: dict[str, Library] = {}  # those that users have registered
 _frames: set[str] = set()  # packages
 _load_frames: Callable[[str], Callable[[Any], Any]]
+_watched: list[str] = []  # functions of the libraries of the table
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
 
 
-def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
+def provide(
+    entries: Iterable[Entry],
+    load: Callable[[str], Library],
+    watched: Mapping[str, Iterable[str]],
+) -> None:
     """Register the libraries of a table.
 
     Parameters
@@ -142,6 +148,8 @@ def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
     entries : iterable of Entry
     load : callable
         Gives the library of a name; ImportError if it is not installed.
+    watched : mapping
+        By the library, what :attr:`Library.watched` is for others.
     """
     global _load
     _load = load
@@ -150,6 +158,8 @@ def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
         _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
         _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
         _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
+    for functions in watched.values():
+        _watched.extend(functions)
     LASTING.update(_packages)
 
 
@@ -235,6 +245,12 @@ def packages() -> frozenset[str]:
     return frozenset(_packages)
 
 
+def watched_functions() -> list[str]:
+    """List the libraries' own functions that an audit watches, loading no library."""
+    own = [path for library in [*_registered.values()] for path in library.watched]
+    return [*dict.fromkeys([*_watched, *own])]
+
+
 def loaded(name: str) -> Library | None:
     """Return a library that is in use already, or None."""
     return _registered.get(name) or _loaded.get(name)
@@ -315,12 +331,11 @@ def known_name(to: object) -> str:
 
 
 def _meant(name: str) -> str:
-    from .records import closest
-
     if name in _frames:
         return ": its frames are taken, not made: convert to 'numpy', and make one of that;"
+    root = name.partition(".")[0]
     known = {other.lower(): other for other in library_names()} | _nicknames
-    close = closest(name, known)
+    close = closest(name, known) if name.lower() in known or root not in known else root
     return f": did you mean {known[close]!r}?" if close else ";"
 
 

@@ -10,6 +10,7 @@ from .copier import (
     HostCopy,
     SmallCopy,
     copier_for,
+    copies_itself,
     may_be_small,
     no_copy,
     on_host,
@@ -51,6 +52,8 @@ def route_between(
         # The array itself is the view: no property of its memory matters.
         return Route("view", "it is one already", 0, source.name, target.name, info.device), info
     accepts = target.accepts
+    if accepts.immutable and info.readonly and not (share or info.legacy) and source.may_change(x):
+        info = info._replace(legacy=True)
     if info.device is not CPU or info.refused is not None or not info.data:
         return planned(x, info, source, target, accepts, device, copy, alias_readonly, share), info
     alignment = 0
@@ -97,6 +100,14 @@ def _transfers() -> Any:
 
 
 _made: Any = tuple.__new__  # without the constructor's keywords
+
+
+def makes_c_order(route: Route, info: TensorInfo, source: Library, target: Library) -> bool:
+    """Whether a route makes a copy in C order, whatever the layout of the array."""
+    if route.kind == "transfer":
+        return not _transfers().keeps_layout(route.copier)
+    # Columns stay whole in a copy, and a library's own import may keep the layout.
+    return route.kind == "kernel" and not (source.in_pieces or copies_itself(target, info))
 
 
 def _copier(

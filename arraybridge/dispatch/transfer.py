@@ -17,7 +17,7 @@ from .library import Library
 from .records import ConversionError, TensorInfo
 from .registry import library_named
 
-__all__ = ["fetched", "moves", "no_way", "transfer_for"]
+__all__ = ["fetched", "keeps_layout", "moves", "no_way", "transfer_for"]
 
 _BYTES = DataType.named("uint8")
 
@@ -248,6 +248,12 @@ def transfer_for(
     return Upload(target, place)
 
 
+def keeps_layout(copier: object) -> bool:
+    """Whether a library's own copy to another device is given an array in any layout."""
+    own = isinstance(copier, Fetch | Move) and copier.compact is None
+    return own or isinstance(copier, Upload)
+
+
 def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
     """Whether arraybridge itself reaches the memory on both sides: the host's, and CUDA's."""
     here = info.device
@@ -293,6 +299,10 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
     elif source is target or moves(source, place):
         if type(source).to_device is Library.to_device:
             return f"{source.name} arrays on {info.device} cannot be moved"
+        try:
+            source.native_device(place)
+        except ConversionError as error:  # it is built for such devices, and finds none
+            return str(error)
     elif not info.device.host:
         return f"no direct way from {info.device} to {place}: go through device='cpu' first"
     elif type(target).to_device is Library.to_device:

@@ -34,6 +34,7 @@ from .owners import ALIGNMENT
 from .protocol import acquire, call_dlpack, device_of, offer
 from .tensor import Tensor
 from .validate import MAX_NDIM, check_stream
+from .validate import reads_versioned as reads_versioned
 
 __all__ = [
     "ALIGNMENT",

@@ -17,15 +17,14 @@ import os
 import sys
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
-from ctypes import c_char, c_int, c_long, c_size_t, c_void_p, sizeof
+from ctypes import Array, c_int, c_long, c_size_t, c_uint64, c_void_p, sizeof
 from operator import index
-from struct import Struct
-from typing import Any
 
 from arraybridge.machine_code import blocks as native
 
+from ..environment import whole_number
 from . import pyapi
+from .owners import Block
 
 __all__ = [
     "LEAST",
@@ -45,18 +44,25 @@ FRACTION, MOST = 1 / 16, 512 << 20
 #: A block serves what is smaller than it by no more than this fraction.
 FIT = 1 / 8
 
-_VARIABLE = "ARRAYBRIDGE_BLOCK_CACHE"
-_Function = Callable[[int], Any]
 _Idle = tuple[int, int, int]  # bytes, minus the number in order of return, address
-_RECORD = Struct("6Q")
 _HEAD = sizeof(native.Record)
-_Image = c_char * _HEAD
+_Image = c_uint64 * (_HEAD // 8)
+_NEXT, _BASE, _SIZE, _USED, _HUGE_BYTES = range(5)  # words of a record
 _LIST, _GIVEN, _TAKEN, _LIMIT = range(4)  # words of the table
 _READ_WRITE, _PRIVATE, _HUGE = 3, 0x22, 14  # MADV_HUGEPAGE
+_FAILED = 1 << 63  # from here on no address: MAP_FAILED
+_MANY = 1 << 20  # more blocks than are ever on the list
 
 
 class _Cache:
-    """The blocks of this process that wait to be used again."""
+    """The blocks of this process that wait to be used again.
+
+    An exception may come between any two lines (an interrupt), and a fork while another thread is
+    between them. So a block always belongs to one that is there: to its `Block`, which has a record
+    before there is memory, to the list or to `idle`; and what is kept is counted, not booked. The
+    lock is held by statements of one line, as it would stay locked after an exception between the
+    last line and the end of a longer one.
+    """
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None)
@@ -66,7 +72,7 @@ class _Cache:
             raise MemoryError("no memory for the cache of blocks")
         ctypes.memset(table, 0, sizeof(native.Table))
         words = native.Table.from_address(table)
-        for name in ("munmap", "madvise", "free"):
+        for name in ("munmap", "madvise"):
             setattr(words, name, ctypes.cast(getattr(libc, name), c_void_p).value)
         self.words = memoryview(words).cast("B").cast("q")
         self.words[_LIMIT] = _default()
@@ -78,112 +84,132 @@ class _Cache:
         self.mmap = ctypes.CFUNCTYPE(*types)(("mmap", libc))
         self.munmap = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t)(("munmap", libc))
         self.madvise = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_int)(("madvise", libc))
+        self.calloc = ctypes.PYFUNCTYPE(c_void_p, c_size_t, c_size_t)(("calloc", libc))
         self.page, self.huge = os.sysconf("SC_PAGE_SIZE"), _huge_page()
-        self.lock, self.inside = threading.RLock(), False
+        self.lock = threading.RLock()
         self.idle: list[_Idle] = []  # sorted
+        self.loose: dict[int, int] = {}  # record of a block in use -> bytes that it did not want
+        self.left: list[int | None] = [None]  # the first record that is still to be sorted in
         self.number = 0  # of the last one that came back
+        self.given = 0  # bytes when the list was last emptied
 
-    def take(self, nbytes: int, head: int) -> tuple[int, int, bool] | None:
-        """Return the addresses for a struct and for the data, and whether that has no pages yet.
-
-        None where there is no memory.
-        """
+    def take(self, nbytes: int, head: int) -> tuple[Block, int] | None:
+        """Return a block and the address of its data; None where there is no memory."""
         need = -(-nbytes // self.page) * self.page
-        record: int | None = pyapi.malloc(_HEAD + head)
-        if not record:
+        block = Block(0, self.release, self.give)
+        block.address = (self.calloc(1, _HEAD + head) or -_HEAD) + _HEAD
+        if not block.address:
             return None
-        base, size, old = self._reuse(need)
-        self._unmap(old)
-        fresh = not base
-        if fresh:
-            base = self._map(need) or (self.empty() and self._map(need)) or 0
-            if not base:
-                pyapi.free(record)
+        record = _Image.from_address(block.address - _HEAD)
+        self._reuse(record, block.address, need)
+        block.fresh = not record[_BASE]
+        if block.fresh:
+            self._map(record, need)
+            if not record[_BASE] and self.empty():
+                self._map(record, need)
+            if not record[_BASE]:
                 return None
-        _Image.from_address(record).raw = _RECORD.pack(
-            0, base, size, need, self._lazy(base, size), 0
-        )
-        return record + _HEAD, base, fresh
+        record[_HUGE_BYTES] = self._lazy(record[_BASE], record[_SIZE])
+        record[_USED] = need
+        return block, record[_BASE]
 
-    def _reuse(self, need: int) -> tuple[int, int, list[_Idle]]:
-        """Return the address and the bytes of a block that waits, 0 if none, and what must go."""
-        with self._alone() as alone:
-            if not alone:
-                return 0, need, []
-            self._gather()
-            at = bisect_left(self.idle, (need,))
-            if at < len(self.idle) and need >= self.idle[at][0] * (1 - FIT):
-                size, _, base = self.idle.pop(at)
-                self.words[_TAKEN] += need
-                return base, size, []
+    def _reuse(self, record: Array[c_uint64], address: int, need: int) -> None:
+        """Give a record the memory of a block that waits, if one fits; else make room."""
+        inside = self._is_inside()
+        with self.lock: self._find(record, address, need, inside)  # noqa: E701 # fmt: skip
+
+    def _find(self, record: Array[c_uint64], address: int, need: int, inside: bool) -> None:
+        if inside:
+            return
+        self._gather()
+        at = bisect_left(self.idle, (need,))
+        if at == len(self.idle) or need < self.idle[at][0] * (1 - FIT):
             # Make room for this one, or blocks of sizes that are not wanted would stay.
-            return 0, need, self._oldest(self.words[_LIMIT] - need)
+            self._shrink(self.words[_LIMIT] - need)
+            return
+        found = self.idle[at]
+        try:
+            del self.idle[at]
+            self.loose[address - _HEAD] = found[0] - need
+            record[_SIZE], record[_BASE] = found[0], found[2]
+        except BaseException:
+            if not record[_BASE] and found not in self.idle:
+                insort(self.idle, found)
+            raise
+        self._count()
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Hold the lock; False where this thread is inside already.
+    def _is_inside(self) -> bool:
+        """Whether this thread holds the lock.
 
-        So it is in a finalizer or a signal handler that came in between.
+        So it does in a finalizer or a signal handler that came in between.
         """
-        with self.lock:
-            alone, self.inside = not self.inside, True
-            try:
-                yield alone
-            finally:
-                self.inside = not alone
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]
 
     def _gather(self) -> None:
-        """Sort in what was given back; under the lock."""
-        if not self.words[_LIST]:
-            return
-        found = []
-        record = self.collect(None)
-        while record:
-            after, base, size, *_ = _RECORD.unpack_from(_Image.from_address(record))
-            found.append((size, base))
-            pyapi.free(record)
-            record = after
-        for size, base in reversed(found):  # the last one that came back is the first on the list
-            self.number += 1
-            insort(self.idle, (size, -self.number, base))
+        """Sort in what was given back, and count; under the lock."""
+        self.given = self.words[_GIVEN]  # first: what is given back from now on counts beside it
+        while self.left[0] or self.words[_LIST]:
+            if not self.left[0]:
+                self.number += _MANY  # the last one that came back is the first on the list
+                self.left[0] = self.collect(None)
+            self._sort_in(self.left[0] or 0)
+        self._count()
 
-    def _oldest(self, rest: int) -> list[_Idle]:
-        """Take out the oldest blocks until no more than ``rest`` bytes are kept; under the lock."""
-        words, old = self.words, []
-        while self.idle and words[_GIVEN] - words[_TAKEN] > rest:
-            oldest = max(self.idle, key=lambda block: block[1])
-            self.idle.remove(oldest)
-            words[_TAKEN] += oldest[0]
-            old.append(oldest)
-        return old
+    def _sort_in(self, record: int) -> None:
+        after, base, size = _Image.from_address(record)[:3]
+        self.number -= 1
+        entry, into = (size, -self.number, base), self.idle if 0 < base < _FAILED else []
+        self.loose.pop(record, None)
+        # One line, so that it is done or not; if a signal comes in it, memory is lost, not shared.
+        self.left.__setitem__(0, after), insort(into, entry), pyapi.free(record)  # type: ignore[func-returns-value]
 
-    def _map(self, size: int) -> int | None:
-        """Map fresh memory at a huge page's boundary, in huge pages as far as they go."""
+    def _count(self) -> int:
+        """Tell `give` how many bytes are kept, and return it; under the lock."""
+        found = sum(size for size, *_ in self.idle) + sum(self.loose.values())
+        self.words[_TAKEN] = self.given - found
+        return found
+
+    def _shrink(self, rest: int) -> int:
+        """Unmap the oldest until no more than ``rest`` bytes are kept; return how many went.
+
+        Under the lock, after `_gather`.
+        """
+        before = found = self._count()
+        while self.idle and found > rest:
+            oldest = max(self.idle, key=_age)
+            self.idle.remove(oldest), self.munmap(oldest[2], oldest[0])  # type: ignore[func-returns-value]
+            found = self._count()
+        return before - found
+
+    def _map(self, record: Array[c_uint64], size: int) -> None:
+        """Map fresh memory at a huge page's boundary, in huge pages as far as they go.
+
+        A record that got none has the address 0.
+        """
         huge = self.huge
-        start = self._mmap(size + huge)
-        if start is None:  # a limit on address space: as it comes
-            return self._mmap(size)
-        if not huge:
-            return start
-        base = -(-start // huge) * huge
-        if base > start:
-            self.munmap(start, base - start)
-        self.munmap(base + size, start + huge - base)
-        self.madvise(base, size // huge * huge, _HUGE)
-        return base
+        for room in (huge, 0) if huge else (0,):  # 0: a limit on address space, as it comes
+            record[_SIZE] = size + room
+            record[_BASE] = self.mmap(None, size + room, _READ_WRITE, _PRIVATE, -1, 0) or 0
+            if record[_BASE] < _FAILED:
+                break
+            record[_BASE] = 0
+        else:
+            return
+        if room:
+            start, end = record[_BASE], record[_BASE] + record[_SIZE]
+            base = -(-start // huge) * huge
+            record[_BASE], record[_SIZE], *_ = base, size, self._trim(start, base, base + size, end)
+            self.madvise(base, size // huge * huge, _HUGE)
 
-    def _mmap(self, size: int) -> int | None:
-        address: int | None = self.mmap(None, size, _READ_WRITE, _PRIVATE, -1, 0)
-        return None if address is None or address == 2**64 - 1 else address
+    def _trim(self, start: int, base: int, stop: int, end: int) -> int:
+        """Unmap what is before and behind a block."""
+        return (self.munmap(start, base - start) if start < base else 0) or self.munmap(
+            stop, end - stop
+        )
 
     def _lazy(self, base: int, size: int) -> int:
         huge = self.huge
         return 0 if not huge or base % huge else size // huge * huge
-
-    def _unmap(self, blocks: list[_Idle]) -> int:
-        for size, _, base in blocks:
-            self.munmap(base, size)
-        return sum(size for size, *_ in blocks)
 
     def empty(self) -> int:
         """Unmap all blocks that wait; return their bytes."""
@@ -191,20 +217,29 @@ class _Cache:
 
     def shrink(self, rest: int) -> int:
         """Unmap the oldest until no more than ``rest`` bytes are kept; return how many went."""
-        with self._alone() as alone:
-            if alone:
-                self._gather()
-            old = self._oldest(rest) if alone else []
-        return self._unmap(old)
+        inside = self._is_inside()
+        with self.lock: return self._emptied(rest, inside)  # noqa: E701 # fmt: skip
+
+    def _emptied(self, rest: int, inside: bool) -> int:
+        if inside:
+            return 0
+        self._gather()
+        return self._shrink(rest)
 
     def kept(self) -> int:
         """Bytes that are mapped without being asked for."""
-        return self.words[_GIVEN] - self.words[_TAKEN]
+        self.shrink(self.words[_LIMIT])
+        with self.lock: return self._count()  # noqa: E701 # fmt: skip
 
     def begin_in_child(self) -> None:
         """Leave the parent's blocks to it: to write to them would copy their pages first."""
-        self.lock, self.inside = threading.RLock(), False
+        self.lock = threading.RLock()
+        self.loose.clear()  # some belong to threads that are not here
         self.empty()
+
+
+def _age(block: _Idle) -> int:
+    return block[1]
 
 
 _caches: dict[None, _Cache | None] = {}
@@ -223,7 +258,7 @@ def _cache() -> _Cache | None:
     return _caches.setdefault(None, made)
 
 
-def take(nbytes: int, head: int) -> tuple[int, int, bool, int, _Function] | None:
+def take(nbytes: int, head: int) -> tuple[Block, int] | None:
     """Return a block of at least ``nbytes`` bytes, whose contents are anything.
 
     Parameters
@@ -236,13 +271,11 @@ def take(nbytes: int, head: int) -> tuple[int, int, bool, int, _Function] | None
     Returns
     -------
     tuple or None
-        The addresses of the struct and of the data; whether the data has no pages yet; the address
-        of the struct's deleter, and the deleter as a function. None where there are no such blocks
-        (another system), or no memory.
+        The block and the address of its data. None where there are no such blocks (another
+        system), or no memory.
     """
     cache = _cache()
-    taken = cache and cache.take(nbytes, head)
-    return (*taken, cache.release, cache.give) if cache and taken else None
+    return None if cache is None else cache.take(nbytes, head)
 
 
 def kept() -> int:
@@ -259,12 +292,8 @@ def get_block_cache_limit() -> int:
     int
         What `set_block_cache_limit` has set, else the environment variable
         ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory that the process may use, 512 MB
-        at most. 0 where there is no such cache.
-
-    Raises
-    ------
-    ValueError
-        If the environment variable is not a number.
+        at most. 0 where there is no such cache. A variable that holds no whole number is ignored,
+        with a RuntimeWarning.
 
     Examples
     --------
@@ -336,11 +365,9 @@ def empty_block_cache() -> int:
 
 def _default() -> int:
     """Bytes by the environment, else a part of the memory that this process may use."""
-    told = os.environ.get(_VARIABLE, "").strip()
-    if told:
-        if not told.isdecimal():
-            raise ValueError(f"{_VARIABLE}={told!r}: expected a whole number of bytes")
-        return min(int(told), 2**62 - 1)
+    told = whole_number("ARRAYBRIDGE_BLOCK_CACHE", 0, "bytes")
+    if told is not None:
+        return min(told, 2**62 - 1)
     sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError), open(file) as limit:

@@ -139,7 +139,9 @@ def peek(capsule: object) -> Tensor:
     return tensor
 
 
-def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = False) -> CapsuleType:
+def to_capsule(
+    tensor: ManagedTensor, *, versioned: bool = True, move: bool = False, as_is: bool = False
+) -> CapsuleType:
     """Make a capsule on a tensor.
 
     Parameters
@@ -150,6 +152,8 @@ def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = Fa
         the caller to see that the consumer may write.
     move : bool
         Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
+    as_is : bool
+        Keep strides that reach no element, as :meth:`ManagedTensor.to_struct` does.
 
     Returns
     -------
@@ -170,5 +174,5 @@ def to_capsule(tensor: ManagedTensor, *, versioned: bool = True, move: bool = Fa
         name, destructor = b"dltensor_versioned", functions.destroy_versioned
     else:
         name, destructor = b"dltensor", functions.destroy_legacy
-    address = tensor.hand_over(versioned) if move else tensor.to_struct(versioned)
+    address = tensor.hand_over(versioned) if move else tensor.to_struct(versioned, as_is)
     return pyapi.new_capsule(address, name, destructor)

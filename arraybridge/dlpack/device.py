@@ -9,6 +9,7 @@ from enum import IntEnum
 from operator import index
 from typing import Any
 
+from ..meant import closest
 from ..named import NamedTuple
 
 
@@ -143,9 +144,11 @@ class Device(_Fields):
             name, colon, number = spec.partition(":")
             code = _CODES.get(name.lower()) or _unnamed(name)
             if code is None or (colon and not (number.isascii() and number.isdecimal())):
+                guess = closest(name.rstrip("0123456789"), _CODES) if code is None else None
+                hint = f"did you mean {guess!r}? " if guess else ""
                 raise ValueError(
-                    f"unknown device {spec!r}: expected a name such as 'cpu' or 'cuda:1', one of "
-                    + ", ".join(sorted(_CODES))
+                    f"unknown device {spec!r}: {hint}expected a name such as 'cpu' or 'cuda:1', "
+                    "one of " + ", ".join(sorted(_CODES))
                 )
             return cls(code, int(number or 0))
         if isinstance(spec, tuple) and len(spec) == 2:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from ..meant import closest
 from ..named import NamedTuple
 
 
@@ -126,8 +127,10 @@ class DataType(_Fields):
         found = BY_NAME.get(base)
         if found is not None and lanes.isdecimal() and 1 < int(lanes) <= 0xFFFF:
             return cls(found.code, found.bits, int(lanes))
+        guess = closest(name, BY_NAME)
         raise ValueError(
             f"DLPack has no data type named {name!r}; it has {', '.join(sorted(BY_NAME))}"
+            + (f": did you mean {guess!r}?" if guess else "")
         )
 
     @property

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ..layout import relaxed
+from ..layout import exported, relaxed
 from . import deleters, pyapi
 from .device import CPU, Device
 from .dtypes import DataType
@@ -297,11 +297,12 @@ class ManagedTensor(Tensor):
         """Whether this is a block of :meth:`allocate` to which nothing else refers yet."""
         return type(self.owner) is Block and _references(self) <= _ALONE and _LOCKED
 
-    def to_struct(self, versioned: bool = True) -> int:
+    def to_struct(self, versioned: bool = True, as_is: bool = False) -> int:
         """Return the address of a new struct that keeps this tensor's owner alive.
 
         ``byte_offset`` is folded into ``data`` where the device is addressable, since consumers
-        ignore or refuse it. The caller owns the struct.
+        ignore or refuse it. Strides that reach no element become those of a dense array; with
+        ``as_is`` only where they are negative. The caller owns the struct.
 
         Raises
         ------
@@ -331,6 +332,7 @@ class ManagedTensor(Tensor):
                 versioned,
                 id(owner),
                 functions.release_versioned if versioned else functions.release_legacy,
+                as_is,
             )
         except BaseException:
             pyapi.free(address)
@@ -339,12 +341,12 @@ class ManagedTensor(Tensor):
         return address
 
     def image(self) -> bytes:
-        """Return what :meth:`to_struct` makes as bytes, without a reference to the owner."""
+        """Return what ``to_struct(as_is=True)`` makes, in bytes, without a reference."""
         address = pyapi.malloc(block(len(self.shape), True)[0].size)
         if not address:
             raise MemoryError("no memory for a DLManagedTensor")
         try:
-            self._write(address, True, 0, deleters.functions().release_versioned)
+            self._write(address, True, 0, deleters.functions().release_versioned, True)
             return string_at(address, block(len(self.shape), True)[0].size)
         finally:
             pyapi.free(address)
@@ -383,7 +385,14 @@ class ManagedTensor(Tensor):
         memory.address = 0
         return address
 
-    def _write(self, address: int, versioned: bool, context: int, deleter: int | None) -> None:
+    def _write(
+        self,
+        address: int,
+        versioned: bool,
+        context: int,
+        deleter: int | None,
+        as_is: bool = False,
+    ) -> None:
         shape = self.shape
         ndim = len(shape)
         data, byte_offset = self.data, self.byte_offset
@@ -394,7 +403,7 @@ class ManagedTensor(Tensor):
         tensor = (
             data, *self.device, ndim, *self.dtype, strides - 8 * ndim, strides, byte_offset
         )  # fmt: skip
-        arrays = (*shape, *relaxed(shape, self.strides))
+        arrays = (*shape, *(exported if as_is else relaxed)(shape, self.strides))
         if versioned:
             # Codes of a later minor version are only legal under it.
             version = self.version

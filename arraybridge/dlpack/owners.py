@@ -87,8 +87,7 @@ def new_block(nbytes: int, head: int = 0) -> tuple[Block, int]:
 
         taken = blocks.take(nbytes, head)
         if taken is not None:
-            address, data, fresh, deleter, give = taken
-            return Block(address, deleter, give, fresh), data
+            return taken
     size = head + ALIGNMENT + nbytes
     found = pyapi.allocate(size)
     if not found:

@@ -17,7 +17,7 @@ from .errors import DLPackError, MalformedTensorError
 from .header import VERSION
 from .managed import ManagedTensor
 from .pyapi import CapsuleType
-from .validate import check_stream
+from .validate import check_stream, reads_versioned
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
 _SIGNATURE_COMPLAINT = (
@@ -274,6 +274,8 @@ def offer(
         A BufferError, where it would take a copy: ``copy=True``, another ``dl_device``, or
         read-only memory without ``max_version``, as a legacy capsule cannot say so. The core copies
         nothing; an :class:`arraybridge.Array` does.
+    TypeError
+        For a ``stream`` that is no integer, or a ``max_version`` that is no pair.
     ValueError
         For a stream that the device does not have.
 
@@ -292,11 +294,13 @@ def offer(
         arraybridge.from_dlpack(tensor), which copies where it must
     """
     check_stream(stream, tensor.device)
-    versioned = max_version is not None and max_version[0] >= 1
+    versioned = reads_versioned(max_version)
     if copy:
         problem = "copy=True asks for a copy"
     elif dl_device is not None and tuple(dl_device) != tensor.device:
         problem = f"from {tensor.device} to {tuple(dl_device)} is a copy"
+    elif tensor.padded and not versioned:
+        problem = "a legacy capsule cannot say that elements are padded (pass max_version=(1, 0))"
     elif tensor.readonly and not versioned:
         problem = "read-only memory is copied for a legacy capsule (pass max_version=(1, 0))"
     else:

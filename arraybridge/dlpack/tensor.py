@@ -59,6 +59,8 @@ class Tensor:
         ``(major, minor)`` of the struct; None for a legacy struct or a bare ``DLTensor``.
     legacy : bool
         True for a legacy struct, which is assumed to be read-only; else unset.
+    immutable : bool
+        Whether nobody writes to the memory, which no flag of DLPack says; unset where not known.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class Tensor:
         "data",
         "device",
         "dtype",
+        "immutable",
         "legacy",
         "padded",
         "readonly",
@@ -93,6 +96,7 @@ class Tensor:
         "strides",
         "version",
     )
+    immutable: bool  # set where a frame says so
     legacy: bool  # set where a legacy struct is read
     version: tuple[int, int] | None
 

@@ -58,6 +58,12 @@ def struct_address(address: object, what: str) -> int:
     return place
 
 
+_POINTING = (
+    *(ctypes.Array, ctypes._Pointer, ctypes.c_char_p, ctypes.c_wchar_p),
+    type(ctypes.byref(ctypes.c_int())),
+)
+
+
 def pointer(address: Any, what: str) -> int:
     """Convert an address to an int.
 
@@ -73,9 +79,15 @@ def pointer(address: Any, what: str) -> int:
             return index(address)
     except TypeError:
         pass
+    told = ""
+    if hasattr(address, "__dlpack__"):
+        told = ": for an array call from_dlpack"
+    elif isinstance(address, _POINTING):
+        told = f": pass ctypes.cast({what}, ctypes.c_void_p)"
+    elif isinstance(address, (ctypes.Structure, ctypes.Union, ctypes._SimpleCData)):
+        told = f": pass ctypes.addressof({what})"
     raise TypeError(
-        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}"
-        + (": for an array call from_dlpack" if hasattr(address, "__dlpack__") else "")
+        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}{told}"
     )
 
 
@@ -257,6 +269,8 @@ def check_stream(stream: Any, device: Device) -> None:
 
     Raises
     ------
+    TypeError
+        For anything but an integer; a boolean is none.
     ValueError
         For a stream that the device does not have.
 
@@ -272,14 +286,33 @@ def check_stream(stream: Any, device: Device) -> None:
     """
     if stream is None:
         return
-    if type(stream) is not int or stream < -1:
-        raise ValueError(f"stream is {stream!r}; expected None, -1, or a stream's number or handle")
+    if not isinstance(stream, int) or isinstance(stream, bool) or stream < -1:
+        kind = ValueError if isinstance(stream, int) and stream < -1 else TypeError
+        raise kind(f"stream is {stream!r}; expected None, -1, or a stream's number or handle")
     if device.type == DeviceType.CPU and stream != -1:
         raise ValueError(f"stream is {stream}; the CPU has no streams: pass None")
     if device.type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) and stream == 0:
         raise ValueError(
             "stream 0 is ambiguous on CUDA: pass 1 (legacy default) or 2 (per-thread default)"
         )
+
+
+def reads_versioned(max_version: Any) -> bool:
+    """Whether a consumer reads versioned capsules, by the argument ``max_version``.
+
+    Raises
+    ------
+    TypeError
+        For what is no version.
+    """
+    if max_version is None:
+        return False
+    try:
+        return bool(max_version[0] >= 1)
+    except (TypeError, LookupError):
+        raise TypeError(
+            f"max_version is {max_version!r}; expected None or a pair of integers, such as (1, 3)"
+        ) from None
 
 
 def exports_readonly(owner: object) -> bool:

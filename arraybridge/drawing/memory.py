@@ -26,6 +26,7 @@ _PENDING = {
     "conj": "conjugate bit set",
     "neg": "negative bit set",
     "byteorder": "bytes in the other order",
+    "packed": "elements packed, several to a byte",
     "truth": "booleans not stored as 0 and 1",
 }
 

@@ -71,17 +71,21 @@ def in_elements(
     Returns
     -------
     steps : tuple of int
-        Rounded down where they are not whole; those that reach no element as in a dense array.
+        Rounded down where they are not whole. Those that reach no element, and are negative or not
+        whole, are as in a dense array.
     whole : bool
         Whether every stride that reaches an element is a multiple of `itemsize`.
     """
     steps = list(c_strides(shape))
-    whole = True
-    if 0 not in shape:
-        for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
-            if extent != 1:
-                steps[axis] = stride // itemsize
-                whole = whole and stride % itemsize == 0
+    whole, empty = True, 0 in shape
+    if empty and any(stride < 0 or stride % itemsize for stride in strides):
+        return tuple(steps), True
+    for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+        if extent != 1 and not empty:
+            whole = whole and stride % itemsize == 0
+        elif stride < 0 or stride % itemsize:
+            continue
+        steps[axis] = stride // itemsize
     return tuple(steps), whole
 
 
@@ -208,6 +212,18 @@ def relaxed(
         step = min(abs(step) * extent, _MAX_STRIDE)
     result.reverse()
     return tuple(result)
+
+
+def exported(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Return strides as consumers get them: the array's own, but for negative ones of no effect.
+
+    PyTorch's import aborts the process on any negative stride. `relaxed` replaces those that reach
+    no element.
+    """
+    if min(strides, default=0) >= 0:
+        return strides
+    idle = 0 in shape or any(n == 1 and s < 0 for n, s in zip(shape, strides, strict=True))
+    return relaxed(shape, strides) if idle else strides
 
 
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:

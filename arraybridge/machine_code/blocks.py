@@ -5,8 +5,8 @@ after the interpreter has ended. It calls Python for nothing.
 
 ``give(self)``
     Take back the block whose DLPack struct lies at ``self``: push it on the list of what can be
-    used again, or unmap it where the list would hold more bytes than it may. The kernel is told
-    (``MADV_FREE``) that it may take the pages of a block on the list whenever memory is short.
+    used again, without its memory where the list would hold more bytes than it may. The kernel is
+    told (``MADV_FREE``) that it may take the pages of a block on the list whenever memory is short.
 ``collect(unused)``
     Empty the list and return its first block, or NULL.
 
@@ -31,7 +31,7 @@ class Record(ctypes.Structure):
     next : int
         The next block on the list.
     base, size : int
-        Address and bytes of the mapping.
+        Address and bytes of the mapping; the address is 0 where there is none, or none any more.
     used : int
         Bytes that the one who has it asked for; the others are counted as kept.
     lazy : int
@@ -51,17 +51,16 @@ class Table(ctypes.Structure):
     list : int
         The first block on the list, or 0.
     given, taken : int
-        Bytes that were given back, counted by `give`, and taken again or unmapped, counted by
-        Python; what is between them is kept.
+        What is between them is kept. `give` adds the bytes that come back; Python sets the other
+        by a count of what there is.
     limit : int
         Bytes that may be kept.
-    munmap, madvise, free : int
+    munmap, madvise : int
         Addresses of C's functions.
     """
 
     _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in ("list", "given", "taken", "limit", "munmap", "madvise", "free")
+        (name, ctypes.c_uint64) for name in ("list", "given", "taken", "limit", "munmap", "madvise")
     )
 
 
@@ -94,12 +93,14 @@ look:
   %limit = load atomic i64, ptr %limit_at seq_cst, align 8
   %kept = sub i64 %given, %taken
   %over = icmp sgt i64 %kept, %limit
-  br i1 %over, label %unmap, label %keep
+  %mapped = icmp ne ptr %base, null
+  %much = and i1 %over, %mapped
+  br i1 %much, label %unmap, label %keep
 unmap:
   %less = atomicrmw sub ptr %given_at, i64 %size seq_cst
   %unmapped = call i32 @munmap(ptr %base, i64 %size)
-  call void @free(ptr %block)
-  br label %done
+  store ptr null, ptr %base_at
+  br label %go
 keep:
   %small = icmp eq i64 %lazy, 0
   br i1 %small, label %go, label %advise

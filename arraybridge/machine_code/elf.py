@@ -3,6 +3,9 @@
 What LLVM makes of a kernel is one piece of code, its constants, and the addresses of a few C
 functions, each of them eight bytes to fill in. To import llvmlite for that takes 40 ms, to start
 LLVM's linker in it as much again. Whatever else an object file may hold is left to that linker.
+
+That one believes what it reads, and ends the process where an object file is cut short: `is_whole`
+says whether all that the headers name lies within the file.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from struct import Struct, error
 
 from arraybridge.machine_code import memory
 
-__all__ = ["linked"]
+__all__ = ["is_whole", "linked"]
 
 # The ELF standard's Elf64_Ehdr, Elf64_Shdr, Elf64_Sym and Elf64_Rela.
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
@@ -24,14 +27,58 @@ _RELOCATION = Struct("<QQq")
 _WORD = Struct("<Q")
 
 _X86_64, _RELOCATABLE = 62, 1
-_SYMTAB, _RELA, _NOBITS = 2, 4, 8
+_SYMTAB, _STRTAB, _RELA, _NOBITS = 2, 3, 4, 8
 _ALLOCATED, _WRITABLE = 2, 1
-_UNDEFINED = 0
+_UNDEFINED, _RESERVED = 0, 0xFF00
+_PAGE = 1 << 16  # the largest alignment of a section that a linker has to know
 _R_X86_64_64 = 1
 
 
 class _Unknown(Exception):
     """Something that is left to LLVM's linker."""
+
+
+def is_whole(code: bytes) -> bool:
+    """Whether an ELF file has all that its headers say that it has.
+
+    Of a system whose object files have another format, True.
+    """
+    if sys.platform in ("darwin", "win32"):
+        return True
+    try:
+        ident, kind, *_, at, _, _, _, _, size, count, naming = _HEADER.unpack_from(code)
+        if ident[:6] != b"\x7fELF\2\1" or size != _SECTION.size or naming >= count:
+            return False
+        sections = [_SECTION.unpack_from(code, at + size * index) for index in range(count)]
+    except (error, OverflowError):
+        return False
+    return all(
+        align <= _PAGE and (section == _NOBITS or at + size <= len(code))
+        for _, section, _, _, at, size, _, _, align, _ in sections
+    ) and (kind != _RELOCATABLE or all(_is_sound(code, each, sections) for each in sections))
+
+
+def _is_sound(code: bytes, section: tuple[int, ...], sections: list[tuple[int, ...]]) -> bool:
+    """Whether what the entries of a section of an object file refer to is there."""
+    _, kind, _, _, at, size, link, info, _, entry = section
+    if kind == _STRTAB:
+        return not size or code[at + size - 1] == 0
+    if kind not in (_SYMTAB, _RELA):
+        return True
+    form = _SYMBOL if kind == _SYMTAB else _RELOCATION
+    if entry != form.size or size % entry or max(link, info * (kind == _RELA)) >= len(sections):
+        return False
+    entries, linked_to = form.iter_unpack(code[at : at + size]), sections[link][5]
+    if kind == _RELA:
+        target = sections[info][5]
+        return all(
+            to + 4 <= target and (what >> 32) * _SYMBOL.size < linked_to for to, what, _ in entries
+        )
+    return all(
+        name < linked_to
+        and (within >= _RESERVED or (within < len(sections) and value <= sections[within][5]))
+        for name, _, _, within, value, _ in entries
+    )
 
 
 def linked(code: bytes, names: tuple[str, ...], calls: frozenset[str]) -> list[int] | None:
@@ -55,7 +102,7 @@ def linked(code: bytes, names: tuple[str, ...], calls: frozenset[str]) -> list[i
         return None
     try:
         return _linked(code, names, calls)
-    except (_Unknown, error, IndexError, KeyError, AttributeError, ValueError):
+    except (_Unknown, error, LookupError, AttributeError, ValueError, OverflowError):
         return None
 
 

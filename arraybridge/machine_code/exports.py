@@ -5,7 +5,7 @@
 ``build(tensor, shift, flags, owner)``
     A new ``DLManagedTensorVersioned`` with a copy of a ``DLTensor``, whose strides are in units of
     ``1 << shift`` bytes; NULL where there is no memory, where a stride is no whole number of
-    elements, and where one of an axis of length 0 or 1 is not that of C order.
+    elements, and where a negative one reaches no element.
 
 The quick ways take an Array of the very class, whose native array is plain:
 
@@ -46,9 +46,9 @@ fill:
   br label %test
 test:
   %left = phi i64 [ %ndim, %fill ], [ %k, %axis ]
-  %step = phi i64 [ 1, %fill ], [ %farther, %axis ]
-  %dense = phi i1 [ true, %fill ], [ %dense.now, %axis ]
   %odd = phi i1 [ false, %fill ], [ %odd.now, %axis ]
+  %back = phi i1 [ false, %fill ], [ %back.now, %axis ]
+  %empty = phi i1 [ false, %fill ], [ %empty.now, %axis ]
   %done = icmp eq i64 %left, 0
   br i1 %done, label %judge, label %axis
 axis:
@@ -60,28 +60,23 @@ axis:
   %s = ashr i64 %s.bytes, %shift
   %rest = and i64 %s.bytes, %mask
   %broken = icmp ne i64 %rest, 0
-  %short = icmp ult i64 %n, 2
+  %negative = icmp slt i64 %s.bytes, 0
   %single = icmp eq i64 %n, 1
-  %equal = icmp eq i64 %s, %step
-  %whole = xor i1 %broken, true
-  %fits = and i1 %equal, %whole
-  %regular = or i1 %single, %fits
-  %dense.now = and i1 %dense, %regular
-  %strange = or i1 %short, %broken
+  %none = icmp eq i64 %n, 0
+  %idle = and i1 %single, %negative
+  %strange = or i1 %idle, %broken
   %odd.now = or i1 %odd, %strange
-  %stride = select i1 %single, i64 %step, i64 %s
+  %back.now = or i1 %back, %negative
+  %empty.now = or i1 %empty, %none
   %n.to = getelementptr i64, ptr %shape, i64 %k
   store i64 %n, ptr %n.to
   %s.to = getelementptr i64, ptr %strides, i64 %k
-  store i64 %stride, ptr %s.to
-  %empty = icmp eq i64 %n, 0
-  %times = select i1 %empty, i64 1, i64 %n
-  %farther = mul i64 %step, %times
+  store i64 %s, ptr %s.to
   br label %test
 judge:
-  %plain = xor i1 %odd, true
-  %good = or i1 %dense, %plain
-  br i1 %good, label %head, label %drop
+  %unreached = and i1 %empty, %back
+  %bad = or i1 %odd, %unreached
+  br i1 %bad, label %drop, label %head
 drop:
   call void @free(ptr %struct)
   br label %fail

@@ -96,35 +96,35 @@ def _read(x: Any, chunks: list[Column], others: Iterator[Column]) -> Assembled:
     frame = schema.format == b"+s" and EXTENSION not in metadata_of(schema)
     fields = kinds_of(schema) if frame else [schema]
     names = [(field.name or b"").decode(errors="replace") for field in fields]
-    kinds = [kind_of(field, type(x)) for field in fields]
-    kind = _common(kinds, names) if frame else _whole(kinds[0])
+    kinds = [kind_of(field) for field in fields]
+    _check(kinds, names if frame else None)
     chunks.extend(others)
-    return _Reader(x, kind, names if frame else None).read(chunks)
+    return _Reader(x, kinds, names if frame else None).read(chunks)
 
 
-def _whole(kind: Kind) -> Kind:
-    if kind.refused:
-        raise _Refused(kind.refused)
-    return kind
-
-
-def _common(kinds: list[Kind], names: list[str]) -> Kind:
-    """Return the kind of all columns of a frame."""
+def _check(kinds: list[Kind], names: list[str] | None) -> None:
+    """Refuse what is no tensor; a frame of several data types may become one by a cast."""
     if not kinds:
         raise _Refused("a frame without columns has no data type: pass one with columns")
-    for kind, name in zip(kinds, names, strict=True):
+    for number, kind in enumerate(kinds):
         if kind.refused:
-            raise _Refused(f"column {name!r}: {kind.refused}")
-    if len(set(kinds)) > 1:
-        told: dict[Kind, str] = {}
-        for kind, name in zip(kinds, names, strict=True):
-            told.setdefault(kind, name)
-        some = ", ".join(f"{name!r} {_shown(kind)}" for kind, name in told.items())
-        raise _Refused(
-            f"the columns have several data types ({some}), and a matrix has one: pass columns of "
-            f"one type, such as x.select([{names[0]!r}]), or cast them first"
-        )
-    return kinds[0]
+            where = "" if names is None else f"column {names[number]!r}: "
+            raise _Refused(f"{where}{kind.refused}")
+
+
+def _several(kinds: list[Kind], names: list[str]) -> str:
+    """Return why the columns of a frame are no matrix."""
+    told: dict[Kind, str] = {}
+    for kind, name in zip(kinds, names, strict=True):
+        told.setdefault(kind, name)
+    some = ", ".join(f"{name!r} {_shown(kind)}" for kind, name in told.items())
+    why = f"the columns have several data types ({some}), and a matrix has one: pass columns of "
+    why += f"one type, such as x.select([{names[0]!r}])"
+    return (
+        why
+        if any(kind.inner for kind in kinds)
+        else f"{why}, or one data type for all, dtype='float64'"
+    )
 
 
 def _shown(kind: Kind) -> str:
@@ -133,16 +133,16 @@ def _shown(kind: Kind) -> str:
 
 
 class _Reader:
-    """Reads chunks of one kind."""
+    """Reads chunks of columns, or of one."""
 
-    def __init__(self, x: Any, kind: Kind, names: list[str] | None) -> None:
+    def __init__(self, x: Any, kinds: list[Kind], names: list[str] | None) -> None:
         self.cls = type(x)
-        self.kind = kind
+        self.kinds = kinds
         self.names = names
 
     def read(self, chunks: list[Column]) -> Assembled:
-        kind, names = self.kind, self.names
-        found: list[list[Piece]] = [[] for _ in names or "x"]
+        kinds, names = self.kinds, self.names
+        found: list[list[Piece]] = [[] for _ in kinds]
         rows, device = 0, None
         lost = [0] * len(found)
         for chunk in chunks:
@@ -150,8 +150,9 @@ class _Reader:
                 continue
             device = self.placed(chunk, device)
             parts, start, count = [chunk], *_extent(chunk)
+            absent = None
             if names is not None:
-                lost = [n + self.nulls(chunk, start, count, 1) for n in lost]
+                absent = self.nulls(chunk, start, count)
                 parts = chunk.children()
             for number, part in enumerate(parts):
                 first = start
@@ -160,23 +161,42 @@ class _Reader:
                     if held < start + count:
                         raise _short("a column", held, start + count)
                     first += start
-                piece, missing = self.piece(part, first, count)
+                piece, missing = self.piece(part, kinds[number], first, count, absent)
                 lost[number] += missing
                 if count:
                     found[number].append(piece)
             rows += count
-        self.refuse_nulls(lost, rows)
-        return Assembled(
-            rows,
-            kind.dtype,
-            tuple(map(tuple, found)),
-            names is not None,
-            kind.inner,
-            kind.steps,
-            kind.row,
-            kind.bits,
-            device or CPU,
-            owner=chunks,
+        problems = self.nulls_of(lost, rows)
+
+        def of(kind: Kind, columns: list[list[Piece]], frame: bool) -> Assembled:
+            return Assembled(
+                rows,
+                kind.dtype,
+                tuple(map(tuple, columns)),
+                frame,
+                kind.inner,
+                kind.steps,
+                kind.row,
+                kind.bits,
+                device or CPU,
+                owner=chunks,
+            )
+
+        if names is None or len(set(kinds)) == 1:
+            why = next(filter(None, problems), None)
+            if why is not None:
+                raise _Refused(why)
+            return of(kinds[0], found, names is not None)
+        columns = zip(kinds, found, problems, strict=True)
+        apart = [of(kind, [pieces], False)._replace(refused=why) for kind, pieces, why in columns]
+        whole = Assembled(rows, columns=((),) * len(apart), frame=True, owner=chunks)
+        castable = not any(kind.inner for kind in kinds)
+        return whole._replace(
+            device=device or CPU,
+            refused=_several(kinds, names),
+            parts=tuple((name, part, LIBRARY) for name, part in zip(names, apart, strict=True))
+            if castable
+            else (),
         )
 
     def placed(self, chunk: Column, device: Device | None) -> Device:
@@ -188,29 +208,39 @@ class _Reader:
             raise ConversionError(f"its chunks lie on {device} and {place}: combine them first")
         return place
 
-    def refuse_nulls(self, lost: list[int], rows: int) -> None:
+    def nulls_of(self, lost: list[int], rows: int) -> list[str | None]:
+        """Return why each column is refused for its nulls, or None."""
+        found: list[str | None] = []
         for number, missing in enumerate(lost):
-            if missing:
-                where = "" if self.names is None else f"column {self.names[number]!r}: "
-                total = rows * self.kind.row
-                raise _Refused(
-                    f"{where}{missing} of {total} elements {'is' if missing == 1 else 'are'} null, "
-                    f"which no tensor holds: {remedy_of_nulls(self.cls)}"
-                )
+            where = "" if self.names is None else f"column {self.names[number]!r}: "
+            total = rows * self.kinds[number].row
+            found.append(
+                f"{where}{missing} of {total} elements {'is' if missing == 1 else 'are'} null, "
+                f"which no tensor holds: {remedy_of_nulls(self.cls)}"
+                if missing
+                else None
+            )
+        return found
 
-    def piece(self, column: Column, start: int, count: int) -> tuple[Piece, int]:
-        """Return the piece of some rows of a column, and how many of its elements are null."""
-        kind, missing, rows, width = self.kind, 0, count, self.kind.row
+    def piece(
+        self, column: Column, kind: Kind, start: int, count: int, absent: np.ndarray | None
+    ) -> tuple[Piece, int]:
+        """Return the piece of some rows of a column, and how many of its elements are null.
+
+        An element is null where it, or any of what it is in, is said to be: polars says both.
+        """
+        rows = count
         for size in kind.lists:
-            missing += self.nulls(column, start, count, width, 1)
+            absent = _either(absent, self.nulls(column, start, count))
+            absent = None if absent is None else np.repeat(absent, size)
             (column,) = _only(column.children())
             first, held = _extent(column)
             start, count = start * size, count * size
             if held < start + count:
                 raise _short("the elements of fixed-size lists", held, start + count)
             start += first
-            width //= size or 1
-        missing += self.nulls(column, start, count, 1, 2)
+        absent = _either(absent, self.nulls(column, start, count, 2))
+        missing = 0 if absent is None else int(np.count_nonzero(absent))
         data = column.buffers(2)[1]
         if not data and count > 0 and not missing:
             raise MalformedTensorError(f"an Arrow array of {count} elements has no data")
@@ -218,8 +248,8 @@ class _Reader:
             return Piece(data + start // 8, start % 8, rows), missing
         return Piece(data + start * kind.dtype.itemsize, 0, rows), missing
 
-    def nulls(self, column: Column, start: int, count: int, width: int, buffers: int = 1) -> int:
-        """Count the nulls among some slots, each of `width` elements."""
+    def nulls(self, column: Column, start: int, count: int, buffers: int = 1) -> np.ndarray | None:
+        """Return which of some slots are null; None where none is."""
         bitmap = column.buffers(buffers)[0]
         known: int = column.array.null_count
         if not -1 <= known <= column.array.length:
@@ -227,14 +257,14 @@ class _Reader:
                 f"an Arrow array of {column.array.length} elements has a null count of {known}"
             )
         if not known or not count:
-            return 0
+            return None
         if not bitmap:
             if known < 0:
-                return 0
+                return None
             raise MalformedTensorError("an Arrow array with nulls has no bitmap of them")
         if column.device[0] != CPU.type:
-            if known > 0:
-                return known * width
+            if known > 0:  # wherever they are
+                return np.arange(count) < known
             raise _Refused(
                 "whether elements are null stands in device memory: compute the null count first"
             )
@@ -242,7 +272,13 @@ class _Reader:
         bits = np.unpackbits(
             bytes_at(bitmap + start // 8, (last + 7) // 8), count=last, bitorder="little"
         )
-        return (count - int(np.count_nonzero(bits[start % 8 :]))) * width
+        missing: np.ndarray = bits[start % 8 :] == 0
+        return missing
+
+
+def _either(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:
+    """Return where one of two masks is true."""
+    return other if one is None else one if other is None else one | other
 
 
 def _wait(event: int, device: Device) -> None:

@@ -16,7 +16,7 @@ from ..dlpack import DataType, MalformedTensorError, c_strides
 from ..named import NamedTuple
 from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
 
-__all__ = ["EXTENSION", "Kind", "kind_of", "remedy_of_nulls"]
+__all__ = ["EXTENSION", "Kind", "kind_of", "remedy_of_nulls", "spells_number"]
 
 #: The key of the metadata that names an extension type, which adds a meaning to its storage.
 EXTENSION = b"ARROW:extension:name"
@@ -80,8 +80,8 @@ class Kind(NamedTuple):
         return prod(self.lists)
 
 
-def kind_of(schema: Any, x: type, depth: int = 0) -> Kind:
-    """Return the kind of the arrays of a schema; ``x`` is the class of what they came from.
+def kind_of(schema: Any, depth: int = 0) -> Kind:
+    """Return the kind of the arrays of a schema.
 
     Raises
     ------
@@ -92,17 +92,17 @@ def kind_of(schema: Any, x: type, depth: int = 0) -> Kind:
         raise MalformedTensorError(f"an Arrow type is nested deeper than {DEEPEST} levels")
     extension = metadata_of(schema).get(EXTENSION)
     if extension == b"arrow.fixed_shape_tensor":
-        return _tensors(schema, x, depth)
+        return _tensors(schema, depth)
     if extension is not None:
         told = extension.decode(errors="replace")
-        return _refused(f"Arrow's extension type {told}", x, "extension")
+        return _refused(f"Arrow's extension type {told}", "extension")
     text = format_of(schema)
     if schema.dictionary:
-        return _refused("Arrow's dictionary type", x, "dictionary")
+        return _refused("Arrow's dictionary type", "dictionary")
     if text.startswith("+w:"):
         size = _integer(text[3:])
         (elements,) = _children(schema, text, 1)
-        below = kind_of(elements, x, depth + 1)
+        below = kind_of(elements, depth + 1)
         if below.refused:
             return below
         return below._replace(
@@ -112,19 +112,19 @@ def kind_of(schema: Any, x: type, depth: int = 0) -> Kind:
         )
     dtype = _NUMBERS.get(text)
     if dtype is None:
-        return _refused(f"Arrow's {_named(text)}", x, _sort(text))
+        return _refused(f"Arrow's {_named(text)}", _sort(text))
     if schema.n_children:
         raise MalformedTensorError(f"an Arrow type {text!r} has {schema.n_children} children")
     return Kind(dtype, text == "b")
 
 
-def _tensors(schema: Any, x: type, depth: int) -> Kind:
+def _tensors(schema: Any, depth: int) -> Kind:
     """Return the kind of a ``fixed_shape_tensor``, whose storage is a fixed-size list."""
     text = format_of(schema)
     if not text.startswith("+w:"):
         raise MalformedTensorError(f"a fixed_shape_tensor is stored as {text!r}, not as lists")
     (elements,) = _children(schema, text, 1)
-    below = kind_of(elements, x, depth + 1)
+    below = kind_of(elements, depth + 1)
     if below.refused:
         return below
     try:
@@ -187,63 +187,36 @@ def _sort(text: str) -> str:
 
 _SORTS = {
     **dict.fromkeys(("+l", "+L", "+vl", "+vL"), "list"),
-    **dict.fromkeys(("u", "U", "vu"), "text"),
     "+s": "struct",
 }
-# What to pass instead, by what a class has; the first that fits. "" is for any other. Frames of
-# polars are told by `with_columns_seq`: DuckDB's relations have `with_columns`, too.
+# What to do, in words: what code does it is for the library of the frame to say.
 _REMEDIES = {
-    "temporal": (
-        ("to_physical", "pass its integers, x.to_physical()"),
-        ("with_columns_seq", "pass its integers, x.select(polars.all().to_physical())"),
-        ("", "cast it to integers first"),
-    ),
-    "dictionary": (
-        ("to_physical", "pass its codes, x.to_physical(), or decode it, x.cast(...)"),
-        ("with_columns_seq", "pass its codes, x.select(polars.all().to_physical())"),
-        ("dictionary_decode", "pass x.dictionary_decode()"),
-        ("", "decode it first"),
-    ),
-    "text": (
-        (
-            "to_physical",
-            "pass codes, x.cast(polars.Categorical).to_physical(), or the numbers that it spells, "
-            "x.cast(polars.Float64)",
-        ),
-        ("", "convert it to numbers first"),
-    ),
-    "decimal": (
-        ("to_physical", "pass x.cast(polars.Float64), which rounds"),
-        ("with_columns_seq", "pass x.cast(polars.Float64), which rounds"),
-        ("", "cast it to float64 first, which rounds"),
-    ),
-    "list": (
-        ("to_physical", "pass x.list.to_array(width) where its rows are of equal length"),
-        ("", "make its rows fixed-size lists where they are of equal length"),
-    ),
-    "struct": (("", "pass its fields one by one"),),
-    "extension": (("", "pass what it is stored as"),),
-    "+r": (("", "decode the runs first"),),
+    "temporal": "cast it to integers first",
+    "dictionary": "decode it first",
+    "decimal": "cast it to float64 first, which rounds",
+    "list": "make its rows fixed-size lists where they are of equal length",
+    "struct": "pass its fields one by one",
+    "extension": "pass what it is stored as",
+    "+r": "decode the runs first",
 }
-_NULLS = (
-    ("drop_nulls", "x.fill_null(value) or x.drop_nulls()"),
-    ("drop_null", "x.fill_null(value) or x.drop_null()"),
-    ("dropna", "x.fillna(value) or x.dropna()"),
-)
 
 
-def _refused(what: str, x: type, sort: str) -> Kind:
-    remedy = "convert it to numbers first"
-    for method, told in _REMEDIES.get(sort, ()):
-        if not method or hasattr(x, method):
-            remedy = told
-            break
+def _refused(what: str, sort: str) -> Kind:
+    remedy = _REMEDIES.get(sort, "convert it to numbers first")
     return Kind(NO_DTYPE, refused=f"{what} is not a tensor dtype: {remedy}")
 
 
 def remedy_of_nulls(x: type) -> str:
     """Return what to pass instead of an object with nulls."""
-    for method, told in _NULLS:
-        if hasattr(x, method):
-            return f"pass {told}"
-    return "fill or drop them first"
+    return (
+        "pass x.fillna(value) or x.dropna()" if hasattr(x, "dropna") else "fill or drop them first"
+    )
+
+
+def spells_number(text: Any) -> bool:
+    """Whether a text, of which the others are taken to be alike, is a number's."""
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -7,10 +7,22 @@ two to four times as long.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ..dispatch.execute import execute
+from ..dispatch.form import Form, route_to
 from ..dispatch.library import Library
-from ..dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dispatch.records import (
+    NO_DTYPE,
+    Accepts,
+    ConversionError,
+    TensorInfo,
+    no_copy_allowed,
+    pending_told,
+)
+from ..dispatch.registry import library_named
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides
 from ..kernels import cpu
 from ..kernels.cpu import flat
@@ -63,6 +75,12 @@ class Assembled(NamedTuple):
     refused : str or None
     owner : object
         Keeps all of the memory.
+    immutable : bool
+        Whether nobody writes to it: Arrow promises so.
+    parts : tuple of (label, object, Library)
+        Of a frame of several data types, what stands for each column and its library.
+    form : Form or None
+        What the parts are cast to; see `cast`.
     """
 
     rows: int
@@ -77,6 +95,37 @@ class Assembled(NamedTuple):
     readonly: bool = True
     refused: str | None = None
     owner: object = None
+    immutable: bool = True
+    parts: tuple[tuple[Any, Any, Library], ...] = ()
+    form: Form | None = None
+
+    def advised(self, told: str, nulls: str) -> Assembled:
+        """Return it with other advice on what to do: in general, and about nulls in its parts."""
+        if self.refused is None:
+            return self
+        parts = [
+            (label, part._replace(refused=part.refused and _advised(part.refused, nulls)), library)
+            for label, part, library in self.parts
+        ]
+        return self._replace(refused=_advised(self.refused, told), parts=tuple(parts))
+
+    def cast(self, form: Form) -> Assembled:
+        """Return a frame of several data types as the matrix of one, if that is asked for.
+
+        What a column is refused for is the matrix' refusal.
+        """
+        numpy, wanted = library_named("numpy"), set()
+        form = form._replace(order=None)
+        for label, part, library in self.parts:
+            wanted.add(form.wanted(library.describe(part).dtype))
+            route, _ = route_to(part, library, numpy, form=form)
+            if route.kind == "refuse" and form.dtype is not None:
+                why = route.why
+                where = "" if why.startswith("column ") else f"column {label!r}: "
+                return self._replace(refused=where + why)
+        if len(wanted) != 1:
+            return self
+        return self._replace(dtype=wanted.pop(), refused=None, form=form)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -106,6 +155,10 @@ class Assembled(NamedTuple):
         return step // itemsize if even else None
 
 
+def _advised(why: str, told: str) -> str:
+    return f"{why.rpartition(': ')[0]}: {told}"
+
+
 class Pieces(Library):
     """Arrays in pieces, of any library that has such."""
 
@@ -126,10 +179,12 @@ class Pieces(Library):
         data, strides = 0, x.strides(x.rows * x.row)  # as `resolve` makes it
         pending: tuple[str, ...] = ()
         if x.rows and x.columns and x.refused is None:
-            data = x.columns[0][0].data
+            data = 0 if x.parts else x.columns[0][0].data
             if x.bits:
                 pending += ("bitpacked",)
-            if any(len(column) > 1 for column in x.columns):
+            if x.parts:
+                pending += ("kinds",)
+            elif any(len(column) > 1 for column in x.columns):
                 pending += ("chunks",)
             elif not x.bits:
                 step = x.distance()
@@ -142,12 +197,17 @@ class Pieces(Library):
             pending=pending, refused=x.refused,
         )  # fmt: skip
 
+    def may_change(self, x: Assembled) -> bool:
+        return not x.immutable
+
     def resolve(self, x: Assembled) -> ManagedTensor:
         if not x.device.host:
             raise ConversionError(
                 f"its pieces are on {x.device}: combine them there first, by the library that "
                 "made them"
             )
+        if x.parts:
+            return _cast(x)
         if x.bits and len(x.columns) == len(x.columns[0]) == 1:
             made = unpacked(x.columns[0][0], x.row)
             data, strides = made.ctypes.data, x.strides(x.row)
@@ -169,6 +229,20 @@ class Pieces(Library):
         return block
 
 
+def _cast(x: Assembled) -> ManagedTensor:
+    """Return the matrix of columns of several data types, each cast to the one that is wanted."""
+    numpy: Any = library_named("numpy")
+    block = ManagedTensor.allocate((len(x.parts), x.rows), x.dtype)
+    for row, (label, part, library) in zip(numpy.wrap(block), x.parts, strict=True):
+        route, info = route_to(part, library, numpy, form=x.form)
+        try:
+            row[...] = execute(part, library, numpy, route, info)
+        except ConversionError as error:  # a value that would change
+            raise ConversionError(f"column {label!r}: {error}") from None
+    block.shape, block.strides = x.shape, x.strides(x.rows)
+    return block
+
+
 def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
     """Return an array in pieces as one tensor; `shared`: without a copy.
 
@@ -181,9 +255,11 @@ def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
     if info.refused:
         raise ConversionError(info.refused)
     if not info.pending:
-        return LIBRARY.export_described(x, info)
+        tensor = LIBRARY.export_described(x, info)
+        tensor.immutable = x.immutable
+        return tensor
     if shared:
-        raise ConversionError(f"copy=False, but it is {' and '.join(info.pending)}")
+        raise ConversionError(no_copy_allowed(pending_told(info.pending)))
     return LIBRARY.resolve(x)
 
 

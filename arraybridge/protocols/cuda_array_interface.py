@@ -39,6 +39,9 @@ class CudaArrayInterface(Library):
     def describe(self, x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(tensor_of(x), self.name)
 
+    def may_change(self, x: Any) -> bool:
+        return True
+
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface)

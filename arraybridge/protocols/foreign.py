@@ -32,13 +32,13 @@ def has_no_memory(cls: type) -> bool:
     )
 
 
-def no_array(x: Any) -> TypeError:
-    """Make the error for an object that is not an array in memory."""
+def no_array(x: Any, to: str = "") -> TypeError:
+    """Make the error for an object that is not an array in memory; ``to`` is the target, if any."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
     from .remedies import remedy  # when something is wrong
 
-    found = remedy(x)
+    found = remedy(x, to)
     if found is None:
         expected = (
             "expected an array of a library that arraybridge knows, or an object with __dlpack__, "

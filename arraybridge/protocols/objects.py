@@ -32,6 +32,9 @@ class Protocol(Library):
         # A capsule that is only looked at stands for itself as its info.
         return x if isinstance(x, TensorInfo) else TensorInfo.of_tensor(x)
 
+    def may_change(self, x: ManagedTensor) -> bool:
+        return not getattr(x, "immutable", False)
+
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
         return x
 
@@ -39,7 +42,7 @@ class Protocol(Library):
 LIBRARY = Protocol()
 
 
-def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
+def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Library]:
     """Return an array or tensor that stands for ``x``, and its library; consume a capsule.
 
     Parameters
@@ -47,6 +50,8 @@ def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
     x : object
     looking : bool
         ``x`` is only described: what would be consumed, or computed, is refused.
+    to : str
+        The library that it is converted to, if any: errors name it.
 
     Raises
     ------
@@ -93,7 +98,7 @@ def as_source(x: Any, looking: bool = False) -> tuple[object, Library]:
     try:
         buffer = memoryview(x)
     except TypeError:
-        raise no_array(x) from None
+        raise no_array(x, to) from None
     try:
         return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
     except ValueError as error:  # pointers of ctypes, for one

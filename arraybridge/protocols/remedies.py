@@ -19,7 +19,12 @@ BY_PACKAGE = {
     "h5py": (("__array__", "x[...]"),),
     "netCDF4": (("__array__", "x[...]"),),
     "tensorstore": (("read", "x.read().result()"),),
-    "xarray": (("data", "x.data"), ("to_dataarray", "x.to_dataarray().data")),
+    "xarray": (
+        ("to_dataarray", "the values of its variables in one array, x.to_dataarray().data"),
+        ("dataset", "its datasets one by one, each as x.to_dataarray().data"),
+        ("coords", "its values without the coordinates, x.data"),
+        ("data", "its values without the dimensions' names, x.data"),
+    ),
     "zarr": (("__array__", "x[...]"),),
 }
 _BY_METHOD = (
@@ -37,15 +42,21 @@ _LISTS = (list, tuple)
 _NUMBERS = (bool, int, float, complex, list, tuple, range)
 
 
-def remedy(x: Any) -> str | None:
-    """Return what to pass instead of an object that is not an array in memory, if known."""
+def remedy(x: Any, to: str = "", name: str = "x") -> str | None:
+    """Return what to pass instead of an object that is not an array in memory, if known.
+
+    ``to`` is the library that it was to be converted to, and ``name`` what the code calls it.
+    """
     if type(x) in (dict, list, tuple):
         nested = x.values() if isinstance(x, dict) else x
         if any(hasattr(y, "__array__") and not isinstance(y, np.generic) for y in nested):
             return "its arrays one by one, or call arraybridge.unify(x, like=library)"
     if isinstance(x, _NUMBERS):
         lengths = {len(y) for y in x if isinstance(y, _LISTS)} if isinstance(x, _LISTS) else ()
-        return "its rows one by one, as they differ in length" if len(lengths) > 1 else _AS_NUMPY
+        if len(lengths) > 1:
+            return "its rows one by one, as they differ in length"
+        made = f"arraybridge.asarray({name}, like={to!r}), or pass " if to else ""
+        return made + _AS_NUMPY
     cls = type(x)
     package = package_of(cls)
     by_structure = _BY_STRUCTURE.get(package)

@@ -279,12 +279,23 @@ def _of_three(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> M
     return function
 
 
+def _reading(before: Any, check: Any) -> Any:
+    def checked(x: Any, *args: Any, **kwargs: Any) -> Any:
+        check(x, read=True)
+        return before(x, *args, **kwargs)
+
+    return checked
+
+
 def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
     own, errors, recover, before = native.own, native.errors, native.recovery(), native.before
     dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
     positions = list(kinds.values())
     rest = "arrays" if "arrays" in positions else "else"
     last = positions.index(rest) if rest == "arrays" else len(positions)
+
+    if native.path == "astype" and before is not None:
+        before = _reading(before, cls._home.check_carried)
 
     # A scalar of NumPy's counts here with its dtype.
     whole: Any = {"result_type": _same, "astype": lambda x: cls._namespace.asarray(x)._native}

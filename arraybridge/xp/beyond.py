@@ -75,4 +75,5 @@ def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, mod
     function.__name__ = function.__qualname__ = path.rpartition(".")[2]
     function.__doc__ = own.__doc__
     function.__module__ = module
+    vars(function)["__wrapped__"] = own  # the keywords that it takes
     return function

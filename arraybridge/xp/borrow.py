@@ -56,7 +56,10 @@ class Borrowing(NamedTuple):
         """Compute in the lender what the library lacks, and convert the result."""
         function, error, args, kwargs = refused
         arrays = list(_arrays((args, kwargs), self.array))
-        if not (self.unimplemented(error) or any(x.dtype in self.dtypes for x in arrays)):
+        if not self.unimplemented(error) and (
+            # The caller's own, whatever the dtypes: an argument, dtypes without a common one
+            isinstance(error, TypeError) or not any(x.dtype in self.dtypes for x in arrays)
+        ):
             return NotImplemented
         if not arrays:  # whose device would be anyone's guess
             return NotImplemented

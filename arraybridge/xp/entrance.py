@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from ..array.carrier import Array
 from ..array.native_array import NativeArray
+from ..array.operators import SCALARS
 from ..dispatch.library import place_named
 from ..dispatch.plan import missing_device
 from ..dispatch.records import ConversionError
@@ -22,6 +25,7 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
     made = over_arrays(cls, native._functions["asarray"])
     own, errors, recover = made.own, made.errors, made.recovery()
     before: Any = made.before
+    owns, check = cls._home.owns, cls._home.check_carried
 
     def function(
         obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
@@ -33,13 +37,18 @@ def asarray(cls: type[NativeArray], native: Any) -> Callable[..., Any]:
                 return obj
             if same:
                 obj = obj._native
+                check(obj, read=True)
+        elif obj.__class__ not in _NO_CHECK and owns(type(obj)):
+            check(obj, read=bool(copy) or dtype is not None)
         place = native_device(cls, device)
         args, kwargs = before(obj, dtype=dtype, device=place, copy=copy)
         try:
             result = own(*args, **kwargs)
         except errors as error:
             result = recover(error, args, kwargs)
-        return cls._of(cls._normal(result))
+        result = cls._normal(result)
+        check(result)
+        return cls._of(result)
 
     return function
 
@@ -110,4 +119,6 @@ class Telling(NamedTuple):
         return NotImplemented
 
 
+# What is never refused as it is, or by the correction of NumPy's own.
+_NO_CHECK = (numpy.ndarray, list, tuple, *SCALARS)
 ENTRANCES = {"asarray": asarray, "from_dlpack": from_dlpack}

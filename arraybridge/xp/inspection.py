@@ -6,6 +6,7 @@ Array API standard 2025.12, "Inspection".
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -50,8 +51,17 @@ class _Listing:
         return getattr(self._own, name)
 
     def devices(self) -> Devices:
-        """Return the devices that the library names, without JAX's None."""
-        return Devices(device for device in self._own.devices() if device is not None)
+        """Return the devices that the library names, without JAX's None.
+
+        To find them, array-api-compat tries every name that PyTorch knows, deprecated ones too.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = self._own.devices()
+            except RuntimeError:  # CuPy's, where there is no driver
+                found = ()
+        return Devices(device for device in found if device is not None)
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
         """Return the standard's dtypes on a device; ValueError for unknown kinds."""

@@ -28,6 +28,7 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     from .array_namespace import build
     from .beyond import attributes
     from .entrance import ENTRANCES
+    from .flags import following
     from .inspection import Info
 
     name = f"{__package__}.{cls._home.name}"
@@ -41,8 +42,8 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     module.__array_namespace_info__ = lambda: Info(cls, native)
     module.native = native
     build(module, cls, native)
-    module.__getattr__ = attributes(cls, module)
     module.__array_api_version__ = VERSIONS[-1]
+    module.__getattr__ = following(module, native, native._switched, attributes(cls, module))
     cls._namespace = module
     sys.modules[name] = module
     setattr(sys.modules[__package__], cls._home.name, module)

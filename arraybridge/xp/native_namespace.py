@@ -9,6 +9,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, cast
@@ -19,11 +20,13 @@ from ..named import NamedTuple
 from .axes import Deviations
 from .corrections import Correction, direct
 from .dtypes import DtypeErrors, checking, needing, questions
+from .flags import following
 from .inspection import listing_devices
 from .integers import Wide
+from .placement import Placement
 from .recovery import Function, Handler, recovering
 from .scalars import CHECKS, Surroundings
-from .sources import taking_all
+from .sources import SharingErrors, taking_all
 from .standard import EXTENSIONS, functions_of
 
 
@@ -48,6 +51,8 @@ class NativeNamespace(NamedTuple):
     alone : mapping
         By the names of functions: what each does with a single array of the library's own type, in
         fewer steps; see `Function.alone`.
+    switched : tuple of str
+        What flags of the library change at any time: extensions, the version of the standard.
     """
 
     library: str
@@ -58,6 +63,7 @@ class NativeNamespace(NamedTuple):
     dtypes: DTypes | None = None
     takes_numpy: bool = False
     alone: Mapping[str, Callable[[Any], Any]] = {}
+    switched: tuple[str, ...] = ()
 
     @property
     def module(self) -> Any:
@@ -104,13 +110,21 @@ def make_native_namespace(table: NativeNamespace) -> Any:
     xp.asarray.__signature__ = check.replace(return_annotation=check.empty)
     vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
     _aliased(xp)
+    xp._switched = table.switched
+    xp.__getattr__ = following(xp, table.module, table.switched, xp.__getattr__)
     return xp
 
 
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """List the standard's functions in a library, with the checks and handlers of each."""
     library, taken, check_dtype = table.library, table.taken, table.checked_dtype
-    handlers = (*table.handlers, DtypeErrors(library), Deviations())
+    handlers = (
+        *table.handlers,
+        DtypeErrors(library),
+        Placement(library_named(library)),
+        Deviations(),
+        SharingErrors(),
+    )
     wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
     befores = questions(library, xp.float32, taken)
     befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)
@@ -212,10 +226,11 @@ def _aliased(xp: Any) -> None:
 
 
 def _extension(base: Any, name: str) -> Any:
-    try:
-        return import_module(f"{base.__name__}.{name}")
-    except ImportError:
-        return getattr(base, name)
+    """Return the module of an extension, also of array-api-strict with the extension disabled."""
+    for path in (f"{base.__name__}.{name}", f"{base.__name__}._{name}"):
+        with suppress(ImportError):
+            return import_module(path)
+    return getattr(base, name)
 
 
 _ALIASES = {"linalg": ("matmul", "matrix_transpose", "tensordot", "vecdot")}

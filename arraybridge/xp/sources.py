@@ -6,7 +6,8 @@ makes of a stranger's array by itself may be wrong numbers (PyTorch reads JAX's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -15,13 +16,14 @@ from ..array.bounds import is_numeric, scalar_of
 from ..array.carrier import Array
 from ..array.operators import SCALARS
 from ..dispatch.library import Library
-from ..dispatch.records import ConversionError
+from ..dispatch.records import ConversionError, first_line, no_copy_allowed, pending_told
 from ..dispatch.registry import RECORDS, library_named, library_of_type
 from ..dlpack import DeviceType, is_capsule
 from ..exchange import convert
+from ..named import NamedTuple
 from ..protocols.foreign import check_whole
 from ..protocols.frames import is_frame
-from .recovery import Arguments, Check
+from .recovery import Arguments, Check, Refused
 from .standard.data_types import DATA_TYPES
 
 NUMBER, SEQUENCE, ARRAY, REFUSED, OTHER = range(5)
@@ -42,7 +44,9 @@ def _sort(cls: type) -> int:
         return ARRAY
     if any(hasattr(cls, name) for name in ("__dlpack__", "__cuda_array_interface__")):
         return ARRAY
-    return OTHER
+    # A weak reference's proxy has every method, whatever it is of.
+    iterates = issubclass(cls, Iterator) and cls not in weakref.ProxyTypes
+    return REFUSED if iterates else OTHER
 
 
 def _sort_of(cls: type) -> int:
@@ -50,6 +54,12 @@ def _sort_of(cls: type) -> int:
     if record.sort < 0:
         record.sort = _sort(cls)
     return record.sort
+
+
+def is_plain(obj: Any) -> bool:
+    """Whether an object is a number, an array, or nested sequences of nothing else."""
+    sort = _sort_of(type(obj))
+    return sort in (NUMBER, ARRAY) or (sort == SEQUENCE and all(map(is_plain, obj)))
 
 
 def taking_all(
@@ -135,6 +145,7 @@ class _Taking:
             if isinstance(x, numpy.ndarray):
                 return readable(x, False)
             check_whole(x)
+            self.home.check_carried(x, read=True)
             return x
         taken = self(x, dtype, None, False)
         if isinstance(taken, numpy.ndarray) and not self.home.owns(numpy.ndarray):
@@ -156,9 +167,7 @@ class _Taking:
             own = to == self.home.name
             return found if own or shared else self.array(found, dtype, device, shared)
         except ConversionError as error:
-            if shared:
-                raise ValueError(f"asarray(..., copy=False): {error}") from error
-            if dtype is None and device is None:
+            if shared or (dtype is None and device is None):
                 raise
             refused = error
         # The library lacks the dtype or the device, and another one is requested.
@@ -182,13 +191,16 @@ def _memory(obj: Any, shared: bool) -> Any:
         return numpy.asarray(memoryview(obj))
     except TypeError:
         pass
-    if hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
-        return (
-            None
-            if hasattr(obj, "__jax_array__")
-            else numpy.asarray(obj, copy=False if shared else None)
-        )
-    return None
+    if hasattr(obj, "__jax_array__") or not (
+        hasattr(obj, "__array__") or hasattr(obj, "__array_interface__")
+    ):
+        return None
+    if not shared:
+        return numpy.asarray(obj)
+    try:
+        return numpy.asarray(obj, copy=False)
+    except ValueError as error:
+        raise ConversionError(no_copy_allowed(first_line(error))) from error
 
 
 def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
@@ -199,7 +211,7 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
     if x.dtype.isnative:
         return x
     if shared:
-        raise ValueError(f"asarray(..., copy=False): {x.dtype} is of another byte order")
+        raise ConversionError(no_copy_allowed(pending_told(["byteorder"])))
     return x.astype(x.dtype.newbyteorder("="))
 
 
@@ -214,8 +226,30 @@ def no_numbers(x: numpy.ndarray) -> Exception:
     )
 
 
+class SharingErrors(NamedTuple):
+    """A handler for ``copy=False``, which libraries refuse with different errors."""
+
+    errors: tuple[type[Exception], ...] = (
+        ValueError,
+        AttributeError,
+    )  # the latter array-api-strict
+    attempt: str = ""
+
+    def serves(self, path: str, template: Any) -> bool:
+        """Whether a function takes ``copy`` and is bound to keep it."""
+        return path in ("asarray", "reshape")
+
+    def retry(self, refused: Refused) -> Any:
+        """Raise ConversionError, which is a ValueError."""
+        error = refused.error
+        if refused.kwargs.get("copy") is not False or isinstance(error, ConversionError):
+            return NotImplemented
+        raise ConversionError(no_copy_allowed(first_line(error))) from error
+
+
 def _refusal(x: Any) -> TypeError:
+    remedy = ": pass list(x)" if isinstance(x, Iterator | set | frozenset) else ""
     return TypeError(
         "asarray takes numbers, nested lists and tuples of them, buffers and arrays, got "
-        f"{type(x).__name__}"
+        f"{type(x).__name__}{remedy}"
     )

@@ -34,6 +34,11 @@
     own: ["The target's own function", Object.keys(OWN)],
   };
   const FACETS = Object.keys(FIELDS);
+  // Whose arrays are read-only without exception: there is no case of that for them.
+  const IMMUTABLE = ["jax", "tensorflow", "mlx"];
+  const always = (from, layout) => layout === "read-only" && IMMUTABLE.includes(from);
+  const lacking = (key, value) => always(key === "from" ? value : state.from, key === "layout" ? value : state.layout)
+    ? " (every array is)" : " (no such array)";
   const told = (key, value) =>
     key === "outcome" ? KINDS[value][1] : key === "own" ? OWN[value] : value;
 
@@ -258,7 +263,9 @@
       ? el("details", {}, el("summary", {}, `${cases.length - some} more`), el("ul", {}, cases.slice(some).map(item))) : ""];
     const why = filled(of.why, pair, dtype);
     if (of.kind === "none") {
-      return el("li", { class: "mx-card mx-lone" }, head, el("p", {}, el("strong", {}, "Why: "), why), names);
+      const all = cases.every((n) => always(pair.from, data.cases[n][3]));
+      const lone = all ? `every array of ${pair.from} is read-only: all other cases are about that` : why;
+      return el("li", { class: "mx-card mx-lone" }, head, el("p", {}, el("strong", {}, "Why: "), lone), names);
     }
     const lines = of.kind !== "refused" ? line("Write", filled(of.code, pair, first))
       : of.code ? line(`Write instead, for ${ROUTE[of.gives]}`, filled(of.code, pair, first))
@@ -313,7 +320,7 @@
         if (!option.value) continue;
         const [live, none] = options[key].get(option.value) ?? [0, 0];
         option.disabled = !live && !none && state[key] !== option.value;
-        option.textContent = told(key, option.value) + (!live && none && key !== "outcome" ? " (no such array)" : "");
+        option.textContent = told(key, option.value) + (!live && none && key !== "outcome" ? lacking(key, option.value) : "");
       }
       selects[key].value = state[key];
     }

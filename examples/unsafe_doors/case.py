@@ -20,6 +20,10 @@ KINDS = {
 }
 
 
+#: A library by its import name, the first version that was seen to be mended, and what that does.
+Mended = tuple[str, str, str]
+
+
 @dataclass(frozen=True)
 class Case:
     """One conversion that goes wrong.
@@ -42,6 +46,8 @@ class Case:
         arraybridge's expression in its place.
     needs : tuple of str
         The libraries, by their import names.
+    mended : dict
+        Doors that a newer version has mended: door -> (library, version, what it does now).
     sometimes : bool
         Whether it depends on timing or on the allocator, so that a run may come out right.
     code : str
@@ -58,6 +64,7 @@ class Case:
     doors: tuple[str, ...]
     bridge: str
     needs: tuple[str, ...]
+    mended: dict[str, Mended]
     sometimes: bool
     code: str
     why: str
@@ -89,6 +96,7 @@ def case(
     right: str,
     needs: str,
     call: str = "",
+    mended: dict[str, Mended] | None = None,
     sometimes: bool = False,
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Register a function as a case: its body is the code, its docstring the text."""
@@ -108,6 +116,7 @@ def case(
             ways,
             bridge,
             tuple(needs.split()),
+            mended or {},
             sometimes,
             code,
             inspect.cleandoc(function.__doc__ or ""),

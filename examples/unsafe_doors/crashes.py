@@ -12,13 +12,14 @@ from .case import case
     bridge='ab.convert(x, "torch")',
     right="tensor([3., 2., 1., 0.], dtype=torch.float64)",
     needs="numpy torch",
+    mended={"torch.from_dlpack(x)": ("torch", "2.14", "raises a RuntimeError")},
 )
 def torch_negative_step() -> None:
     """PyTorch has no negative strides.
 
     `torch.from_numpy` raises a ValueError; `torch.from_dlpack` aborts the process, which no `except` clause
-    can catch ([pytorch#188023](https://github.com/pytorch/pytorch/issues/188023), fixed on PyTorch's
-    main branch; [scikit-learn#34307](https://github.com/scikit-learn/scikit-learn/issues/34307) met it in PCA).
+    can catch ([pytorch#188023](https://github.com/pytorch/pytorch/issues/188023);
+    [scikit-learn#34307](https://github.com/scikit-learn/scikit-learn/issues/34307) met it in PCA).
     Arrays of MLX, TVM-FFI and array-api-strict with a negative step have the same effect.
     """
     import numpy as np

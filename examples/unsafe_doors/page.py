@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 
 from .case import CASES, KINDS, Case
 from .run import Outcome, Runner
 
-__all__ = ["DISTRIBUTIONS", "PAGE", "TIMES", "render", "results", "version_of", "write"]
+__all__ = ["DISTRIBUTIONS", "PAGE", "TIMES", "newest", "render", "results", "version_of", "write"]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "start" / "unsafe_doors.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "start" / "unsafe_doors.md"
+NEWEST = ROOT / "requirements" / "newest.txt"
 
 #: How often a case that depends on timing or on the allocator is run for the page.
 TIMES = 20
@@ -57,8 +60,8 @@ A program wrote this page, and ran each case in a process of its own. To run the
     python -m examples.unsafe_doors                      # all of them
     python -m examples.unsafe_doors torch_negative_step  # one
 
-The tests run them again and fail when the page is no longer true, so a case is removed when its library fixes it. Where a library documents
-the behavior, or has a report of it, the case links to it.
+The tests run them again, on these versions and on the newest, and fail when the page is no longer true. Where a newer version of a library behaves
+otherwise, the table and the case say so. Where a library documents the behavior, or has a report of it, the case links to it.
 
 - [From every library to every other](../matrix.md) has how often each library's own conversion is right, over all pairs, dtypes and layouts.
 - [Coming from ...](coming_from.md) has what to write in place of each conversion.
@@ -71,7 +74,7 @@ CLOSING = """\
   ([Ownership](../ownership.md)).
 - **`Tensor.share_memory_()`** moves a tensor's storage and frees the old one, under views by `Tensor.numpy()` and by arraybridge alike.
 - **What another library does with an `ab.Array`.** It treats it as it treats any other array: `torch.from_dlpack(array)` of an Array with
-  negative steps aborts as above. `ab.convert(array, "torch")` copies.
+  negative steps fails as above. `ab.convert(array, "torch")` copies.
 - **What was not looked for.** All cases ran on a CPU; no GPU was available.
 """
 
@@ -105,7 +108,14 @@ def render(case: Case, found: dict[str, tuple[str, Outcome, str]]) -> str:
         lines += [f"# {way}{f', {seen}' if seen else ''}", outcome.text]
         lines += [f"# (with a {name})" for name in outcome.warned]
     _, outcome, _ = found[case.bridge]
-    return "\n".join([*lines, "```", "", _does(outcome), ""])
+    told = [f"{_mended(case, way)}: `{way}`." for way in case.mended]
+    return "\n".join([*lines, "```", "", " ".join([*told, _does(outcome)]), ""])
+
+
+def _mended(case: Case, way: str) -> str:
+    """What a newer version of a library does."""
+    library, since, does = case.mended[way]
+    return f"{DISTRIBUTIONS[library][0]} {since} {does}"
 
 
 def _does(outcome: Outcome) -> str:
@@ -122,6 +132,16 @@ def version_of(name: str) -> str:
     return version(DISTRIBUTIONS[name][1]).partition("+")[0]
 
 
+def newest() -> str:
+    """The libraries that the tests have in newer versions, which ``make test-newest`` installs."""
+    pins = dict(re.findall(r"^([\w-]+)==([\d.]+\d)", NEWEST.read_text(), re.MULTILINE))
+    return ", ".join(
+        f"{called} {pins[distribution]}"
+        for called, distribution in DISTRIBUTIONS.values()
+        if distribution in pins
+    )
+
+
 def table(found: dict[str, dict[str, tuple[str, Outcome, str]]]) -> str:
     """The table at the top of the page."""
     rows = [
@@ -133,7 +153,10 @@ def table(found: dict[str, dict[str, tuple[str, Outcome, str]]]) -> str:
         kind, _, _ = ways[case.doors[0]]
         _, ours, _ = ways[case.bridge]
         told = {"view": "view", "kernel": "copy"}.get((ours.route or ("",))[0], "refused")
-        rows.append(f"| [{case.given}](#{case.anchor}) | `{case.call}` | {WORDS[kind]} | {told} |")
+        what = WORDS[kind]
+        if case.doors[0] in case.mended:
+            what += f"; {_mended(case, case.doors[0])}"
+        rows.append(f"| [{case.given}](#{case.anchor}) | `{case.call}` | {what} | {told} |")
     return "\n".join(rows)
 
 
@@ -142,7 +165,13 @@ def write(found: dict[str, dict[str, tuple[str, Outcome, str]]]) -> None:
     listed = ", ".join(
         f"{called} {version_of(name)}" for name, (called, _) in DISTRIBUTIONS.items()
     )
-    parts = [INTRODUCTION, f"Versions: {listed}; Python 3.11, Linux, x86-64.\n", table(found), ""]
+    parts = [
+        INTRODUCTION,
+        f"Versions: {listed}; Python 3.11, Linux, x86-64.\n",
+        f"Run again on the newest: {newest()}.\n",
+        table(found),
+        "",
+    ]
     for kind, heading in KINDS.items():
         parts.append(f"## {heading}\n")
         for name, ways in found.items():

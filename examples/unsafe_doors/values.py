@@ -10,37 +10,39 @@ from .case import case
     "a JAX array of integers",
     doors="torch.asarray(x)",
     bridge='ab.convert(x, "torch")',
-    right="tensor([0, 1, 2, 3], dtype=torch.int32)",
+    right="tensor([[0, 1],\n        [2, 3]], dtype=torch.int32)",
     needs="torch jax",
 )
 def torch_asarray_of_jax() -> None:
-    """`torch.asarray` finds a buffer, and takes its bytes for the default dtype, float32.
+    """`torch.asarray` finds a buffer, and takes its bytes for the default dtype, float32, in one axis.
 
+    PyTorch 2.15 takes the dtype, and still one axis.
     `torch.as_tensor(x)` is right. [pytorch#188128](https://github.com/pytorch/pytorch/issues/188128) reports
     it for booleans of array-api-strict; any buffer of another dtype is affected.
     """
     import jax.numpy as jnp
     import torch
 
-    x = jnp.arange(4)
+    x = jnp.arange(4).reshape(2, 2)
     print(torch.asarray(x))
 
 
 @case(
     "wrong",
     "a buffer that is filled again for the next batch",
-    doors=("jnp.array(buffer)", "jax.device_put(buffer)"),
+    doors=("jax.device_put(buffer)", "jnp.array(buffer)"),
     bridge='ab.convert(buffer, "jax")',
     right="[0.0, 1.0, 2.0, 3.0]",
     needs="numpy jax",
+    mended={"jnp.array(buffer)": ("jax", "0.12", "reads it before it returns")},
     sometimes=True,
 )
 def jax_reused_buffer() -> None:
-    """`jnp.array` copies ([jax#899](https://github.com/jax-ml/jax/pull/899)), but it may return before it has read a large array.
+    """`jax.device_put` may keep the array's memory, or read it after it has returned.
 
-    What is written to the array in the meantime is in the result. `jax.device_put` may even keep the
-    array's memory ([jax#37830](https://github.com/jax-ml/jax/issues/37830)). For `jnp.array`, calling
-    `block_until_ready()` on the result before writing to the buffer helps.
+    What is written to the array afterwards is in the result ([jax#37830](https://github.com/jax-ml/jax/issues/37830)).
+    `jnp.array` copies ([jax#899](https://github.com/jax-ml/jax/pull/899)), but before JAX 0.12 it may return before it has read
+    a large array: calling `block_until_ready()` on the result before writing to the buffer helps.
     """
     import jax
     import jax.numpy as jnp
@@ -50,7 +52,7 @@ def jax_reused_buffer() -> None:
     batches = []
     for i in range(4):
         buffer[:] = i
-        batches.append(jnp.array(buffer))
+        batches.append(jax.device_put(buffer))
     print([float(batch[-1]) for batch in batches])
 
 

@@ -67,8 +67,7 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     """
     path = _path(module, arguments)
     if path is not None:
-        found = disk.read(path)
-        (address,) = linker.linked(found, _ENTRY) if found is not None else (0,)
+        (address,) = _linked(_read(path), _ENTRY)
         if address:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
@@ -85,7 +84,7 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
 def kept(module: str, *arguments: str | int) -> Kernel | None:
     """Load a kernel that is on disk, and neither compile nor import anything for it; else None."""
     path = _path(module, arguments)
-    found = None if path is None else disk.read(path)
+    found = _read(path)
     addresses = None if found is None else elf.linked(found, (_ENTRY,), linker.CALLS)
     return _kernel(addresses[0], cached=True) if addresses else None
 
@@ -112,14 +111,31 @@ def functions(name: str, ir: str, *entries: str) -> list[int]:
         Where they are not on disk and llvmlite cannot be imported.
     """
     path = _path(name, (), ir)
-    found = None if path is None else disk.read(path)
-    addresses = [0] if found is None else linker.linked(found, *entries)
+    addresses = _linked(_read(path), *entries)
     if not all(addresses):
         code = linker.object_of(ir)
         addresses = linker.linked(code, *entries, named=True)
         if path is not None:
             disk.write(path, code)
     return addresses
+
+
+def _read(path: str | None) -> bytes | None:
+    """Read an object file from the disk; None where there is none, or half of one.
+
+    A checksum says nothing of what was cut short before it was computed, and a linker may end the
+    process over it.
+    """
+    code = None if path is None else disk.read(path)
+    return code if code is not None and elf.is_whole(code) else None
+
+
+def _linked(code: bytes | None, *names: str) -> list[int]:
+    """Link what the disk has; 0 for each function if it has nothing that can be linked."""
+    try:
+        return [0] * len(names) if code is None else linker.linked(code, *names)
+    except RuntimeError:  # LLVM's, of an object file that is none
+        return [0] * len(names)
 
 
 def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
@@ -136,7 +152,7 @@ def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
 def is_cached(module: str, *arguments: str | int) -> bool:
     """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
     path = _path(module, arguments)
-    return path is not None and disk.read(path) is not None
+    return _read(path) is not None
 
 
 _kept: list[object] = []

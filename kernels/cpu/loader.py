@@ -1,9 +1,8 @@
 """Load each kernel once a process, under a lock that a forked child never waits for.
 
-A fork while another thread compiles leaves that thread's locks (Numba's, LLVM's, those of
-half-imported modules) locked for ever in the child. Waiting before the fork for the thread to
-finish would not help: the forking thread then holds the locks of earlier hooks, logging's among
-them, and compiling may need those. Such a child does without the kernels that it has not loaded.
+A fork while another thread compiles here leaves the compiler's locks locked for ever in the child,
+which does without the kernels that it has not loaded. Where a thread compiles code of its own, or
+imports, nothing is done: CPython promises nothing for such a child either.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from arraybridge.forked import compiler_locks, compiler_lost, lost_imports, threads
 from arraybridge.kernels.cpu import cache
 from arraybridge.machine_code import threads as native
 
@@ -177,24 +174,10 @@ def _after_fork_in_child() -> None:
     """Give up on the compiler if another thread, which is not in this child, was inside it."""
     global _loading, _loader, _unavailable
     _loading = threading.RLock()
-    if _loader not in (None, threading.get_ident()) or _lost():
+    if _loader not in (None, threading.get_ident()):
         _loader = None
         _unavailable = FORKED
 
 
-def _lost() -> bool:
-    """Tell whether a lock that compiling needs belongs to a thread of another process."""
-    if compiler_lost() or lost_imports():  # Numba imports much of NumPy and SciPy as it compiles
-        return True
-    here = threads()
-    for lock in compiler_locks():
-        owner = re.search(r"owner=(\d+)", repr(lock))  # an RLock has no other way to tell
-        if owner and int(owner[1]) not in {0, *here}:
-            return True
-    return False
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-    if _lost():  # this module is imported for the first time in such a child
-        _unavailable = FORKED

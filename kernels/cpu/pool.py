@@ -24,6 +24,7 @@ import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
 
+from arraybridge.environment import whole_number
 from arraybridge.kernels.cpu import loader
 from arraybridge.machine_code.threads import Job, Pool
 
@@ -141,14 +142,9 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
 
 def _default() -> int:
     """Threads by the environment, else one for each core that this process may use."""
-    told = os.environ.get("ARRAYBRIDGE_NUM_THREADS", "").strip()
-    if told:
-        try:
-            return _checked(int(told))
-        except ValueError:
-            raise ValueError(
-                f"ARRAYBRIDGE_NUM_THREADS={told!r}: expected a whole number of at least 1"
-            ) from None
+    told = whole_number("ARRAYBRIDGE_NUM_THREADS", 1, "threads")
+    if told is not None:
+        return told
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(cores or 1, MOST)
 
@@ -171,12 +167,8 @@ def get_num_threads() -> int:
     int
         What `num_threads` says in this context, else what `set_num_threads` has said, else the
         environment variable ``ARRAYBRIDGE_NUM_THREADS``, else the number of cores that the process
-        may use, `MOST` at most.
-
-    Raises
-    ------
-    ValueError
-        If the environment variable is no number.
+        may use, `MOST` at most. A variable that holds no such number is ignored, with a
+        RuntimeWarning.
 
     Examples
     --------

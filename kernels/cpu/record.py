@@ -164,7 +164,7 @@ class Plan(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What ``explain`` prints, such as ``tile 4 bytes x 16, streamed``."""
+        """What `describe` says, such as ``tile 4 bytes x 16, streamed``."""
         kind, width, parts = self.kernel[:3]
         words = [kind]
         if width:

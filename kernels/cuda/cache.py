@@ -15,14 +15,14 @@ from arraybridge.kernels import disk
 from arraybridge.kernels.cuda import build
 from arraybridge.kernels.cuda.context import Device
 from arraybridge.kernels.cuda.record import Plan
+from arraybridge.machine_code import elf
 
 __all__ = ["compiled", "found", "is_cached"]
 
 
 def found(plan: Plan, device: Device) -> bytes | None:
     """Read the cubin of a plan's kernel from the disk; None where it has none."""
-    path = _path(plan, device.capability)
-    return None if path is None else disk.read(path)
+    return _read(_path(plan, device.capability))
 
 
 def compiled(plan: Plan, device: Device) -> bytes:
@@ -44,8 +44,14 @@ def compiled(plan: Plan, device: Device) -> bytes:
 
 def is_cached(plan: Plan, capability: tuple[int, int]) -> bool:
     """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
-    path = _path(plan, capability)
-    return path is not None and disk.read(path) is not None
+    return _read(_path(plan, capability)) is not None
+
+
+def _read(path: str | None) -> bytes | None:
+    """Read a cubin; None where there is none, or half of one: the driver is told no length."""
+    code = None if path is None else disk.read(path)
+    half = code is not None and code.startswith(b"\x7fELF") and not elf.is_whole(code)
+    return None if half else code
 
 
 _dependencies: str | None = None

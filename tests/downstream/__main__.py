@@ -2,11 +2,12 @@
 
     make downstream [SUITES="scipy xarray"] [LIBRARIES="numpy torch"] [WRITE=1]
 
-The suites are those that the wheels of SciPy, array-api-extra, scikit-learn and xarray carry; none
-of their code is in this repository. Each runs on every namespace and on array-api-strict, the
-reference. Prints, and with ``--write`` keeps in docs/downstream.md, how many passed, and by name
-and cause each test that fails on a namespace and passes on the reference. Exits with 1 where the
-cause of one is not known (`causes`).
+The suites are those that the wheels of SciPy, array-api-extra, scikit-learn, xarray and Dask carry;
+none of their code is in this repository. Each runs on every namespace and on array-api-strict, the
+reference; Dask's runs on blocks of tensors and of Arrays, and on NumPy's. Prints, and with
+``--write`` keeps in docs/downstream.md, how many passed, and by name and cause each test that fails
+on a namespace and passes on the reference. Exits with 1 where the cause of one is not known
+(`causes`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 
 from .page import PAGE, Result, page
-from .suites import REFERENCE, SUITES, Suite
+from .suites import SUITES, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
 # Neither ours nor the projects', which wheels do not carry; but a hang is a failure here as well.
@@ -73,7 +74,7 @@ def main() -> None:
     found: dict[str, dict[str, Result]] = {}
     for name in chosen.suites:
         found[name] = {}
-        for namespace in (REFERENCE, *(f"arraybridge.xp.{each}" for each in chosen.libraries)):
+        for namespace in SUITES[name].namespaces(chosen.libraries):
             result = found[name][namespace] = run(SUITES[name], namespace, chosen.arguments)
             counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(result.counts().items()))
             print(f"{name} on {namespace}: {counts}, {result.minutes:.1f} minutes", flush=True)

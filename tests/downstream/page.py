@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..conformance import commit
 from .causes import AS_STRICT, EXCUSED, cause_of
-from .suites import REFERENCE, SUITES
+from .suites import SUITES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "downstream.md"
@@ -23,11 +23,16 @@ INTRODUCTION = """\
 SciPy, array-api-extra, scikit-learn and xarray test themselves on several array libraries, and
 their wheels contain those tests. Here they run on `arraybridge.xp.<library>` as one more library:
 pytest plugins add it to their lists of libraries, and none of their code is in this
-repository. Tests that they skip or excuse for a library by its name are not skipped or
-excused for ours, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's
-default dtype is float64.
+repository. Dask's tests of reductions, ufuncs and routines run on Dask arrays of
+[other blocks](engines.md#dask) than NumPy's: PyTorch's tensors (`torch`) and Arrays; the reference
+is Dask on NumPy, and a test in which no such block is made counts as skipped.
 
-The reference is array-api-strict: a test that fails there as well requires more than the standard.
+Tests that the projects skip or excuse for a library by its name are not skipped or excused for
+ours, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's default dtype is
+float64, except in Dask's.
+
+The reference of the others is array-api-strict: a test that fails there as well requires more than
+the standard.
 
     make downstream
     make downstream SUITES="scipy xarray" LIBRARIES="numpy torch jax" WRITE=1
@@ -69,11 +74,11 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
         "| tests of | on | passed | skipped | failed | passing on the reference |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    by_cause: dict[str, list[str]] = defaultdict(list)
+    by_cause: dict[str, list[tuple[str, str]]] = defaultdict(list)
     skipped_there: Counter[str] = Counter()
     unknown = []
     for name, results in found.items():
-        reference = results[REFERENCE]
+        reference = results[SUITES[name].reference]
         for namespace, result in results.items():
             counts, ours = result.counts(), result.failed(reference, "passed")
             skipped = counts["skipped"] + counts["xfailed"]
@@ -82,7 +87,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
                 f"| {name} {version(SUITES[name].project)} | `{namespace}` | {counts['passed']} "
                 f"| {skipped} | {counts['failed']} | {last} |"
             )
-            library = namespace.rpartition(".")[2]
+            library = namespace if SUITES[name].bare else namespace.rpartition(".")[2]
             skipped_there.update(
                 f"{name}, {library}: {_line(message)}"
                 for message in result.failed(reference, "skipped").values()
@@ -92,7 +97,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
                 if cause is None:
                     unknown.append(test)
                     cause = f"Not known: {_line(message)}"
-                by_cause[cause].append(f"`{test}` on {library}")
+                by_cause[cause].append((test, library))
     lines = [
         INTRODUCTION,
         *table,
@@ -102,7 +107,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
     ]
     lines += ["## Tests that fail here and pass on the reference", ""]
     for cause, tests in by_cause.items():
-        lines += [f"{cause}", "", *(f"- {test}" for test in tests), ""]
+        lines += [f"{cause}", "", *_grouped(tests), ""]
     if not by_cause:
         lines += ["Nothing.", ""]
     lines += ["## Tests that fail here and are skipped on the reference", ""]
@@ -122,6 +127,21 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
     lines += ["", "A test that is skipped, as it is for array-api-strict:", ""]
     lines += [f"- `{test}`: {reason}." for test, reason in EXCUSED.items()]
     return "\n".join(lines) + "\n", unknown
+
+
+def _grouped(tests: list[tuple[str, str]]) -> list[str]:
+    """A list of tests, in which those of one function are one item."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for test, library in tests:
+        found[test.partition("[")[0]][library].append(test)
+    lines = []
+    for function, where in found.items():
+        if all(len(names) == 1 for names in where.values()):
+            lines += [f"- `{names[0]}` on {library}" for library, names in where.items()]
+        else:
+            counts = ", ".join(f"{len(names)} on {library}" for library, names in where.items())
+            lines.append(f"- `{function}`: {counts}")
+    return lines
 
 
 def _line(message: str) -> str:

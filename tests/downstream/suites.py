@@ -26,6 +26,12 @@ class Suite(NamedTuple):
     environment : tuple of (str, str)
     options : tuple of str
         For pytest, where the tests rely on the project's own settings.
+    files : tuple of str
+        Patterns of the names of its test modules.
+    reference : str
+        What else it is run on, to compare.
+    bare : bool
+        Whether it is run on the libraries' own arrays as well, beside Arrays.
     """
 
     project: str
@@ -34,6 +40,14 @@ class Suite(NamedTuple):
     mentions: str
     environment: tuple[tuple[str, str], ...] = ()
     options: tuple[str, ...] = ()
+    files: tuple[str, ...] = ("test_*.py",)
+    reference: str = REFERENCE
+    bare: bool = False
+
+    def namespaces(self, libraries: list[str]) -> list[str]:
+        """What to run it on: the reference first."""
+        native = [name for name in libraries if self.bare and name != "numpy"]
+        return [self.reference, *native, *(f"arraybridge.xp.{name}" for name in libraries)]
 
     def installed(self) -> bool:
         return find_spec(self.package.partition(".")[0]) is not None
@@ -54,7 +68,7 @@ class Suite(NamedTuple):
         found = re.compile(self.mentions)
         return [
             path
-            for path in sorted(self.folder().rglob("test_*.py"))
+            for path in sorted({p for name in self.files for p in self.folder().rglob(name)})
             if found.search(path.read_text(encoding="utf-8"))
         ]
 
@@ -82,5 +96,14 @@ SUITES = {
         "xarray.tests",
         "on_xarray",
         r"NAMESPACE_ARRAYS = |importorskip\(.array_api_strict",
+    ),
+    "dask": Suite(
+        "dask",
+        "dask.array.tests",
+        "on_dask",
+        r"dask\.array",
+        files=("test_reductions.py", "test_ufunc.py", "test_routines.py"),
+        reference="dask.array",
+        bare=True,
     ),
 }

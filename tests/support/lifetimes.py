@@ -69,8 +69,6 @@ def ways_to(target: str) -> dict[str, Callable[[Any], Any]]:
         if not hasattr(ab.Array, "__array_interface__"):  # which cannot name who has the memory
             ways["numpy.asarray"] = lambda x: np.asarray(ab.from_dlpack(x))
         ways["numpy.from_dlpack"] = lambda x: np.from_dlpack(ab.from_dlpack(x))
-        if sys.version_info >= (3, 12):
-            ways["memoryview"] = lambda x: np.asarray(memoryview(ab.from_dlpack(x)))
     if target == "torch":
         ways["torch.from_dlpack"] = lambda x: importlib.import_module("torch").from_dlpack(
             ab.from_dlpack(x)

@@ -12,6 +12,7 @@ import arraybridge.xp.array_api_strict as strict_xp
 import arraybridge.xp.jax as jax_xp
 import arraybridge.xp.numpy as xp
 import arraybridge.xp.torch as torch_xp
+from arraybridge.signatures import LibraryName
 
 
 class StandardArray(Protocol):
@@ -114,11 +115,24 @@ def exchange(native: npt.NDArray[np.float32]) -> None:
         ab.copyto(native, ab.contiguous(native))
 
 
-def names(native: npt.NDArray[np.float32], name: str) -> None:
+def names(native: npt.NDArray[np.float32], name: LibraryName, mine: Any) -> None:
     assert_type(ab.convert(native, "numpy", order="F"), np.ndarray[Any, Any])
-    assert_type(ab.convert(native, name), Any)
-    assert_type(ab.convert(native, "mine", casting="same_kind"), Any)
-    assert_type(ab.convert(native, np), Any)
+    ab.convert(native, name)
+    ab.convert(native, mine, casting="same_kind")
+    ab.explain(native, name, order="K")
+    assert_type(ab.convert(native, np), np.ndarray[Any, Any])
+    assert_type(ab.asarray([1, 2], like="numpy", dtype="float32"), np.ndarray[Any, Any])
+    assert_type(ab.asarray([1, 2], like=np), np.ndarray[Any, Any])
+    assert_type(ab.asarray([1, 2], like=native), npt.NDArray[np.float32])
+    assert_type(ab.contiguous(native), npt.NDArray[np.float32])
+    assert_type(ab.contiguous(b"abc", out=native), npt.NDArray[np.float32])
+    x = ab.from_dlpack(native)
+    assert_type(ab.asarray([1, 2], like=x), ab.Array)
+    assert_type(ab.asarray(native, like={"a": native}), Any)
+    assert_type(ab.contiguous(x), ab.Array)
+    assert_type(x.to("numpy"), np.ndarray[Any, Any])
+    assert_type(x.to(np, copy=True), np.ndarray[Any, Any])
+    assert_type(x.to(device="cpu"), ab.Array)
     assert_type(ab.xp.numpy.sum(ab.xp.numpy.ones(3)), ab.Array)
     assert_type(ab.xp.jax.linalg.qr(ab.xp.jax.ones((2, 2))).Q, ab.Array)
     ab.unify(native, like="jax", dtype=np.float32)

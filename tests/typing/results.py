@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import dask.array as da
 import jax
@@ -13,6 +13,7 @@ import openvino
 import PIL.Image
 import pyarrow as pa
 import torch
+from torch._C import memory_format  # whose types mypy sees, as those of torch it does not
 
 import arraybridge as ab
 
@@ -28,3 +29,28 @@ def results(native: np.ndarray) -> None:
     assert_type(ab.convert(native, "onnxruntime"), onnxruntime.OrtValue)
     assert_type(ab.convert(native, "pyarrow"), pa.Tensor)
     assert_type(ab.convert(native, "pyarrow.Array"), pa.Array)
+    assert_type(ab.convert(native, torch), torch.Tensor)
+    assert_type(ab.convert(native, jax, copy=True), jax.Array)
+    assert_type(ab.convert(native, pa), pa.Tensor)
+    assert_type(ab.convert(native, openvino), openvino.Tensor)
+    assert_type(ab.asarray([1, 2], like="torch"), torch.Tensor)
+    assert_type(ab.asarray([1, 2], like=torch, dtype="float16"), torch.Tensor)
+    assert_type(ab.asarray([1, 2], like="jax"), jax.Array)
+    x = ab.from_dlpack(native)
+    assert_type(x.to("torch", copy=True), torch.Tensor)
+    assert_type(x.to(torch), torch.Tensor)
+    assert_type(x.to("jax"), jax.Array)
+
+
+def same(tensor: torch.Tensor, array: jax.Array) -> None:
+    assert_type(ab.contiguous(tensor), torch.Tensor)
+    assert_type(ab.contiguous(array), jax.Array)
+    assert_type(ab.asarray([1, 2], like=tensor), torch.Tensor)
+    assert_type(ab.asarray(tensor, like=array, device="cpu"), jax.Array)
+    assert_type(ab.contiguous(array, out=tensor), torch.Tensor)
+
+
+def orders(native: np.ndarray, order: memory_format) -> None:
+    assert_type(ab.convert(native, "numpy", order=order), np.ndarray[Any, Any])
+    ab.convert(native, torch, order=order)
+    ab.explain(native, "torch", order=order)

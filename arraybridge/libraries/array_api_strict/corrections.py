@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import array_api_strict as xp
 import numpy
 
 from ...array.bounds import is_numeric
+from ...exchange import imported
 from ...xp.corrections import Correction, probes, spaces
 from ...xp.corrections.differences import differences
+from ...xp.corrections.empty import along_no_axes, matrix_rank
 from ...xp.corrections.special_cases import (
     Means,
     complex_function,
@@ -40,6 +43,11 @@ MEANS = Means(
 )
 
 
+def _extension(name: str) -> Any:
+    """Return the module of an extension, which a flag may have switched off."""
+    return import_module(f"{xp.__name__}._{name}")
+
+
 def _sign_of_zero(xp: Any) -> bool:
     return bool(xp.signbit(xp.real(xp.sign(xp.asarray(complex(-0.0, -0.0))))))
 
@@ -57,6 +65,11 @@ def asarray(obj: Any, /, *, device: Any = None, copy: Any = None, **kwargs: Any)
     except TypeError as error:
         plain = numpy.asarray(obj)
         raise error if is_numeric(plain.dtype) else no_numbers(plain) from None
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """Import an array as NumPy's namespace does."""
+    return imported(x, "array_api_strict", device, copy)
 
 
 def _opened(nested: Any, found: list[Any]) -> Any:
@@ -83,6 +96,8 @@ def _integer_name(dtype: Any) -> str | None:
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    matrix_rank(xp, _extension("linalg"), xp.int64),
+    *along_no_axes(xp, _extension("fft"), lambda x: xp.asarray(x, copy=True)),
     spaces.correction(xp, xp.linspace, _integer_name, xp.asarray),
     Correction(
         "asarray",
@@ -90,6 +105,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "asarray: what nests arrays is stacked, as the other libraries do",
         "no issue: beyond the standard, and refused on purpose",
         lambda xp: xp.asarray([xp.ones(2), xp.ones(2)]).shape != (2, 2),
+    ),
+    Correction(
+        "from_dlpack",
+        from_dlpack,
+        "from_dlpack: what has to be copied is copied, unless copy is False",
+        "no issue known",
+        lambda xp: probes.refuses(BufferError, xp.from_dlpack, numpy.ones(1, ">f8")),
     ),
     Correction(
         "floor_divide",

@@ -7,6 +7,7 @@ and nothing leaves them without ``device="cpu"``, as the library's own ``__array
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import array_api_strict
@@ -27,9 +28,15 @@ _Array = type(array_api_strict.empty(0))
 _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 
 
-def _devices() -> list[Any]:
-    """The library's devices in its own order; the index is the id of the Device."""
-    return array_api_strict.__array_namespace_info__().devices()
+def _devices() -> tuple[Any, ...]:
+    """The library's devices in its own order; the index is the id of the Device.
+
+    Not those of its ``__array_namespace_info__``, which flags may switch off.
+    """
+    return _ALL
+
+
+_ALL: tuple[Any, ...] = tuple(import_module(_CPU_DEVICE.__module__).ALL_DEVICES)
 
 
 class ArrayAPIStrict(Library):
@@ -51,6 +58,9 @@ class ArrayAPIStrict(Library):
 
     def describe(self, x: Any) -> TensorInfo:
         return NUMPY.describe(x._array)._replace(library="array_api_strict", device=_place(x))
+
+    def may_change(self, x: Any) -> bool:
+        return NUMPY.may_change(x._array)
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         tensor = NUMPY.export(x._array)
@@ -78,7 +88,10 @@ class ArrayAPIStrict(Library):
         return self._on(NUMPY.resolve(x._array), _place(x))
 
     def copy(self, x: Any) -> Any:
-        return None if x.device == _CPU_DEVICE else self._on(x._array.copy(order="C"), _place(x))
+        if x.device == _CPU_DEVICE:
+            made = NUMPY.copy(x._array)
+            return None if made is None else self._on(made, CPU)
+        return self._on(x._array.copy(order="C"), _place(x))
 
     def empty(self, info: TensorInfo) -> Any:
         return self._on(np.empty(info.shape, numpy_dtype(info.dtype)), info.device)

@@ -1,6 +1,7 @@
 """Indexing, of which array-api-strict refuses some legal forms.
 
-Array API standard 2025.12, "Indexing".
+Array API standard 2025.12, "Indexing". Index arrays and masks beside other parts of an index, which
+the standard leaves open, have NumPy's answer, as with every other library.
 """
 
 from __future__ import annotations
@@ -44,9 +45,36 @@ def _within(part: slice, extent: int) -> slice:
     return slice(start, None if stop < 0 else stop, step)
 
 
+def _opened(native: Any, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...] | None:
+    """Convert an index that array-api-strict refuses to NumPy's; None for any other."""
+    arrays = [part for part in key if isinstance(part, _Array)]
+    integers = [part for part in arrays if part.dtype != xp.bool]
+    if not arrays or not (
+        (writing and integers)
+        or (
+            integers and any(part is None or isinstance(part, slice) or part is ... for part in key)
+        )
+        or (len(key) > 1 and len(integers) < len(arrays))
+    ):
+        return None
+    whole = ... in [part for part in key if not isinstance(part, _Array)]
+    if not whole and sum(axes_of(part) for part in key) < native.ndim:
+        return None  # it wants every axis or an ellipsis
+    if len(integers) < len(arrays) and not xp.get_array_api_strict_flags()["boolean_indexing"]:
+        return None
+    for part in arrays:
+        if part.device != native.device:
+            raise ValueError(f"an array on {native.device} is indexed by one on {part.device}")
+    return tuple([part._array if isinstance(part, _Array) else part for part in key])
+
+
 def get(native: Any, key: Any) -> Any:
     """Get elements by index."""
-    return native[_key(native, key)]
+    key = _key(native, key)
+    opened = _opened(native, key)
+    if opened is None:
+        return native[key]
+    return _Array._new(native._array[opened], device=native.device)
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
@@ -67,5 +95,9 @@ def set(native: Any, key: Any, value: Any) -> Any:
         else part
         for part in key
     ]
-    native[tuple(parts)] = value
+    opened = _opened(native, tuple(parts), writing=True)
+    if opened is None:
+        native[tuple(parts)] = value
+    else:
+        native._array[opened] = getattr(value, "_array", value)
     return native

@@ -8,6 +8,7 @@ import array_api_strict as xp
 
 from ...xp.integers import Wide
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
+from ...xp.standard import EXTENSIONS
 from .corrections import CORRECTIONS
 
 
@@ -19,5 +20,11 @@ def _as_scalar(value: int, dtype: Any) -> float:
 
 
 WIDE = Wide(_as_scalar)
-TABLE = NativeNamespace("array_api_strict", "array_api_strict", CORRECTIONS, handlers=(WIDE,))
+TABLE = NativeNamespace(
+    "array_api_strict",
+    "array_api_strict",
+    CORRECTIONS,
+    handlers=(WIDE,),
+    switched=(*EXTENSIONS, "__array_api_version__"),
+)
 native = make_native_namespace(TABLE)

@@ -54,6 +54,9 @@ class CudaCore(Library):
             refused=None if dtype else _REFUSED.format(x.dtype),
         )
 
+    def may_change(self, x: StridedMemoryView) -> bool:
+        return True  # it shows memory of whoever made it
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> StridedMemoryView:
         return StridedMemoryView.from_dlpack(Producer(tensor, move=move), stream_ptr=_NO_WAIT)
 

@@ -12,6 +12,7 @@ from array_api_compat import cupy as xp
 
 from ...xp.corrections import Correction, probes
 from ...xp.corrections.differences import differences
+from ...xp.corrections.empty import matrix_rank
 from ...xp.corrections.limits import floats_in_finfo
 from ...xp.corrections.special_cases import complex_function, numpy_like, remainder, turned
 
@@ -41,6 +42,7 @@ def _full_like(
 
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    matrix_rank(xp, xp.linalg, xp.int64),
     Correction(
         "finfo",
         floats_in_finfo(xp.finfo),

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...dispatch.kernel import NoKernel, kernel_for
 from ...dispatch.library import Library
+from ...dispatch.plan import absent_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
@@ -41,10 +42,6 @@ class CuPy(Library):
     """Arrays on a CUDA or ROCm device."""
 
     name = "cupy"
-    watched = (
-        "cupy.array", "cupy.asarray", "cupy.ascontiguousarray", "cupy.asnumpy",
-        "cupy.from_dlpack",
-    )  # fmt: skip
     accepts = Accepts(
         library="cupy",
         tested="14.2.0",  # without a device: what it builds, not what it computes
@@ -162,13 +159,17 @@ class CuPy(Library):
             return cupy.asnumpy(x, order="C")
 
     def to_device(self, x: np.ndarray | cupy.ndarray, device: Device) -> cupy.ndarray:
-        count = cupy.cuda.runtime.getDeviceCount()
-        if device.id >= count:
-            raise ConversionError(f"there is no {device}: CuPy sees {count} devices")
-        with cupy.cuda.Device(device.id):
+        with self.native_device(device):
             return cupy.array(x, copy=True, order="C")
 
     def native_device(self, device: Device) -> cupy.cuda.Device:
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none that serves this build
+            count = 0
+        why = absent_device("CuPy", device, count)
+        if why is not None:
+            raise ConversionError(why)
         return cupy.cuda.Device(device.id)
 
     def current_stream(self, device: Device) -> int | None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+from contextlib import suppress
 from typing import Any
 
 import dask.array
+import numpy
 from dask.array.utils import meta_from_array
 
+from ...array.carrier import Array
+from ...array.gufunc import Signature
 from ...array.kinds import is_array
 from ...array.terms import spelled
+from ...dispatch.records import ConversionError
+from ...dispatch.registry import library_of_type
+from ...exchange import convert
 from .arrays import Seeing, one_of, prepare
+from .chunk import Chunk, chunked
 
 
 def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
@@ -20,7 +29,8 @@ def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any
     function : callable
         Takes arrays of any library, and returns those of the caller.
     terms : dict
-        ``blockwise``, ``signature``, ``depth``, ``boundary`` of :func:`arraybridge.adapt`.
+        ``library``, ``blockwise``, ``signature``, ``depth``, ``boundary``, ``copy``,
+        ``alias_readonly`` of :func:`arraybridge.adapt`.
     """
     prepare()
     name = spelled(function)
@@ -36,17 +46,123 @@ def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any
             raise TypeError(
                 f"{name} is called by blocks: pass the Dask array {keyword} by position"
             )
-    call = Seeing(function)
+    copies = terms["copy"] is not True and not terms["alias_readonly"]
+    call = Seeing(ReadOnly(function, terms["library"], copies))
     how: Any = terms.get("blockwise")
     options = dict(how) if isinstance(how, dict) else {}
     if terms.get("signature") is not None:
-        return _along(call, terms["signature"], args, kwargs, options)
+        return _along(call, name, terms["signature"], args, kwargs, options)
     if terms.get("depth") is not None:
         margin = {"depth": terms["depth"], "boundary": terms.get("boundary")}
         if "meta" not in options and "dtype" not in options:
             options["meta"] = _model(call, args, kwargs)
         return dask.array.map_overlap(call, *args, **margin, **options, **kwargs)
     return dask.array.map_blocks(call, *args, **options, **kwargs)
+
+
+class ReadOnly:
+    """A function to which blocks are read-only: they are the graph's, and others read them.
+
+    Parameters
+    ----------
+    function : callable
+        An adapted function.
+    library : str
+        The library that it is written for.
+    copies : bool
+        Whether blocks of a library that cannot mark them so are copied for it. If it writes to such
+        a copy, it must return it, as with a copy of any read-only array.
+    """
+
+    def __init__(self, function: Any, library: str, copies: bool) -> None:
+        self.function = function
+        self.library = library
+        self.copies = copies
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        given = [_readonly(x, self.copies) for x in args]
+        options = {name: _readonly(x, False) for name, x in options.items()}
+        result = self.function(*given, **options)
+        every = result if isinstance(result, tuple | list) else [result]
+        for block, seen in zip(args, given, strict=True):
+            if _is_copy(block, seen) and not any(_same(x, seen) for x in every):
+                self._check_unwritten(block, seen)
+        pairs = [(seen, block) for block, seen in zip(args, given, strict=True)]
+        made = [next((b for seen, b in pairs if _is_view(x, seen)), x) for x in every]
+        if all(x is y for x, y in zip(made, every, strict=True)):
+            return result
+        return tuple(made) if isinstance(result, tuple | list) else made[0]
+
+    def __dask_tokenize__(self) -> Any:
+        from dask.tokenize import normalize_token
+
+        return "arraybridge.ReadOnly", self.library, self.copies, normalize_token(self.function)
+
+    def __reduce__(self) -> Any:
+        return ReadOnly, (self.function, self.library, self.copies)
+
+    def _check_unwritten(self, block: Any, seen: Any) -> None:
+        """Refuse what the function has written to a copy that it did not return.
+
+        PyTorch counts the writes of its own functions; else elements on the host are compared.
+        """
+        block, seen = (x._native if isinstance(x, Array) else x for x in (block, seen))
+        home = _home(seen)
+        version = None
+        with suppress(RuntimeError):  # of inference tensors, which count nothing
+            version = getattr(seen, "_version", None)
+        if home.name != self.library or version is None:
+            if not home.describe(seen).device.host:
+                return
+            version = _bytes(block) != _bytes(seen)
+        if version:
+            raise ConversionError(
+                f"{spelled(self.function)} wrote to a block of a Dask array, which others read as "
+                "well: let it return what it writes to, or pass copy=True to adapt"
+            )
+
+
+def _home(x: Any) -> Any:
+    return library_of_type(type(x))
+
+
+def _bytes(x: Any) -> bytes:
+    native = x.detach() if hasattr(x, "detach") else x
+    return bytes(convert(native, "numpy").tobytes())
+
+
+def _readonly(x: Any, copies: bool) -> Any:
+    """Return a block as one that cannot be written, or a copy of it."""
+    if isinstance(x, Array):
+        native = _readonly(x._native, copies)
+        return x if native is x._native else type(x)._of(native)  # type: ignore[attr-defined]
+    if type(x) is numpy.ndarray:
+        seen = x.view()
+        seen.flags.writeable = False
+        return seen
+    library = _home(x)
+    if library is None or not copies or library.accepts.immutable or isinstance(x, numpy.generic):
+        return x
+    block = chunked(x, False)
+    return block.copy().native if isinstance(block, Chunk) else x
+
+
+def _is_view(x: Any, seen: Any) -> bool:
+    if isinstance(x, Array) and isinstance(seen, Array):
+        return _is_view(x._native, seen._native)
+    return x is seen and type(x) is numpy.ndarray
+
+
+def _is_copy(block: Any, seen: Any) -> bool:
+    native = block._native if isinstance(block, Array) else block
+    return seen is not block and type(native) is not numpy.ndarray
+
+
+def _same(x: Any, seen: Any) -> bool:
+    """Whether the function has returned such a copy."""
+    x, seen = (each._native if isinstance(each, Array) else each for each in (x, seen))
+    return x is seen or getattr(x, "_base", None) is seen
 
 
 def _is_graph(x: Any) -> bool:
@@ -60,18 +176,28 @@ def _model(call: Any, args: Any, kwargs: Any) -> Any:
     return meta_from_array(result, ndim=first.ndim)
 
 
-def _along(call: Any, signature: str, args: Any, kwargs: Any, options: dict[str, Any]) -> Any:
+def _along(
+    call: Any, name: str, signature: Signature, args: Any, kwargs: Any, options: dict[str, Any]
+) -> Any:
     """``dask.array.apply_gufunc``, with blocks of the library that the function gives."""
+    inputs, outputs = signature.inputs, signature.outputs
+    placed = "axis" in options or "axes" in options  # Dask says what does not fit
+    shapes = [None if placed else getattr(x, "shape", ()) for x in args]
+    signature.check_arguments(name, shapes, options.get("output_sizes") or {})
+    for x, axes in zip(args, inputs, strict=True):
+        cut = [] if placed or not axes or not _is_graph(x) else x.numblocks[-len(axes) :]
+        if any(count > 1 for count in cut) and not options.get("allow_rechunk"):
+            whole = dict.fromkeys(range(-len(axes), 0), -1)
+            raise ValueError(
+                f"{name} is adapted with signature={signature.text!r}, and an array is cut along "
+                f"({', '.join(axes)}) into {cut} blocks: pass x.rechunk({whole}), or "
+                'blockwise={"allow_rechunk": True} to adapt'
+            )
     if "meta" not in options and "output_dtypes" not in options:
-        from dask.array.gufunc import _parse_gufunc_signature
-
-        inputs, outputs = _parse_gufunc_signature(signature)
         given = call(*[one_of(x) if _is_graph(x) else x for x in args], **kwargs)
-        loops = [x.ndim - len(dims) for x, dims in zip(args, inputs, strict=True) if _is_graph(x)]
-        if isinstance(outputs, list):
-            pairs = zip(given, outputs, strict=True)
-            models = [meta_from_array(x, ndim=max(loops) + len(dims)) for x, dims in pairs]
-            options["meta"] = tuple(models)
-        else:
-            options["meta"] = meta_from_array(given, ndim=max(loops) + len(outputs))
-    return dask.array.apply_gufunc(call, signature, *args, **options, **kwargs)
+        signature.check_results(name, given)
+        loops = [x.ndim - len(axes) for x, axes in zip(args, inputs, strict=True) if _is_graph(x)]
+        pairs = zip(given if len(outputs) > 1 else [given], outputs, strict=True)
+        models = [meta_from_array(x, ndim=max(loops) + len(axes)) for x, axes in pairs]
+        options["meta"] = tuple(models) if len(outputs) > 1 else models[0]
+    return dask.array.apply_gufunc(call, signature.text, *args, **options, **kwargs)

@@ -46,6 +46,16 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
     def __dask_postcompute__(self) -> Any:
         return computed, ()
 
+    @property
+    def _elemwise(self) -> Any:
+        return _elementwise
+
+    def _rebuild(self, *args: Any, **options: Any) -> Any:
+        made = super()._rebuild(*args, **options)  # persisted: no layer below tells of blocks
+        made.__class__ = BridgedArray
+        made.dask.layers[made.name].collection_annotations["type"] = _BRIDGED
+        return made
+
     def map_blocks(self, func: Any, *args: Any, **options: Any) -> Any:
         """``dask.array.Array.map_blocks``, with the library's own arrays."""
         return super().map_blocks(seeing(func), *args, **_described(options))
@@ -72,6 +82,14 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         return _remade, super().__reduce__()[1]
+
+
+def _elementwise(*args: Any, out: Any = None, **options: Any) -> Any:
+    """``dask.array.core.elemwise``, after which ``out`` has such blocks as well."""
+    result = dask.array.core.elemwise(*args, out=out, **options)
+    if type(result) is dask.array.Array:  # what has been ``out``
+        result.__class__ = BridgedArray
+    return result
 
 
 class BlockDelayed(Delayed):  # type: ignore[misc]
@@ -159,11 +177,17 @@ def _is_wrapped(args: Any) -> bool:
     return any(isinstance(x, Chunk) and x.kind.wrapped for x in args)
 
 
+def _is_ufuncs(function: Any) -> bool:
+    """Whether it is a method of a ufunc, such as ``numpy.add.accumulate``."""
+    return isinstance(getattr(function, "__self__", None), numpy.ufunc)
+
+
 def seeing(function: Any) -> Any:
     """Return a function as Dask is to call it: NumPy's and Dask's own see the blocks."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
+    inner = getattr(inner, "__self__", inner) if _is_ufuncs(inner) else inner
     package = getattr(inner, "__module__", None) or type(inner).__module__
     if isinstance(inner, numpy.ufunc | Seeing) or package.partition(".")[0] in _KEEPS_BLOCKS:
         return function

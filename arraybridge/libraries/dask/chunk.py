@@ -24,6 +24,7 @@ from ...dispatch.registry import library_of_type
 from ...protocols.foreign import check_whole
 from .numpy_rules import cast, dtype_of, positions
 
+_KERNELS = "dask.array.chunk"  # joins positions of blocks with those that it has made by NumPy
 _INDEXES = "dask.array.slicing"  # NumPy's positions by a block: nonzero
 
 
@@ -63,7 +64,7 @@ class Chunk:
         return self.array.native
 
     @property
-    def result(self) -> Any:
+    def value(self) -> Any:
         """The block as Dask's user sees it: the library's own array, or an Array."""
         return self.array if self.kind.wrapped else self.array.native
 
@@ -174,7 +175,14 @@ class Chunk:
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, Chunk):
             value = value.array
-        self.array[self._whole(key)] = value
+        key = self._whole(key)
+        try:
+            self.array[key] = value
+        except TypeError:  # NaN to integers, say, of which Dask has selected none
+            (mask, *rest) = key
+            selects = rest or not isinstance(mask, Array) or mask.dtype != self.xp.bool
+            if selects or bool(self.xp.any(mask)):
+                raise
 
     def _whole(self, key: Any) -> tuple[Any, ...]:
         """Return an index for every axis, as the standard asks, of Arrays of this library."""
@@ -242,7 +250,8 @@ class Chunk:
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         from .functions import function_of
 
-        return function_of(self, function, args, options)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        return function_of(self, function, args, options, host=caller == _KERNELS)
 
     @classmethod
     def __torch_function__(
@@ -343,7 +352,7 @@ def chunked(x: Any, wrapped: bool) -> Any:
 def bare(x: Any) -> Any:
     """Replace blocks, in nested arguments, by the arrays that the user sees."""
     if isinstance(x, Chunk):
-        return x.result
+        return x.value
     if isinstance(x, tuple | list):
         return type(x)([bare(each) for each in x])
     if isinstance(x, dict):

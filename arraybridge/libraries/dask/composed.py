@@ -10,8 +10,17 @@ from typing import Any
 
 import numpy
 
-from .numpy_rules import cast, check_keywords, dtype_of, joined, own_dtype, positions
-from .reductions import REDUCTIONS
+from .numpy_rules import (
+    cast,
+    check_keywords,
+    dtype_of,
+    joined,
+    number,
+    own_dtype,
+    positions,
+)
+from .reductions import REDUCTIONS, inverted_cdf
+from .selections import SELECTIONS
 
 _NO = numpy._NoValue
 
@@ -28,6 +37,8 @@ def _concatenate(
     xp: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **options: Any
 ) -> Any:
     check_keywords("concatenate", {"out": out, **options})
+    model = next(x for x in arrays if hasattr(x, "__arraybridge__"))
+    arrays = [x if hasattr(x, "__arraybridge__") else positions(model, x) for x in arrays]
     made = xp.concat(joined(arrays), axis=axis)
     return made if dtype is None else cast(made, numpy.dtype(dtype))
 
@@ -40,18 +51,17 @@ def _stack(xp: Any, arrays: Any, axis: int = 0, out: Any = None, **options: Any)
 def _where(xp: Any, condition: Any, x: Any = _NO, y: Any = _NO) -> Any:
     if x is _NO:
         return xp.nonzero(condition)
-    if isinstance(condition, numpy.ndarray):
-        model = x if hasattr(x, "__arraybridge__") else y
-        condition = xp.asarray(condition, device=model.device)
     _no_host("where", x, y)
+    model = next(each for each in (condition, x, y) if hasattr(each, "__arraybridge__"))
+    if not hasattr(condition, "__arraybridge__"):
+        condition = xp.asarray(numpy.asarray(condition), device=model.device)
+    if dtype_of(condition).kind != "b":
+        condition = condition != 0
     common = numpy.result_type(
         *[dtype_of(each) if hasattr(each, "__arraybridge__") else each for each in (x, y)]
     )
-    own = own_dtype(condition, common)
     x, y = (
-        cast(each, common)
-        if hasattr(each, "__arraybridge__")
-        else xp.asarray(numpy.asarray(each).item(), dtype=own, device=condition.device)
+        cast(each, common) if hasattr(each, "__arraybridge__") else number(model, each, common)
         for each in (x, y)
     )
     return xp.where(condition, x, y)
@@ -106,11 +116,6 @@ def _full(value: Any) -> Callable[..., Any]:
         return xp.full(shape, plain(filled), dtype=own, device=a.device)
 
     return function
-
-
-def matmul(xp: Any, a: Any, b: Any) -> Any:
-    """Multiply matrices of the same data type or of two."""
-    return xp.matmul(*joined((a, b)))
 
 
 def _dot(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
@@ -291,6 +296,33 @@ def _outer(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
     return xp.reshape(a, (-1, 1)) * xp.reshape(b, (1, -1))
 
 
+def _quantile(name: str) -> Callable[..., Any]:
+    def function(
+        xp: Any, a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+        method: str = "linear", keepdims: Any = False, *, weights: Any = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        check_keywords(name, {"out": out, **options})
+        if (
+            method == "inverted_cdf"
+            and not hasattr(q, "__arraybridge__")
+            and dtype_of(a).kind != "c"
+        ):
+            if weights is not None and not hasattr(weights, "__arraybridge__"):
+                weights = xp.asarray(numpy.asarray(weights), device=a.device)
+            keeps = keepdims is not _NO and bool(keepdims)
+            return inverted_cdf(xp, a, q, axis, keeps, weights, name == "nanquantile")
+        check_keywords(name, {"weights": weights})
+        if not hasattr(xp, name):
+            raise TypeError(f"{a.library} has no {name} for blocks")
+        keepdims = keepdims is not _NO and bool(keepdims)
+        found = getattr(xp, name)(a, q, axis=axis, method=method, keepdims=keepdims)
+        model = numpy.ones(1, dtype_of(q)) / 2 if hasattr(q, "__arraybridge__") else q
+        dtype = getattr(numpy, name)(numpy.ones(1, dtype_of(a)), model, method=method).dtype
+        return cast(found, dtype)
+
+    return function
+
+
 def _expand_dims(xp: Any, a: Any, axis: Any) -> Any:
     for each in sorted(axis) if isinstance(axis, tuple | list) else (axis,):
         a = xp.expand_dims(a, axis=each)
@@ -299,6 +331,7 @@ def _expand_dims(xp: Any, a: Any, axis: Any) -> Any:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **REDUCTIONS,
+    **SELECTIONS,
     numpy.concatenate: _concatenate,
     numpy.stack: _stack,
     numpy.where: _where,
@@ -337,6 +370,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.vstack: _stacked(0),
     numpy.hstack: _stacked(1),
     numpy.outer: _outer,
+    numpy.quantile: _quantile("quantile"),
+    numpy.nanquantile: _quantile("nanquantile"),
     numpy.shape: lambda xp, a: a.shape,
     numpy.ndim: lambda xp, a: a.ndim,
     numpy.size: lambda xp, a, axis=None: a.size if axis is None else a.shape[axis],
@@ -344,6 +379,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.isrealobj: lambda xp, x: dtype_of(x).kind != "c",
     numpy.result_type: lambda xp, *xs: numpy.result_type(
         *[dtype_of(x) if hasattr(x, "info") else x for x in xs]
+    ),
+    numpy.can_cast: lambda xp, from_, to, casting="safe": numpy.can_cast(
+        dtype_of(from_), to, casting
     ),
     numpy.copy: lambda xp, a, *_, **__: xp.asarray(a, copy=True),
 }
@@ -353,6 +391,6 @@ WITH_HOST = frozenset(
     (
         numpy.asarray, numpy.asanyarray, numpy.array, numpy.ascontiguousarray, numpy.take,
         numpy.take_along_axis, numpy.where, numpy.unravel_index, numpy.quantile,
-        numpy.nanquantile,
+        numpy.nanquantile, numpy.digitize, numpy.isin, numpy.apply_along_axis,
     )
 )  # fmt: skip

@@ -77,7 +77,7 @@ def _of_others(function: Any) -> Any:
         arrays = _as_blocks(args)
         first = _first(arrays)
         result = function_of(first, function, arrays, options)
-        return result.result
+        return result.value
 
     return looked_up
 
@@ -113,7 +113,8 @@ def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8",
         own, block = own_dtype(x.array, dtype), chunk_class(x.kind)
     except ConversionError:
         own, block = x.xp.float32, chunk_class(x.kind, counts=True)
-    return block(x.xp.full(shape, float(number), dtype=own, device=x.array.device))
+    plain = int if numpy.dtype(dtype).kind in "iu" else float
+    return block(x.xp.full(shape, plain(number), dtype=own, device=x.array.device))
 
 
 def divide(a: Any, b: Any, dtype: Any = None) -> Any:
@@ -134,4 +135,7 @@ def divide(a: Any, b: Any, dtype: Any = None) -> Any:
 
 
 def _no_empty(*_: Any, **__: Any) -> Any:
-    raise TypeError("Dask asks for an empty block of no library: pass meta=")
+    raise TypeError(
+        "dask.array.percentile does not take blocks of other libraries: its neighbor nanquantile "
+        "does; or take NumPy's blocks with arraybridge.convert(x, 'numpy')"
+    )

@@ -10,7 +10,7 @@ from ...exchange import convert
 from ...protocols.numpy_dtypes import numpy_dtype
 
 #: Keywords of NumPy's that change no value.
-IGNORED = frozenset({"order", "like", "subok", "casting"})
+IGNORED = frozenset({"order", "like", "subok", "casting", "assume_unique", "kind"})
 
 _numpys: dict[Any, numpy.dtype[Any]] = {}  # by the library's own data type
 
@@ -36,9 +36,30 @@ def own_dtype(x: Any, dtype: Any) -> Any:
 
 def cast(x: Any, dtype: numpy.dtype[Any]) -> Any:
     """Convert an Array to a data type of NumPy's."""
-    if dtype_of(x) == dtype:
+    own = dtype_of(x)
+    if own == dtype:
         return x
-    return x.__array_namespace__().astype(x, own_dtype(x, dtype))
+    xp = x.__array_namespace__()
+    if own.kind == "c" and dtype.kind not in "cb":
+        x = xp.real(x)  # as NumPy does; the standard has no such cast
+    return xp.astype(x, own_dtype(x, dtype))
+
+
+def number(x: Any, value: Any, dtype: numpy.dtype[Any]) -> Any:
+    """Return a number as an Array beside ``x``, in a data type of NumPy's.
+
+    Raises
+    ------
+    OverflowError
+        For a Python integer that the data type does not hold, as NumPy does.
+    """
+    if dtype.kind != "V":  # bfloat16 has no such rules
+        value = numpy.asarray(value, dtype)
+    return x.__array_namespace__().asarray(
+        value.item() if hasattr(value, "item") else value,
+        dtype=own_dtype(x, dtype),
+        device=x.device,
+    )
 
 
 def positions(x: Any, host: Any) -> Any:
@@ -61,10 +82,6 @@ def joined(arrays: Any) -> list[Any]:
 def check_keywords(name: str, options: dict[str, Any]) -> None:
     """Refuse keywords of NumPy's that would change a value, unless they have their defaults."""
     for key, value in options.items():
-        usual = (
-            value is None
-            or value is numpy._NoValue
-            or (key in ("where", "initial") and value is True)
-        )
+        usual = value is None or value is numpy._NoValue or (key == "where" and value is True)
         if not usual and key not in IGNORED:
             raise TypeError(f"{name} of blocks takes no {key}=")

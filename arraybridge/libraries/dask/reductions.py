@@ -8,45 +8,90 @@ from typing import Any
 
 import numpy
 
-from .numpy_rules import cast, check_keywords, dtype_of, own_dtype
+from .numpy_rules import cast, check_keywords, dtype_of
 
 _NO = numpy._NoValue
-
-
-def _axis(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
 
 
 def _keeps(keepdims: Any) -> bool:
     return keepdims is not _NO and bool(keepdims)
 
 
-def _reduction(name: str, typed: bool = False) -> Callable[..., Any]:
+def _axes(a: Any, axis: Any) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(a.ndim))
+    return (int(axis),) if isinstance(axis, int | numpy.integer) else tuple(axis)
+
+
+def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: Any, **extra: Any) -> Any:
+    """Reduce over the axes that NumPy would; over none, each element by itself.
+
+    The standard does not say what ``axis=()`` is, nor that an array without axes is reduced.
+    """
+    axes = _axes(a, axis)
+    if not axes:
+        return function(xp.expand_dims(a, axis=a.ndim), axis=a.ndim, **extra)
+    return function(a, axis=axes, keepdims=_keeps(keepdims), **extra)
+
+
+def _total(name: str, neutral: float | None = None) -> Callable[..., Any]:
+    """Return ``sum`` or ``prod``, with something neutral in the place of NaN if it is given."""
+
     def function(
         xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
         keepdims: Any = False, **options: Any,
     ) -> Any:  # fmt: skip
         check_keywords(name, {"out": out, **options})
-        extra = {"dtype": own_dtype(a, dtype)} if typed and dtype is not None else {}
-        if typed and dtype_of(a).kind == "b":
-            a = xp.astype(a, extra.get("dtype", xp.int8))
-        axis = tuple(range(a.ndim)) if axis is None else _axis(axis)
-        if axis == ():
-            return a if not extra else xp.astype(a, extra["dtype"])
-        return getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims), **extra)
+        a, extra = _to_add(xp, a if neutral is None else _without_nan(xp, a, neutral), dtype)
+        if dtype_of(a).kind == "b":  # as booleans add and multiply
+            return _reduced(xp, xp.any if name == "sum" else xp.all, a, axis, keepdims)
+        return _reduced(xp, getattr(xp, name), a, axis, keepdims, **extra)
 
     return function
 
 
-def _extreme(name: str) -> Callable[..., Any]:
-    reduced = _reduction(name)
+def _without_nan(xp: Any, a: Any, value: float) -> Any:
+    if dtype_of(a).kind in "biu":
+        return a
+    return xp.where(xp.isnan(a), xp.asarray(value, dtype=a.dtype, device=a.device), a)
+
+
+def _to_add(xp: Any, a: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
+    """Return an Array in the data type that NumPy adds in, and what the standard is to be told."""
+    if dtype is None:
+        return (xp.astype(a, xp.int8) if dtype_of(a).kind == "b" else a), {}
+    a = cast(a, numpy.dtype(dtype))
+    return a, {"dtype": a._native.dtype}
+
+
+def _truth(name: str) -> Callable[..., Any]:
+    def function(
+        xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
+    ) -> Any:
+        check_keywords(name, {"out": out, **options})
+        return _reduced(xp, getattr(xp, name), a, axis, keepdims)
+
+    return function
+
+
+def _extreme(name: str, missing: float | None = None) -> Callable[..., Any]:
+    """Return ``max`` or ``min``, with ``missing`` in the place of NaN."""
 
     def function(
         xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
     ) -> Any:
-        if not a.size:
+        check_keywords(name, {"out": out, **options})
+        if dtype_of(a).kind == "c":
+            raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
+        if not a.size:  # of an empty block Dask makes one of other extents: no axis can be trusted
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-        return reduced(xp, a, axis, None, out, keepdims, **options)
+        if dtype_of(a).kind == "b":
+            return _reduced(xp, xp.any if name == "max" else xp.all, a, axis, keepdims)
+        if missing is None or dtype_of(a).kind in "iu":
+            return _reduced(xp, getattr(xp, name), a, axis, keepdims)
+        found = _reduced(xp, getattr(xp, name), _without_nan(xp, a, missing), axis, keepdims)
+        nothing = _reduced(xp, xp.all, xp.isnan(a), axis, keepdims)
+        return xp.where(nothing, xp.asarray(math.nan, dtype=a.dtype, device=a.device), found)
 
     return function
 
@@ -57,96 +102,138 @@ def _moment(name: str) -> Callable[..., Any]:
         keepdims: Any = False, **options: Any,
     ) -> Any:  # fmt: skip
         check_keywords(name, {"out": out, **options})
-        a = _inexact(xp, a, dtype)
+        if dtype is not None and numpy.dtype(dtype).kind in "biu":
+            raise TypeError(f"{name} of blocks has no dtype={numpy.dtype(dtype)}: cast its result")
         extra = {} if name == "mean" else {"correction": ddof}
-        return getattr(xp, name)(a, axis=_axis(axis), keepdims=_keeps(keepdims), **extra)
+        return _reduced(xp, getattr(xp, name), _inexact(a, dtype), axis, keepdims, **extra)
 
     return function
 
 
-def _inexact(xp: Any, a: Any, dtype: Any) -> Any:
+def _inexact(a: Any, dtype: Any) -> Any:
     if dtype is None and dtype_of(a).kind in "biu":
         dtype = numpy.float64
     return a if dtype is None else cast(a, numpy.dtype(dtype))
 
 
-def _without_nan(name: str, neutral: float, typed: bool) -> Callable[..., Any]:
-    reduced = _reduction(name, typed)
-
-    def function(xp: Any, a: Any, *args: Any, **options: Any) -> Any:
-        if dtype_of(a).kind in "biu":
-            return reduced(xp, a, *args, **options)
-        missing = xp.isnan(a)
-        found = reduced(xp, xp.where(missing, neutral, a), *args, **options)
-        if math.isfinite(neutral):
-            return found
-        axis = args[0] if args else options.get("axis")
-        empty = _reduction("all")(xp, missing, axis, keepdims=options.get("keepdims", False))
-        return xp.where(empty, math.nan, found)
-
-    return function
-
-
-def _place(name: str, neutral: float | None = None) -> Callable[..., Any]:
+def _place(name: str, missing: float | None = None) -> Callable[..., Any]:
     def function(
         xp: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
     ) -> Any:
         check_keywords(name, {"out": out})
-        if neutral is not None and dtype_of(a).kind not in "biu":
-            missing = xp.isnan(a)
-            if bool(xp.any(xp.all(missing) if axis is None else xp.all(missing, axis=axis))):
+        if dtype_of(a).kind == "c":
+            raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
+        kept = (1,) * a.ndim if axis is None else None
+        if axis is None:
+            a, axis = xp.reshape(a, (-1,)), 0
+        if missing is not None and dtype_of(a).kind not in "biu":
+            if bool(xp.any(xp.all(xp.isnan(a), axis=axis))):
                 raise ValueError("All-NaN slice encountered")
-            a = xp.where(missing, neutral, a)
-        return getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims))
+            a = _without_nan(xp, a, missing)
+        if dtype_of(a).kind == "b":
+            a = xp.astype(a, xp.int8)
+        found = getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims))
+        return found if kept is None or not _keeps(keepdims) else xp.reshape(found, kept)
 
     return function
 
 
-def _cumulative(name: str, empty: float | None = None) -> Callable[..., Any]:
+def _cumulative(name: str, neutral: float | None = None) -> Callable[..., Any]:
     def function(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         check_keywords(name, {"out": out})
-        if empty is not None and dtype_of(a).kind not in "biu":
-            a = xp.where(xp.isnan(a), empty, a)
-        if axis is None:
+        a, extra = _to_add(xp, a if neutral is None else _without_nan(xp, a, neutral), dtype)
+        if axis is None or not a.ndim:
             a, axis = xp.reshape(a, (-1,)), 0
-        extra = {} if dtype is None else {"dtype": own_dtype(a, dtype)}
+        if dtype_of(a).kind == "b":
+            raise TypeError(f"{name} of blocks has no dtype=bool: ask for a number's")
         return getattr(xp, name)(a, axis=axis, **extra)
 
     return function
 
 
-def _median(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: Any = False,
+def _median(skips_nan: bool) -> Callable[..., Any]:
+    """Return ``median`` or, where NaN does not count, ``nanmedian``."""
+
+    def function(
+        xp: Any, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+        keepdims: Any = False,
+    ) -> Any:  # fmt: skip
+        check_keywords("median", {"out": out})
+        if dtype_of(a).kind == "c":
+            raise TypeError("the standard has no order of complex numbers, and blocks no median")
+        axes = tuple(n % a.ndim for n in _axes(a, axis))
+        kept = [n for n in range(a.ndim) if n not in axes]
+        shape, n = tuple(a.shape[n] for n in kept), math.prod(a.shape[n] for n in axes)
+        flat = xp.reshape(xp.permute_dims(a, (*kept, *axes)), (*shape, n))
+        flat = xp.sort(_inexact(flat, None), axis=-1)  # NaN last
+        nan = xp.asarray(math.nan, dtype=flat.dtype, device=a.device)
+        if not n:
+            middle = xp.broadcast_to(nan, shape)
+        else:
+            nans = xp.isnan(flat)
+            count = xp.sum(~nans, axis=-1, keepdims=True, dtype=xp.int32)
+            count = count if skips_nan else xp.full_like(count, n)
+            first, second = (
+                xp.take_along_axis(flat, xp.clip(at // 2, 0, n - 1), axis=-1)
+                for at in (count - 1, count)
+            )
+            middle = xp.squeeze((first + second) / 2, axis=-1)
+            if not skips_nan:
+                middle = xp.where(xp.any(nans, axis=-1), nan, middle)
+        if _keeps(keepdims):
+            return xp.reshape(middle, tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)))
+        return middle
+
+    return function
+
+
+def inverted_cdf(
+    xp: Any, a: Any, q: Any, axis: Any, keepdims: bool, weights: Any, skips_nan: bool
 ) -> Any:
-    check_keywords("median", {"out": out})
-    axes = tuple(range(a.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    axes = tuple(n % a.ndim for n in axes)
+    """Return the elements at which the sum of weights, or a count, first comes up to quantiles."""
+    axes = tuple(n % a.ndim for n in _axes(a, axis))
     kept = [n for n in range(a.ndim) if n not in axes]
-    shape = tuple(a.shape[n] for n in kept)
-    flat = xp.reshape(
-        xp.permute_dims(a, (*kept, *axes)), (*shape, math.prod(a.shape[n] for n in axes))
-    )
-    flat = xp.sort(_inexact(xp, flat, None), axis=-1)
-    n = flat.shape[-1]
-    if not n:
-        raise ValueError("median of no elements")
-    middle = (flat[..., (n - 1) // 2] + flat[..., n // 2]) / 2
-    middle = xp.where(xp.any(xp.isnan(flat), axis=-1), math.nan, middle)
-    if _keeps(keepdims):
-        return xp.reshape(middle, tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)))
-    return middle
+    shape, n = tuple(a.shape[n] for n in kept), math.prod(a.shape[n] for n in axes)
+
+    def lines(x: Any) -> Any:
+        return xp.reshape(xp.permute_dims(x, (*kept, *axes)), (*shape, n))
+
+    flat = lines(a)
+    order = xp.argsort(flat, axis=-1)  # NaN last
+    flat = xp.take_along_axis(flat, order, axis=-1)
+    whole = dtype_of(a).kind in "biu"
+    counted = xp.astype(xp.ones_like(flat) if whole else ~xp.isnan(flat), xp.float64)
+    if not skips_nan:
+        counted = xp.ones_like(counted)
+    count = xp.sum(counted, axis=-1, keepdims=True)
+    if weights is not None:
+        if weights.ndim == 1 and a.ndim > 1:
+            weights = xp.reshape(weights, tuple(-1 if n in axes else 1 for n in range(a.ndim)))
+        weights = lines(xp.broadcast_to(cast(weights, numpy.dtype("f8")), a.shape))
+        reached = xp.cumulative_sum(xp.take_along_axis(weights, order, axis=-1) * counted, axis=-1)
+        reached = reached / reached[..., -1:]
+    results = []
+    for each in numpy.ravel(q).tolist():
+        if weights is None:
+            place = xp.ceil(count * each) - 1
+        else:  # the quantile 0 is the first element that weighs anything
+            below = reached <= 0 if each == 0 else reached < each
+            place = xp.sum(xp.astype(below, xp.float64), axis=-1, keepdims=True)
+        place = xp.astype(xp.clip(place, 0, n - 1), xp.int64)
+        found = xp.take_along_axis(flat, place, axis=-1)
+        if not skips_nan and not whole:
+            missing = xp.any(xp.isnan(flat), axis=-1, keepdims=True)
+            found = xp.where(missing, xp.asarray(math.nan, dtype=a.dtype, device=a.device), found)
+        ends = tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)) if keepdims else shape
+        results.append(xp.reshape(found, ends))
+    return xp.reshape(xp.stack(results), (*numpy.shape(q), *results[0].shape))
 
 
 REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    numpy.sum: _reduction("sum", typed=True),
-    numpy.prod: _reduction("prod", typed=True),
-    numpy.any: _reduction("any"),
-    numpy.all: _reduction("all"),
+    numpy.sum: _total("sum"),
+    numpy.prod: _total("prod"),
+    numpy.any: _truth("any"),
+    numpy.all: _truth("all"),
     numpy.max: _extreme("max"),
     numpy.min: _extreme("min"),
     numpy.amax: _extreme("max"),
@@ -154,10 +241,10 @@ REDUCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.mean: _moment("mean"),
     numpy.var: _moment("var"),
     numpy.std: _moment("std"),
-    numpy.nansum: _without_nan("sum", 0, True),
-    numpy.nanprod: _without_nan("prod", 1, True),
-    numpy.nanmax: _without_nan("max", -math.inf, False),
-    numpy.nanmin: _without_nan("min", math.inf, False),
+    numpy.nansum: _total("sum", 0),
+    numpy.nanprod: _total("prod", 1),
+    numpy.nanmax: _extreme("max", -math.inf),
+    numpy.nanmin: _extreme("min", math.inf),
     numpy.argmax: _place("argmax"),
     numpy.argmin: _place("argmin"),
     numpy.nanargmax: _place("argmax", -math.inf),
@@ -166,5 +253,6 @@ REDUCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.cumprod: _cumulative("cumulative_prod"),
     numpy.nancumsum: _cumulative("cumulative_sum", 0),
     numpy.nancumprod: _cumulative("cumulative_prod", 1),
-    numpy.median: _median,
+    numpy.median: _median(False),
+    numpy.nanmedian: _median(True),
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dpnp
 
-from ...array.indexing import set_in_place
 from ...array.native_array import NativeArray
 from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
+from . import indexing
 from .exchange import LIBRARY
 from .namespace import TABLE, WIDE, native
 
@@ -22,7 +22,8 @@ class DpnpArray(NativeArray):
     _native_namespace = native
     _native_type = dpnp.ndarray
     _corrected = corrected_operators(TABLE, native)
-    _set = staticmethod(writing_wide_integers(set_in_place, WIDE))
+    _get = staticmethod(indexing.get)
+    _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
     _takes_stream = True
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from dpctl import SyclDevice, SyclDeviceCreationError
+from dpctl import SyclDevice, SyclDeviceCreationError, get_num_devices
 from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
 from ...dispatch.library import Library
+from ...dispatch.plan import absent_device
 from ...dispatch.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
@@ -122,6 +123,9 @@ class Dpnp(Library):
         return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar
 
     def native_device(self, device: Device) -> str:
+        why = absent_device("dpnp", device, get_num_devices())
+        if why is not None:
+            raise ConversionError(why)
         return str(device.id)
 
     def to_device(self, x: np.ndarray | dpnp.ndarray, device: Device) -> dpnp.ndarray:

@@ -23,8 +23,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...array.exporting import export_route
 from ...array.native_array import NativeArray
 from ...array.offered import exported_view, slot
+from ...dispatch.plan import checked_copy
+from ...dlpack import CPU, check_stream, reads_versioned
 from ...dlpack.pyapi import CapsuleType
 from ...protocols.numpy_dtypes import CHARS
 from ...xp.entrance import native_device
@@ -100,7 +103,7 @@ class JaxArray(NativeArray):
             return exported_view(view)
         tensor = LIBRARY.export_described(self._native, LIBRARY.describe(self._native))
         self._kept = self._native, tensor.owner, tensor.image()
-        return tensor.to_struct()
+        return tensor.to_struct(as_is=True)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
@@ -154,12 +157,16 @@ class JaxArray(NativeArray):
         the memory itself, ``copy=False``, gets from an Array what JAX's own arrays give it: that
         memory, which it must not write.
         """
-        legacy = max_version is None or max_version[0] < 1
+        legacy = not reads_versioned(max_version)
+        if copy is not None:
+            copy = checked_copy(copy)
         if copy is False and legacy and not isinstance(self._native, jax.core.Tracer):
-            capsule: CapsuleType = self._native.__dlpack__(
-                stream=stream, dl_device=dl_device, copy=False
-            )
-            return capsule
+            info = self.info._replace(readonly=False)
+            if export_route(info, max_version, dl_device, False).kind == "view":
+                check_stream(stream, info.device)
+                stream = None if info.device == CPU else stream  # of which JAX refuses even -1
+                capsule: CapsuleType = self._native.__dlpack__(stream=stream, copy=False)
+                return capsule
         if not legacy and stream is None and dl_device is None and not copy:
             view = self._view()
             if view is not None and view.dtype.char in CHARS:

@@ -110,11 +110,12 @@ def _operation(flat: Flat, shapes: Sequence[Shape], count: int, method: str | No
 
 def _struct(flat: Flat, shape: Shape) -> jax.ShapeDtypeStruct:
     dtype = jnp.dtype(shape.dtype)
-    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+    narrow = jax.dtypes.canonicalize_dtype(dtype)
+    if narrow != dtype:
         raise ConversionError(
             f"{flat.terms.function} returns {shape.dtype}, which JAX would narrow while x64 is "
-            "off: enable it with jax.config.update('jax_enable_x64', True), or return a 32-bit "
-            "dtype"
+            "off: enable it with jax.config.update('jax_enable_x64', True), or pass "
+            f"result_dtype={{{shape.dtype!r}: {str(narrow)!r}}} to adapt"
         )
     return jax.ShapeDtypeStruct(shape.shape, dtype)
 

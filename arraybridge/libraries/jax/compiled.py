@@ -62,7 +62,7 @@ def compiled(
         raise TypeError(f"an argument of {flat.terms.function} is neither an array nor static")
     spec, rest = taken
     memo = flat.terms.memo
-    forward, backward = memo.get("jax") or memo.setdefault("jax", _halves(function))
+    forward, backward = memo.get("jax") or memo.setdefault("jax", _halves(function, flat.cast))
     floats, others, pull, still = forward(spec, list(arrays), rest)
     tree, is_float = still.value
     shapes = tuple([(x.shape, x.dtype) for x in floats])
@@ -125,7 +125,7 @@ def _filled(spec: _Spec, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[An
     return args, kwargs
 
 
-def _halves(function: Any) -> tuple[Any, Any]:
+def _halves(function: Any, cast: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return two compiled functions: of the outcome and the linearization, and of the gradients.
 
     Both are freed with ``function``, and what was compiled of them as well.
@@ -135,6 +135,7 @@ def _halves(function: Any) -> tuple[Any, Any]:
         def alone(*xs: Any) -> Any:
             args, kwargs = _filled(spec, xs, rest)
             leaves, tree = jax.tree_util.tree_flatten(function(*args, **kwargs))
+            leaves = [cast(x) for x in leaves]
             is_float = tuple([jnp.issubdtype(x.dtype, jnp.inexact) for x in leaves])
             parts: Any = [[], []]
             for f, x in zip(is_float, leaves, strict=True):

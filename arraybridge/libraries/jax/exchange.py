@@ -19,6 +19,7 @@ import numpy as np
 from ...dispatch.library import Library
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ...layout import c_strides
 from ...protocols.numpy_dtypes import numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.address import address_of
@@ -30,12 +31,14 @@ _NAMES = (
     "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
     "float8_e8m0fnu"
 ).split()
+# Packed in memory, several to a byte: JAX takes and gives them by a copy, one to a byte.
+_PACKED = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
 _PLATFORMS = {
     "cpu": DeviceType.CPU,
     "cuda": DeviceType.CUDA,
     "rocm": DeviceType.ROCM,
 }
-_REMEDY = (
+REMEDY = (
     "64-bit types would be narrowed while x64 is off; enable it with "
     "jax.config.update('jax_enable_x64', True), or ask for a 32-bit type by dtype="
 )
@@ -43,13 +46,14 @@ _REMEDY = (
 _NARROW = Accepts(
     library="jax",
     tested="0.10.2",
-    dtypes=frozenset(_NAMES),
+    dtypes=frozenset((*_NAMES, *_PACKED)),
     devices=frozenset({DeviceType.CPU}),  # and those of the backends that this jaxlib has
     strides="compact",
     alignment=64,
     readonly=True,
     immutable=True,
-    remedies=dict.fromkeys(_NARROWED, _REMEDY),
+    copied=frozenset(_PACKED),
+    remedies=dict.fromkeys(_NARROWED, REMEDY),
 )
 _WIDE = _NARROW.dtypes.union(_NARROWED)
 
@@ -60,17 +64,13 @@ _ARRAYS = (jax.Array, _TRACER)
 
 _dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
 _dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
+_packed_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _PACKED if hasattr(jnp, n)}
 
 
 class Jax(Library):
     """JAX."""
 
     name = "jax"
-    watched = (
-        "jax.device_get", "jax.device_put", "jax.dlpack.from_dlpack", "jax.numpy.array",
-        "jax.numpy.asarray", "jax.numpy.from_dlpack",
-        "jax._src.array.ArrayImpl.__array__",
-    )  # fmt: skip
     exports_description = True
 
     @property
@@ -93,6 +93,8 @@ class Jax(Library):
         if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
             raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
         dtype = _dlpack_dtypes.get(x.dtype)
+        if dtype is None and x.dtype in _packed_dtypes:
+            return _described_packed(x)
         if dtype is None or not only_one_cpu():
             _check_one_device(x)
             return TensorInfo.of_tensor(self.export(x), "jax")
@@ -114,6 +116,9 @@ class Jax(Library):
             raise ConversionError(f"JAX could not export the array: {error}") from error
         tensor.readonly, tensor.legacy = True, False  # the legacy capsule cannot say so
         return tensor
+
+    def resolve(self, x: jax.Array) -> np.ndarray:
+        return np.array(x)
 
     def pin(self, x: jax.Array, info: TensorInfo) -> object:
         """JAX's own view, or what it exports: either waits, and outlives deletion and donation.
@@ -137,6 +142,8 @@ class Jax(Library):
         if place.type != DeviceType.CPU:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move))
         cpu = _cpus()[place.id]
+        if tensor.dtype.name in _PACKED:
+            return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
         if _import is None:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
         return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
@@ -189,9 +196,6 @@ class Jax(Library):
     def native_dtype(self, dtype: DataType) -> np.dtype | None:
         return numpy_dtype(dtype) if dtype.name in self.accepts.dtypes else None
 
-    def quick_kind(self, x: jax.Array) -> DataType | None:
-        return None if isinstance(x, _TRACER) else _dlpack_dtypes.get(x.dtype)
-
     def recast(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
         return x.astype(numpy_dtype(dtype))
 
@@ -238,6 +242,21 @@ def _check_one_device(x: jax.Array) -> None:
             f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
             "there first, jax.device_put(x, jax.devices()[0])"
         )
+
+
+def _described_packed(x: jax.Array) -> TensorInfo:
+    if x.is_deleted():
+        raise ConversionError("the JAX array has no memory: it was deleted or donated")
+    _check_one_device(x)
+    (device,) = x.devices()
+    kind = _PLATFORMS.get(device.platform)
+    if kind is None:
+        raise ConversionError(f"JAX could not export the array: {device} has no DLPack type")
+    place, shape = Device(kind, jax.devices(device.platform).index(device)), x.shape
+    return TensorInfo(
+        "jax", 0, 0, shape, c_strides(shape), _packed_dtypes[x.dtype], place, readonly=True,
+        padded=True, pending=("packed",),
+    )  # fmt: skip
 
 
 def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:

@@ -15,8 +15,10 @@ import jax.numpy as jnp
 
 from ...array.differentiation import Differentiation, Outcome
 from ...array.followed import Flat
+from ...dispatch.records import ConversionError
 from .compiled import borrows, compiled, is_compiled
 from .cotangents import pulled
+from .exchange import REMEDY
 
 
 class JaxGradients(Differentiation):
@@ -28,6 +30,8 @@ class JaxGradients(Differentiation):
         return isinstance(x, jax.core.Tracer)
 
     def cast(self, x: Any, dtype: str) -> Any:
+        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+            raise ConversionError(f"jax has no {dtype}: {REMEDY}")
         return x.astype(dtype)
 
     def recorded(self, flat: Flat, arrays: list[Any]) -> Any:
@@ -83,6 +87,11 @@ class JaxGradients(Differentiation):
             return Outcome(floats, others, kept[0].rebuilt)
 
         return run
+
+    def mapped(
+        self, pull: Callable[[Sequence[Any]], Sequence[Any]], axes: Sequence[int | None]
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        return jax.vmap(lambda gs: list(pull(gs)), in_axes=(list(axes),))
 
 
 GRADIENTS = JaxGradients()

@@ -21,7 +21,10 @@ from ...array.indexing import axes_of
 def get(native: Any, key: Any) -> Any:
     """Get elements by index."""
     check_bounds(native.shape, key)
-    return native[_own(key)]
+    try:
+        return native[_own(key)]
+    except ValueError as error:
+        raise _of_index(error) from None
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
@@ -39,7 +42,16 @@ def set(native: Any, key: Any, value: Any) -> Any:
         if key.shape == native.shape[: key.ndim] and value.ndim <= len(rest):
             mask = key.reshape(key.shape + (1,) * len(rest))
             return jnp.where(mask, jnp.broadcast_to(value, rest), native)
-    return native.at[key].set(value)
+    try:
+        return native.at[key].set(value)
+    except ValueError as error:
+        raise _of_index(error) from None
+
+
+def _of_index(error: ValueError) -> Exception:
+    """Return an IndexError for index arrays that do not broadcast; other errors as they are."""
+    said = str(error)
+    return IndexError(said) if "broadcasting: shapes=" in said else error
 
 
 def _own(key: Any) -> Any:

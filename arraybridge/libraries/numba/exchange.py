@@ -96,13 +96,10 @@ class NumbaCUDA(Library):
 
     def to_device(self, x: Any, device: Device) -> Any:
         host = x if isinstance(x, np.ndarray) else self.to_host(x)
-        try:
-            with cuda.gpus[device.id]:
-                return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
-        except IndexError as error:
-            raise ConversionError(f"there is no {device}: {len(cuda.gpus)} devices") from error
+        with self.native_device(device):
+            return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
 
-    def native_device(self, device: Device) -> object:
+    def native_device(self, device: Device) -> Any:
         try:
             return cuda.gpus[device.id]
         except (IndexError, CudaSupportError) as error:

@@ -30,3 +30,30 @@ def _quickest() -> Callable[[np.ndarray], int]:
 
 #: The address, in a tenth of the time of ``x.ctypes.data``.
 address_of = _quickest()
+
+
+class Memory:
+    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
+
+    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
+    """
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(
+        self,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        typestr: str,
+        readonly: bool,
+        owner: object = None,
+    ) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, readonly),
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+        }

@@ -10,8 +10,10 @@ import numpy
 from array_api_compat import numpy as xp
 
 from ...array.bounds import is_numeric
+from ...exchange import imported
 from ...xp.corrections import Correction, probes, spaces
 from ...xp.corrections.differences import differences
+from ...xp.corrections.empty import along_no_axes, matrix_rank
 from ...xp.corrections.limits import floats_in_finfo
 from ...xp.corrections.special_cases import (
     complex_function,
@@ -21,7 +23,7 @@ from ...xp.corrections.special_cases import (
     turned,
 )
 from ...xp.sources import no_numbers, readable
-from .extended import isdtype, limits
+from .extended import isdtype, limits, result_type
 
 MEANS = numpy_like(
     xp,
@@ -39,6 +41,14 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     if not is_numeric(result.dtype):
         raise no_numbers(result)
     return result if result.dtype.isnative else readable(result, shared=copy is False)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Import an array; copy where its memory does not show the elements, unless ``copy=False``.
+
+    NumPy's own reads tensors of PyTorch whose negative bit is set as they lie in memory.
+    """
+    return readable(imported(x, "numpy", device, copy), shared=copy is False)
 
 
 def check_dtype(dtype: Any) -> Any:
@@ -73,8 +83,16 @@ def _of_ml_dtypes(name: str) -> Any:
     return numpy.dtype(getattr(import_module("ml_dtypes"), name))
 
 
+def _promotes_otherwise(xp: Any) -> bool:
+    """Whether a data type of ml_dtypes beside a number becomes another than in a sum."""
+    narrow = xp.ones(1, dtype=_of_ml_dtypes("bfloat16"))
+    return bool(xp.result_type(narrow, 1.5) != (narrow + 1.5).dtype)
+
+
 CORRECTIONS: tuple[Correction, ...] = (
     differences(xp),
+    matrix_rank(xp, xp.linalg, numpy.int64),
+    *along_no_axes(xp, xp.fft, numpy.copy),
     spaces.correction(xp, numpy.linspace, spaces.integer_name, xp.asarray),
     Correction(
         "asarray",
@@ -82,6 +100,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "asarray: the array has a data type of the standard's kinds, not text, objects or times",
         "no issue: NumPy has more data types than the standard",
         _takes(numpy.asarray(["text"])),
+    ),
+    Correction(
+        "from_dlpack",
+        from_dlpack,
+        "from_dlpack: what has to be copied is copied, unless copy is False",
+        "no issue known",
+        lambda xp: probes.refuses(BufferError, xp.from_dlpack, numpy.ones(1, ">f8")),
     ),
     Correction(
         "floor_divide",
@@ -128,6 +153,13 @@ CORRECTIONS: tuple[Correction, ...] = (
         "isdtype: a library may count data types of its own among the kinds",
         "https://github.com/jax-ml/ml_dtypes",
         lambda xp: not xp.isdtype(_of_ml_dtypes("bfloat16"), "real floating"),
+    ),
+    Correction(
+        "result_type",
+        result_type(xp.result_type),
+        "result_type: the data type that a function of both gives",
+        "https://github.com/jax-ml/ml_dtypes",
+        _promotes_otherwise,
     ),
     Correction(
         "iinfo",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dispatch.kernel import SMALL
 from ...dispatch.library import Library
-from ...dispatch.records import NO_DTYPE, Accepts, TensorInfo
+from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ...dlpack.owners import new_block
 from ...kernels import cpu
@@ -20,7 +20,8 @@ from ...layout import c_strides, in_bytes, in_elements, may_overlap_itself
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
 from . import small
-from .address import address_of
+from .address import Memory, address_of
+from .writers import is_frozen
 
 if TYPE_CHECKING:
     from ...machine_code.front import Front
@@ -71,41 +72,10 @@ def is_writable(x: np.ndarray) -> bool:
     return x.flags.num & WRITING == WRITEABLE
 
 
-class Memory:
-    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
-
-    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
-    """
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(
-        self,
-        address: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        typestr: str,
-        readonly: bool,
-        owner: object = None,
-    ) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, readonly),
-            "shape": shape,
-            "strides": strides,
-            "typestr": typestr,
-            "version": 3,
-        }
-
-
 class NumPy(Library):
     """NumPy."""
 
     name = "numpy"
-    watched = (
-        "numpy.array", "numpy.asanyarray", "numpy.asarray", "numpy.ascontiguousarray",
-        "numpy.asfortranarray", "numpy.copy", "numpy.from_dlpack", "numpy.require",
-    )  # fmt: skip
     exports_description = True
     on_cpu_alone = True
     accepts = Accepts(
@@ -171,12 +141,19 @@ class NumPy(Library):
             refused=refused,
         )
 
+    def may_change(self, x: np.ndarray) -> bool:
+        return not is_frozen(x)
+
     def memory(self, x: np.ndarray) -> tuple[int, tuple[int, ...], tuple[int, ...] | None]:
         return address_of(x), x.shape, None if x.flags.c_contiguous else x.strides
 
     def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars
         return plain or self.describe(x).refused is None
+
+    def check_carried(self, x: np.ndarray, *, read: bool = False) -> None:
+        if not self.carries(x):
+            raise ConversionError(str(self.describe(x).refused))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)
@@ -206,8 +183,9 @@ class NumPy(Library):
         return x.astype(x.dtype.newbyteorder("="), order="C")
 
     def copy(self, x: np.ndarray) -> np.ndarray | None:
-        # What no other library could take (objects, dates, records) is still NumPy's to copy.
-        return None if self.describe(x).refused is None else x.copy(order="C")
+        # What no other library takes (objects, dates, another byte order) is still NumPy's to copy.
+        info = self.describe(x)
+        return x.copy(order="C") if info.refused or info.pending else None
 
     def compact(self, x: np.ndarray) -> np.ndarray | None:
         if type(x) is not np.ndarray or x.dtype.char not in CHARS or not x.dtype.isnative:

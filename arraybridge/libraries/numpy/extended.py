@@ -60,6 +60,33 @@ def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
     return _KINDS[kind]
 
 
+def result_type(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``result_type`` that knows what NumPy's operators make of ml_dtypes' data types."""
+
+    def result_type(*arrays_and_dtypes: Any) -> Any:
+        if not any(_extended(x) is not None for x in arrays_and_dtypes):
+            return plain(*arrays_and_dtypes)
+        numbers = [x for x in arrays_and_dtypes if isinstance(x, bool | int | float | complex)]
+        numbers = [x for x in numbers if not isinstance(x, numpy.generic)]
+        found: Any = None
+        for x in arrays_and_dtypes:
+            if not any(x is number for number in numbers):
+                dtype = numpy.dtype(getattr(x, "dtype", x))
+                same = found is None or found == dtype
+                found = dtype if same else _added(found, dtype)
+        for number in numbers:
+            if not isinstance(number, bool):
+                found = _added(found, type(number))
+        return found
+
+    return result_type
+
+
+def _added(one: numpy.dtype, another: Any) -> Any:
+    """The data type of a sum; that of both has not been registered for every pair."""
+    return numpy.add.resolve_dtypes((one, another, None))[2]
+
+
 def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     """``finfo`` or ``iinfo`` that asks ml_dtypes about its own data types."""
 

@@ -95,6 +95,9 @@ class OnnxRuntime(Library):
             readonly=given is not None and not is_writable(given),
         )
 
+    def may_change(self, x: onnxruntime.OrtValue) -> bool:
+        return True  # it shows memory of whoever made it
+
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> onnxruntime.OrtValue:
         return OrtValue(_from_capsule(to_capsule(tensor, versioned=False, move=move)))
 

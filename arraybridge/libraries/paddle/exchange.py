@@ -14,6 +14,7 @@ import numpy as np
 import paddle
 
 from ...dispatch.library import Library
+from ...dispatch.plan import absent_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import (
     CPU,
@@ -74,6 +75,7 @@ class Paddle(Library):
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
             refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", NO_DTYPE
+        tracked = refused is not None and dtype is not NO_DTYPE
         return TensorInfo(
             "paddle",
             x.data_ptr(),  # that of the first element, for a slice as well
@@ -83,6 +85,7 @@ class Paddle(Library):
             dtype,
             place,
             refused=refused,
+            tracked=tracked,
         )
 
     def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:
@@ -102,6 +105,10 @@ class Paddle(Library):
         if plain and x.place == _CPU_PLACE and x.dtype in _dlpack_dtypes:
             return self._exported(x)
         return x
+
+    def address(self, x: paddle.Tensor) -> int:
+        address: int = x.data_ptr()
+        return address
 
     def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
         """What Paddle itself exports, which holds the allocation.
@@ -149,11 +156,13 @@ class Paddle(Library):
 
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         """Gradients, and what is elsewhere; Paddle has no strided results to give."""
-        wanted = info.refused is not None or not info.device.host
+        wanted = info.tracked or not info.device.host
         in_order = axes == tuple(range(len(axes)))
         return wanted and in_order and super().recasts(info, dtype, axes)
 
     def recast(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
+        if _dlpack_dtypes.get(x.dtype) == dtype:
+            return x.clone()  # in C order; `astype` would be `x` itself
         return x.astype(dtype.name)
 
     def written(self, x: paddle.Tensor) -> None:
@@ -163,12 +172,20 @@ class Paddle(Library):
         return x.cpu()
 
     def to_device(self, x: Any, device: Device) -> paddle.Tensor:
-        place = _CPU_PLACE if device.host else paddle.CUDAPlace(device.id)
+        place = self.native_device(device)
         if isinstance(x, np.ndarray):
             from ...dispatch.registry import library_named
 
             x = self.wrap(library_named("numpy").export(x))
         return x.to(place)
+
+    def native_device(self, device: Device) -> object:
+        if device.host:
+            return _CPU_PLACE
+        why = absent_device("Paddle", device, paddle.device.cuda.device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return paddle.CUDAPlace(device.id)
 
     def current_stream(self, device: Device) -> int | None:
         if _API is None or device.type == DeviceType.CPU:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
-from pandas.api.types import is_numeric_dtype
 
 from ...dispatch.library import Library
 from ...dispatch.records import NO_DTYPE
@@ -41,60 +40,49 @@ def _refused(rows: int, why: str) -> tuple[object, Library]:
     return Assembled(rows, NO_DTYPE, refused=why), PANDAS
 
 
-def _column(x: Any) -> tuple[object, Library]:
+def _column(x: Any, name: str = "x") -> tuple[object, Library]:
+    """Return what stands for a column; ``name`` is what the caller calls it."""
     dtype = x.dtype
     if isinstance(dtype, np.dtype):
         if dtype.char in CHARS:
             return x.to_numpy(), library_named("numpy")
-        return _refused(len(x), _no_number(x))
-    if hasattr(dtype, "pyarrow_dtype"):
-        missing = int(x.isna().sum())
-        if not missing:
-            arrow = getattr(x, "array", x).__arrow_array__()
-            library = library_named("pyarrow")
-            if library.describe(arrow).refused is None:
-                return arrow, library
-            return _refused(len(x), _no_number(x))
-    elif getattr(dtype, "numpy_dtype", None) is not None and dtype.kind in "biuf":
-        missing = int(x.isna().sum())
-        if not missing:
-            values = x.to_numpy(dtype.numpy_dtype, copy=False)
-            if not isinstance(x, ExtensionArray):  # as of columns over NumPy: others may share it
-                values = values.view()
-                values.flags.writeable = False
-            return values, library_named("numpy")
-    else:
-        return _refused(len(x), _no_number(x))
+    elif hasattr(dtype, "pyarrow_dtype"):
+        arrow = getattr(x, "array", x).__arrow_array__()
+        library = library_named("pyarrow")
+        why = library.describe(arrow).refused
+        if why is None:
+            return arrow, library
+        if not _is_number(dtype) and "not a tensor dtype" not in why:
+            return _refused(len(x), f"{why.rpartition(': ')[0]}: {_remedy(x, name)}")
+    elif hasattr(dtype, "numpy_dtype") and dtype.kind in "biuf" and not x.isna().any():
+        values = x.to_numpy(dtype.numpy_dtype, copy=False)
+        if not isinstance(x, ExtensionArray):  # as of columns over NumPy: others may share it
+            values = values.view()
+            values.flags.writeable = False
+        return values, library_named("numpy")
+    if hasattr(dtype, "units"):  # pint-pandas
+        return _refused(len(x), f"a column of {dtype} would lose its unit: pass x.pint.magnitude")
+    if not _is_number(dtype):
+        return _refused(len(x), f"pandas' {dtype} is not a tensor dtype: {_remedy(x, name)}")
+    missing = int(x.isna().sum())
     return _refused(
         len(x),
         f"{missing} of {len(x)} elements {'is' if missing == 1 else 'are'} NA, which no tensor "
-        "holds: pass x.fillna(value) or x.dropna()",
+        f"holds: {_remedy(x, name, missing=True)}",
     )
 
 
-def _no_number(x: Any) -> str:
-    """Return why a column has no tensor, and what to do."""
-    dtype = x.dtype
-    if hasattr(dtype, "units"):  # pint-pandas
-        return f"a column of {dtype} would lose its unit: pass x.pint.magnitude"
-    remedy = "convert it to numbers first, x.astype('float64')"
-    for kind, told in (
-        (pd.CategoricalDtype, "pass its codes, x.cat.codes"),
-        (pd.SparseDtype, "pass x.sparse.to_dense()"),
-        (pd.DatetimeTZDtype, "pass its integers, x.astype('int64')"),
-        (pd.PeriodDtype, "pass its integers, x.astype('int64')"),
-        (pd.IntervalDtype, "pass its ends, x.array.left and x.array.right"),
-        (
-            pd.StringDtype,
-            "pass codes, x.astype('category').cat.codes, or the numbers that it spells, "
-            "pandas.to_numeric(x)",
-        ),
-    ):
-        if isinstance(dtype, kind):
-            remedy = told
-    if getattr(dtype, "kind", "") in "mM":
-        remedy = "pass its integers, x.astype('int64')"
-    return f"pandas' {dtype} is not a tensor dtype: {remedy}"
+def _is_number(dtype: Any) -> bool:
+    """Whether a column of numbers may have NA."""
+    return getattr(dtype, "na_value", None) is pd.NA and dtype.kind in "biuf"
+
+
+def _remedy(x: Any, name: str = "x", missing: bool = False) -> str:
+    from . import remedies  # when something is wrong
+
+    if missing:
+        return remedies.remedy_of_missing(x).replace("x.", f"{name}.")
+    return remedies.remedy(x, name)
 
 
 def _frame(x: pd.DataFrame) -> tuple[object, Library]:
@@ -105,46 +93,78 @@ def _frame(x: pd.DataFrame) -> tuple[object, Library]:
         return _refused(len(x), "a frame without columns has no data type: pass one with columns")
     first = dtypes[0]
     if any(dtype != first for dtype in dtypes):
-        told = dict(zip(map(str, reversed(dtypes)), reversed(list(x.columns)), strict=True))
-        some = ", ".join(f"{name!r} {dtype}" for dtype, name in reversed(told.items()))
-        number = next((c for c, d in x.dtypes.items() if is_numeric_dtype(d)), None)
-        if number is None:
-            remedy = "pass its columns one by one"
-        else:
-            remedy = f"pass columns of one type, such as x[[{number!r}]]"
-        if all(map(is_numeric_dtype, dtypes)):
-            remedy += ", or cast them first, x.astype('float64')"
-        return _refused(
-            len(x),
-            f"the columns have several data types ({some}), and a matrix has one: {remedy}",
-        )
+        return _several(x), PANDAS
     numbers = isinstance(first, np.dtype) and first.char in CHARS
     if numbers and not len(x):
         return x.to_numpy(), library_named("numpy")
     columns: list[tuple[Piece, ...]] = []
     owners: list[object] = []
-    kind, bits = NO_DTYPE, False
+    kind, bits, immutable = NO_DTYPE, False, True
     for number, name in enumerate(x.columns):
-        array, library = _column(x.iloc[:, number])
+        column = x.iloc[:, number]
+        array, library = _column(column, _code_of(x, number))
         if library is PANDAS:
-            return _refused(len(x), f"column {name!r}: {array.refused}")  # type: ignore[attr-defined]
+            why = str(array.refused)  # type: ignore[attr-defined]
+            if _is_number(first):  # for the whole frame
+                why = f"{why.rpartition(': ')[0]}: {_remedy(x, missing=True)}"
+            return _refused(len(x), f"column {name!r}: {why}")
         if isinstance(array, np.ndarray):
             kind = dlpack_dtype(array.dtype.newbyteorder("=")) or NO_DTYPE
+            immutable = False  # pandas writes to it
             if not array.dtype.isnative:
                 return _refused(
-                    len(x), "its bytes are in the other order: pass x.astype(...) of this machine's"
+                    len(x),
+                    "its bytes are in the other order: pass "
+                    f"x.astype('{array.dtype.newbyteorder('=')}')",
                 )
             columns.append((Piece(address_of(array), 0, len(array), array.strides[0]),))
         else:
             part = assembled(array)
             if part.refused or part.inner:
-                return _refused(len(x), f"column {name!r}: convert it by itself, x[{name!r}]")
+                code = _code_of(x, number)
+                return _refused(
+                    len(x), f"column {name!r} is a matrix: convert it by itself, {code}"
+                )
             kind, bits = part.dtype, part.bits
             columns += part.columns
         owners.append(array)
     rows = len(x)
     found = tuple(columns) if rows else ((),) * len(dtypes)
-    return Assembled(rows, kind, found, True, bits=bits, owner=owners), PANDAS
+    return Assembled(rows, kind, found, True, bits=bits, owner=owners, immutable=immutable), PANDAS
+
+
+def _several(x: pd.DataFrame) -> Assembled:
+    """Return a frame of several data types: why it is no matrix, what to do, and its columns."""
+    labels, dtypes = list(x.columns), list(x.dtypes)
+    told = dict(zip(map(str, reversed(dtypes)), reversed(labels), strict=True))
+    some = ", ".join(f"{name!r} {dtype}" for dtype, name in reversed(told.items()))
+    why = f"the columns have several data types ({some}), and a matrix has one: "
+    found = [_column(x.iloc[:, number], _code_of(x, number)) for number in range(len(labels))]
+    whole = [
+        library is not PANDAS and library.describe(column).ndim == 1 for column, library in found
+    ]
+    if any(whole):
+        why += f"pass columns of one type, such as {_code_of(x, whole.index(True), frame=True)}"
+        if all(whole):
+            why += ", or cast them, dtype='float64' or x.astype('float64')"
+    else:
+        why += _remedy(x.iloc[:, 0], _code_of(x, 0))
+    parts: list[tuple[Any, Any, Library]] = []
+    column: Any
+    for label, (column, library), dtype in zip(labels, found, dtypes, strict=True):
+        if library is PANDAS and _is_number(dtype):  # what is done about the frame is better
+            column = column.advised(_remedy(x, missing=True), "")
+        parts.append((label, column, library))
+    columns: tuple[tuple[Piece, ...], ...] = ((),) * len(parts)
+    return Assembled(len(x), columns=columns, frame=True, refused=why, parts=tuple(parts))
+
+
+def _code_of(x: pd.DataFrame, number: int, frame: bool = False, called: str = "x") -> str:
+    """Return the code of a column, or with `frame` of the frame of it alone."""
+    name = x.columns[number]
+    if not isinstance(name, str | int) or list(x.columns).count(name) > 1:
+        return f"{called}.iloc[:, {[number] if frame else number}]"
+    return f"{called}[[{name!r}]]" if frame else f"{called}.get({name!r})"
 
 
 def _one_block(x: pd.DataFrame) -> bool:

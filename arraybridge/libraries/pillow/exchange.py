@@ -75,6 +75,9 @@ class Pillow(Library):
             return NUMPY.describe(x)._replace(library="pillow")
         return self._described(x)[0]
 
+    def may_change(self, x: Image.Image | np.ndarray) -> bool:
+        return True  # the file of one that is mapped, and by Pillow what it exports read-only
+
     def _described(self, x: Image.Image) -> tuple[TensorInfo, object]:
         """Describe an image, and return what holds its memory."""
         mode = x.mode

@@ -68,6 +68,9 @@ class PyArrow(Library):
             return TensorInfo.of_tensor(x, "pyarrow")
         raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
 
+    def may_change(self, x: object) -> bool:
+        return isinstance(x, pa.Tensor)  # over an array of NumPy, say; other data of Arrow never do
+
     def _of_lists(self, x: pa.FixedSizeListArray) -> TensorInfo:
         """Describe lists of one size, which are an axis, as are lists that they hold."""
         refused = _nulls(x)
@@ -77,7 +80,7 @@ class PyArrow(Library):
             )
         info = self.describe(x.flatten())  # a view, without nulls
         if info.refused:
-            return info._replace(refused=_within(info.refused))
+            return info._replace(refused=_restated(info.refused, x))
         shape = (len(x), x.type.list_size, *info.shape[1:])
         if info.pending:
             return info._replace(shape=shape, strides=c_strides(shape))
@@ -87,13 +90,21 @@ class PyArrow(Library):
     def _of_chunks(self, x: pa.ChunkedArray) -> TensorInfo:
         chunks = [chunk for chunk in x.chunks if len(chunk)]
         if len(chunks) < 2:
-            info = self.describe(chunks[0] if chunks else x.combine_chunks())
-            return info._replace(refused=_of_the_whole(info.refused))
+            chunk = chunks[0] if chunks else x.combine_chunks()
+            info = self.describe(chunk)
+            whole = "x" if _is_plain(x.type) else "x.combine_chunks()"  # which lacks methods
+            refused = info.refused and _restated(info.refused, chunk, whole)
+            return info._replace(refused=refused)
         info = self.describe(chunks[0])
         shape = (len(x), *info.shape[1:])
-        refused = _nulls(x) or _of_the_whole(
-            next(filter(None, (self.describe(c).refused for c in chunks)), None)
-        )
+        if _is_plain(x.type):
+            refused = _nulls(x)
+        else:
+            chunk = max(
+                chunks, key=lambda chunk: (self.describe(chunk).refused or "", chunk.null_count)
+            )
+            refused = self.describe(chunk).refused
+            refused = refused and _restated(refused, chunk, "x.combine_chunks()")
         return info._replace(
             data=0,
             shape=shape,
@@ -133,15 +144,15 @@ class PyArrow(Library):
         return x if packed and "bitpacked" in self.describe(x).pending else None
 
 
-_FILLED = "x.fill_null(value) or x.drop_null()"
+def _is_plain(kind: pa.DataType) -> bool:
+    return kind == _BOOL_TYPE or kind in _dlpack_dtypes
 
 
-def _of_the_whole(refused: str | None) -> str | None:
-    """Restate the refusal of a chunk for its chunked array, which lacks several methods."""
-    if refused is None or refused.endswith(_FILLED):
-        return refused
-    whole = "x.combine_chunks()"
-    return refused.replace("x.", f"{whole}.").replace("(x)", f"({whole})")
+def _restated(refused: str, x: pa.Array, name: str = "x") -> str:
+    """Restate why the elements, or a chunk, of something are refused for the whole of it."""
+    from .remedies import remedy  # when something is wrong
+
+    return f"{refused.rpartition(': ')[0]}: {remedy(x, name)}"
 
 
 def _of_tensor(x: pa.Tensor) -> TensorInfo:
@@ -155,11 +166,6 @@ def _of_tensor(x: pa.Tensor) -> TensorInfo:
     )
 
 
-def _within(refused: str) -> str:
-    """Restate the refusal of the elements of lists for the lists."""
-    return refused.replace("x.", "x.flatten().").replace("(x)", "(x.flatten())")
-
-
 def _of_array(x: pa.Array) -> TensorInfo:
     kind, shape = x.type, (len(x),)
     dtype = _dlpack_dtypes.get(kind)
@@ -169,7 +175,7 @@ def _of_array(x: pa.Array) -> TensorInfo:
         if kind == _BOOL_TYPE:
             dtype, pending = _BOOL, ("bitpacked",)
         else:
-            dtype, refused = NO_DTYPE, f"Arrow's {kind} is not a tensor dtype: {_remedy(kind)}"
+            dtype, refused = NO_DTYPE, _restated(f"Arrow's {kind} is not a tensor dtype: ", x)
     if refused is None:
         buffer = x.buffers()[1]  # None is allowed for an array without elements
         if buffer is not None and not buffer.is_cpu:
@@ -188,8 +194,8 @@ def _of_array(x: pa.Array) -> TensorInfo:
 
 
 def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
-    refused = _nulls(x, "x.drop_null()") or _nulls(
-        x.storage.flatten(), "x.storage.flatten().fill_null(value)"
+    refused = _nulls(x, "pass x.drop_null()") or _nulls(
+        x.storage.flatten(), "pass x.storage.flatten().fill_null(value)"
     )
     if refused is None:
         try:
@@ -199,42 +205,16 @@ def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 
-def _nulls(x: pa.Array | pa.ChunkedArray, remedy: str = _FILLED) -> str | None:
+def _nulls(x: pa.Array | pa.ChunkedArray, told: str = "") -> str | None:
     count = x.null_count
     if not count:
         return None
+    from .remedies import remedy  # when something is wrong
+
     return (
         f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor "
-        f"holds: pass {remedy}"
+        f"holds: {told or remedy(x)}"
     )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _remedy(kind: pa.DataType) -> str:
-    types = pa.types
-    if types.is_temporal(kind) and not types.is_interval(kind):
-        return f"pass its integers, x.view('int{kind.bit_width}')"
-    for is_kind, remedy in (
-        (types.is_dictionary, "pass its codes, x.indices, or decode it, x.dictionary_decode()"),
-        (
-            _is_text,
-            "pass codes, x.dictionary_encode().indices, or the numbers that it spells, "
-            "x.cast('float64')",
-        ),
-        (types.is_run_end_encoded, "pass pyarrow.compute.run_end_decode(x)"),
-        (types.is_decimal, "pass x.cast('float64'), which rounds"),
-        (types.is_list, "pass x.flatten(), as its rows may differ in length"),
-        (types.is_large_list, "pass x.flatten(), as its rows may differ in length"),
-        (types.is_struct, "pass its fields one by one, x.field(0)"),
-    ):
-        if is_kind(kind):
-            return remedy
-    if isinstance(kind, pa.BaseExtensionType):
-        return "pass what it is stored as, x.storage"
-    return "convert it to numbers first"
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor | None:

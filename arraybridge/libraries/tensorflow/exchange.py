@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...dispatch.library import Library
+from ...dispatch.plan import absent_device
 from ...dispatch.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -50,10 +51,6 @@ class TensorFlow(Library):
     """TensorFlow."""
 
     name = "tensorflow"
-    watched = (
-        "tensorflow.constant", "tensorflow.convert_to_tensor",
-        "tensorflow.experimental.dlpack.from_dlpack",
-    )  # fmt: skip
     exports_description = True
     accepts = Accepts(
         library="tensorflow",
@@ -139,8 +136,16 @@ class TensorFlow(Library):
         return _eager(x).numpy()
 
     def to_device(self, x: object, device: Device) -> tf.Tensor:
-        with tf.device("CPU:0" if device.host else f"GPU:{device.id}"):
+        with tf.device(self.native_device(device)):
             return tf.identity(_eager(x) if isinstance(x, tf.Tensor | tf.Variable) else x)
+
+    def native_device(self, device: Device) -> str:
+        if device.host:
+            return "CPU:0"
+        why = absent_device("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
+        if why is not None:
+            raise ConversionError(why)
+        return f"GPU:{device.id}"
 
 
 _COMPOSITE = {

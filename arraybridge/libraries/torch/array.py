@@ -55,12 +55,13 @@ class TorchArray(NativeArray):
     _in_place = staticmethod(indexing.of_shared_memory)
 
     def _printed(self) -> str:
+        x = self._native
         try:
-            readable = has_storage(self._native)
+            readable = x.is_meta or x._is_zerotensor() or has_storage(x)
         except Exception:  # of a transformation, which prints what it wraps
             readable = True
         # torch's own repr ends the process where the storage was resized to nothing.
-        return repr(self._native) if readable else "<its storage was resized>"
+        return repr(x) if readable else "<its storage was resized>"
 
     @classmethod
     def _beyond(cls, path: str) -> Any:
@@ -112,7 +113,7 @@ class TorchArray(NativeArray):
         words = memory.words(native)
         if words is not None and memory.is_pinned(native) and memory.tell_of(words, tensor):
             self._kept = native, tensor.owner, tensor.image(), words
-        return tensor.to_struct()
+        return tensor.to_struct(as_is=True)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native

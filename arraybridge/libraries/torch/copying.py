@@ -13,7 +13,7 @@ from ...dispatch.library import Library
 from ...dispatch.records import TensorInfo
 from ...dlpack import DataType, DataTypeCode, DeviceType
 from ..numpy.exchange import RUN, RUNS
-from .state import has_storage, has_tangent, modes, transformed
+from .state import has_storage, modes, transformed
 from .tables import DLPACK_DTYPES, ITEMS, MOST_AXES, TORCH_DTYPES, place_of
 
 # A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
@@ -24,42 +24,30 @@ class Copies(Library):
     """What of `Library` a copy by PyTorch is."""
 
     def resolve(self, x: torch.Tensor) -> torch.Tensor:
-        return x.resolve_conj().resolve_neg()
+        return x.contiguous().resolve_conj().resolve_neg()
 
     def copy(self, x: torch.Tensor) -> torch.Tensor | None:
-        if x.requires_grad or x.device.type != "cpu" or has_tangent(x):
+        info = self.describe(x)
+        if info.tracked or (info.refused is None and x.device.type != "cpu"):
             return x.clone(memory_format=torch.contiguous_format)
         return None
 
     def compact(self, x: torch.Tensor, _small: int = SMALL) -> torch.Tensor | None:
-        if type(x) is torch.Tensor and x.is_cpu and x.numel() <= _small:
-            # PyTorch's own, before any test that it makes as well. A copy has conjugate and
-            # negative bits applied, and gradients tracked.
-            try:
-                result = x.contiguous()
-            except RuntimeError:  # other layouts have none
-                return None
-            if result is not x:
-                return result
-        if (
-            type(x) is not torch.Tensor
-            or x.layout is not torch.strided
-            or x.is_conj()
-            or x.is_neg()
-            or not (x.is_cpu or x.is_cuda)
-        ):
+        if type(x) is not torch.Tensor or x.layout is not torch.strided or x.is_nested:
+            return None
+        on_host, lazy = x.is_cpu, x.is_conj() or x.is_neg()
+        if not (on_host or x.is_cuda):
             return None
         if x.is_contiguous():
-            return x
-        if x.is_cuda:
-            return self._compact_on_cuda(x)
-        if x.numel() <= SMALL:
-            return x.contiguous()
-        # Long runs PyTorch moves by memcpy, see NumPy's.
-        itemsize = x.itemsize
-        if x.stride(-1) == 1 and x.nbytes <= RUNS and x.shape[-1] * itemsize >= RUN:
-            return x.contiguous()
-        return None
+            return None if lazy else x
+        if not on_host:
+            return None if lazy else self._compact_on_cuda(x)
+        if x.numel() > _small and (lazy or not _in_runs(x)):
+            return None
+        try:  # a copy has conjugate and negative bits applied, and gradients tracked
+            return x.contiguous() if has_storage(x) else None
+        except RuntimeError:  # inside vmap; a negative bit that it does not apply
+            return None
 
     def fresh(self, x: torch.Tensor) -> torch.Tensor | None:
         if (
@@ -83,9 +71,11 @@ class Copies(Library):
         if x.is_contiguous() and size <= SMALL:
             end = (x.storage_offset() + size) * itemsize
             return x.clone() if end <= x.untyped_storage().nbytes() else None
+        if not has_storage(x):
+            return None
         if (conjugates and x.is_conj()) or x.is_neg():
-            return x.clone()
-        return x.contiguous() if size <= SMALL and has_storage(x) else None
+            return x.clone(memory_format=torch.contiguous_format)
+        return x.contiguous() if size <= SMALL else None
 
     def copies_small(self, x: torch.Tensor, info: TensorInfo) -> bool:
         return (
@@ -112,7 +102,7 @@ class Copies(Library):
             return None
         assert device is not None
         kernel = kernel_for(device)
-        if kernel is None or raw_stream is None or not data:
+        if kernel is None or raw_stream is None or not data or not has_storage(x):
             return None
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
         stream = raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
@@ -138,15 +128,17 @@ class Copies(Library):
                 made = laid.clone(memory_format=torch.contiguous_format)
         return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
 
-    def quick_kind(self, x: torch.Tensor) -> DataType | None:
-        return DLPACK_DTYPES.get(x.dtype) if x.layout is torch.strided else None
-
     def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
         pair = DLPACK_DTYPES[src.dtype], DLPACK_DTYPES[dst.dtype]
         if not _as_numpy(*pair):
             return False
         dst.copy_(src)
         return True
+
+
+def _in_runs(x: torch.Tensor) -> bool:
+    """Whether PyTorch moves the elements by memcpy, see NumPy's."""
+    return x.stride(-1) == 1 and x.nbytes <= RUNS and x.shape[-1] * x.itemsize >= RUN
 
 
 @cache

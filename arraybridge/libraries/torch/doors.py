@@ -13,6 +13,7 @@ from ...dispatch.kernel import SMALL, own_copies_serve
 from ...dlpack import ManagedTensor
 from ...layout import in_bytes, relaxed
 from ...protocols.numpy_dtypes import numpy_dtype
+from ..numpy.address import Memory
 from ..numpy.exchange import (
     ALIGNED,
     DENSE,
@@ -20,10 +21,9 @@ from ..numpy.exchange import (
     WRITABLE,
     WRITEABLE,
     WRITING,
-    Memory,
 )
 from ..numpy.exchange import LIBRARY as NUMPY
-from .state import has_storage, modes
+from .state import in_storage, modes, shrunk
 from .tables import BITS, DLPACK_DTYPES, IN_NUMPY, MOST_AXES
 
 
@@ -156,12 +156,13 @@ def to_numpy(x: torch.Tensor, _modes: Any = modes, _forward: Any = forward_ad) -
     if not x.data_ptr() or _modes() or _forward._current_level >= 0:
         return None
     # Memory that NumPy owned, or has, cannot be resized.
-    if x.untyped_storage().resizable() and not has_storage(x):
+    checked = x.untyped_storage().resizable() or shrunk
+    if checked and not in_storage(x):
         return None
     if _viewed and x.dtype in _viewed:
-        return _bits_to_numpy(x)
+        return _bits_to_numpy(x, checked)
     try:
-        return x.numpy()
+        view = x.numpy()
     except RuntimeError:
         if x.is_conj() or x.is_neg():
             _flagged.add(x.dtype)
@@ -170,13 +171,17 @@ def to_numpy(x: torch.Tensor, _modes: Any = modes, _forward: Any = forward_ad) -
         if x.dtype not in _in_ml_dtypes:
             raise
         _viewed.add(x.dtype)
-        return _bits_to_numpy(x)
+        return _bits_to_numpy(x, checked)
+    # Another thread may have resized it until then, and from then on cannot.
+    return None if checked and not in_storage(view.base) else view
 
 
-def _bits_to_numpy(x: torch.Tensor) -> np.ndarray | None:
+def _bits_to_numpy(x: torch.Tensor, checked: object) -> np.ndarray | None:
     if x.requires_grad:
         return None
-    bits = x.view(BITS[x.dtype.itemsize]).numpy()
+    bits = x.view(BITS[x.itemsize]).numpy()
+    if checked and not in_storage(bits.base):
+        return None
     return bits.view(numpy_dtype(DLPACK_DTYPES[x.dtype]))
 
 

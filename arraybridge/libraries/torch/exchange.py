@@ -14,7 +14,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...dispatch.plan import missing_device
+from ...dispatch.plan import absent_device, missing_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import (
     CPU,
@@ -31,16 +31,30 @@ from ..numpy.exchange import LIBRARY as NUMPY
 from .copying import Copies, raw_stream
 from .doors import by_numpy, from_arrow, from_jax, from_numpy, from_views, to_numpy
 from .readonly import ReadOnlyTensor, read_only
-from .state import check_shape, has_tangent, lacks_memory, modes, no_memory
+from .state import (
+    check_shape,
+    check_together,
+    has_storage,
+    has_tangent,
+    is_transformed,
+    lacks_memory,
+    modes,
+    no_memory,
+    not_negated,
+    span_of,
+)
 from .tables import (
     BITS,
     DEVICE_NAMES,
     DLPACK_DTYPES,
     IN_NUMPY,
+    NATIVE_DEVICES,
     TORCH_DTYPES,
     built_for,
+    devices_of,
     place_of,
 )
+from .tracing import transformed
 
 _CUDA = DeviceType.CUDA
 _API = exchange_api(torch.Tensor)
@@ -54,13 +68,6 @@ class Torch(Copies):
     """PyTorch."""
 
     name = "torch"
-    watched = (
-        "torch.as_tensor", "torch.asarray", "torch.from_dlpack", "torch.from_numpy",
-        "torch.tensor", "torch.utils.dlpack.from_dlpack", "torch.Tensor.__array__",
-        "torch.Tensor.contiguous", "torch.Tensor.cpu", "torch.Tensor.cuda",
-        "torch.Tensor.double", "torch.Tensor.float", "torch.Tensor.half",
-        "torch.Tensor.numpy", "torch.Tensor.to",
-    )  # fmt: skip
     exports_description = True
     accepts = Accepts(
         library="torch",
@@ -86,14 +93,13 @@ class Torch(Copies):
             and x.layout is _STRIDED
             and not (x.requires_grad or x.is_nested or x.is_conj() or x.is_neg())
             and forward_ad._current_level < 0
-            and x.is_contiguous()
             and not modes()
         ):
             try:
                 data, start = x.data_ptr(), x.storage_offset()
             except RuntimeError:  # inside vmap
                 return self._described(x)
-            end = (start + x.numel()) * dtype.itemsize
+            end = (start + span_of(x)) * dtype.itemsize
             if data and data != start * dtype.itemsize and end <= x.untyped_storage().nbytes():
                 # As the constructor does, at a third of the time.
                 return _made(
@@ -114,25 +120,32 @@ class Torch(Copies):
             )
         refused = no_memory(x)
         shape = tuple(x.shape)
-        data, strides = 0, (0,) * len(shape)
+        data, strides, tracked = 0, (0,) * len(shape), False
         if refused is None:
             strides = x.stride()
             try:
                 data = x.data_ptr()
             except RuntimeError as error:
+                tracked = is_transformed(x)
                 refused = (
                     f"this {type(x).__name__} has no plain memory ({first_line(error)}): "
                     "convert outside vmap, grad and compile"
                 )
             else:
-                refused = lacks_memory(x, data, shape, strides)
-        if refused is None and x.requires_grad:
-            refused = "gradients are tracked and would be cut silently: pass x.detach()"
-        if refused is None and has_tangent(x):
-            refused = "forward-mode gradients would be lost silently: pass x.detach()"
+                refused = lacks_memory(x, data)
+                if refused is not None:
+                    data = 0
+        if refused is None:
+            tracked = True
+            if x.requires_grad:
+                refused = "gradients are tracked and would be cut silently: pass x.detach()"
+            elif has_tangent(x):
+                refused = "forward-mode gradients would be lost silently: pass x.detach()"
+            else:
+                tracked = False
         if dtype is None:
-            dtype = NO_DTYPE
-            other = "x.dequantize()" if x.is_quantized else "x.to(torch.float32)"
+            dtype, tracked = NO_DTYPE, False
+            other = "x.dequantize()" if x.is_quantized else "its bytes, x.view(torch.uint8)"
             refused = refused or f"{x.dtype} has no DLPack type: pass {other}"
         pending: tuple[str, ...] = ()
         if refused is None:
@@ -140,6 +153,7 @@ class Torch(Copies):
                 pending += ("conj",)
             if x.is_neg():
                 pending += ("neg",)
+                refused = not_negated(x)
         return TensorInfo(
             "torch",
             data,
@@ -151,18 +165,33 @@ class Torch(Copies):
             type(x) is ReadOnlyTensor,
             pending=pending,
             refused=refused,
+            tracked=tracked,
         )
 
     def memory(self, x: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...] | None] | None:
         if type(x) not in _PLAIN or not x.is_cpu:
             return None
+        address = x.data_ptr() if has_storage(x) else 0
         if x.is_contiguous():
-            return x.data_ptr(), x.shape, None
+            return address, x.shape, None
         itemsize = x.itemsize
-        return x.data_ptr(), x.shape, tuple([step * itemsize for step in x.stride()])
+        return address, x.shape, tuple([step * itemsize for step in x.stride()])
+
+    address = staticmethod(torch.Tensor.data_ptr)
+
+    check_together = staticmethod(check_together)  # type: ignore[assignment]
 
     def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
         return x.layout is _strided and not x.is_meta and not x.is_nested
+
+    def check_carried(self, x: torch.Tensor, *, read: bool = False) -> None:
+        carried = self.carries(x) or x.is_meta  # functions compute the shapes of those
+        refused = not carried or x.dtype not in DLPACK_DTYPES  # quantized numbers
+        read = read and not torch.compiler.is_compiling()  # whose tensors have no storage to ask
+        if read and type(x) in _PLAIN and x.is_cpu and not (modes() or transformed()):
+            refused = refused or not (x._is_zerotensor() or has_storage(x))
+        if refused:
+            raise ConversionError(str(self.describe(x).refused))
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         x = self.held(x)
@@ -227,7 +256,8 @@ class Torch(Copies):
             owner = (x if x.dtype in IN_NUMPY else x.view(BITS[x.itemsize])).numpy()
         except (RuntimeError, ValueError):  # inside torch.func.grad; more axes than NumPy has
             owner = x.untyped_storage()
-        if x.data_ptr() != info.data:
+        # From here on its storage cannot be resized.
+        if x.data_ptr() != info.data or lacks_memory(x, info.data):
             raise ConversionError("the tensor got other memory meanwhile: convert it again")
         return owner
 
@@ -298,11 +328,16 @@ class Torch(Copies):
         return x.to(self.native_device(device))
 
     def native_device(self, device: Device) -> torch.device:
-        name = DEVICE_NAMES.get(device.type)
-        if name is None:
-            why = missing_device(self.accepts, device)
-            raise ConversionError(why or f"PyTorch has no arrays on {device}")
-        return torch.device(name) if name == "cpu" else torch.device(name, device.id)
+        place = NATIVE_DEVICES.get(device)
+        if place is not None:
+            return place
+        why = missing_device(self.accepts, device)
+        if why is None:
+            why = absent_device("PyTorch", device, devices_of(device.type))
+        if why is not None:
+            raise ConversionError(why)
+        place = NATIVE_DEVICES[device] = torch.device(DEVICE_NAMES[device.type], device.id)
+        return place
 
     def place(self, device: object) -> Device | None:
         return place_of(device) if isinstance(device, torch.device) else None

@@ -15,6 +15,7 @@ import torch
 
 from ...array.differentiation import Differentiation, Outcome, Shape
 from ...array.followed import Flat
+from .batched import stacked, unstacked
 from .state import has_tangent, transformed
 from .tables import BY_NAME
 
@@ -110,12 +111,17 @@ class _Call:
         return self.rebuilt(arrays[: self.floats], arrays[self.floats :])
 
     def gradients(
-        self, cotangents: Sequence[torch.Tensor | None], wanted: Sequence[bool]
+        self,
+        cotangents: Sequence[torch.Tensor | None],
+        wanted: Sequence[bool],
+        maps: Sequence[Sequence[int | None]] = (),
     ) -> Iterator[torch.Tensor]:
-        """Pull cotangents back, outside the graph."""
-        flat = self.flat
-        assert self.pull is not None
-        found = self.pull([None if g is None else flat.into(g.detach()) for g in cotangents])
+        """Pull cotangents back, outside the graph; ``maps`` are the axes of stacks of them."""
+        flat, pull = self.flat, self.pull
+        assert pull is not None
+        for axes in maps:
+            pull = flat.differentiation.mapped(pull, axes)
+        found = pull([None if g is None else flat.into(g.detach()) for g in cotangents])
         return (flat.back(g, "torch") for g, want in zip(found, wanted, strict=True) if want)
 
 
@@ -139,15 +145,21 @@ class Adapted(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
         *saved, keeper = ctx.saved_tensors
         tensors = saved[: ctx.count]
-        floats, wanted = cotangents[: ctx.floats], ctx.needs_input_grad[1:]
+        floats, levels = unstacked(cotangents[: ctx.floats])
+        wanted = ctx.needs_input_grad[1:]
         call = getattr(keeper, "call", None)  # what packs saved tensors may have lost it
         if call is None or call.pull is None or _grad_enabled() or transformed() is not None:
             given = [g is not None for g in floats]
             flat = ctx.flat.gradient(wanted, given)
+            for _, axes in reversed(levels):
+                there = [axis for axis, g in zip(axes, given, strict=True) if g]
+                flat = flat.vectorized([*[None] * len(tensors), *there])
             with_cotangents = [*tensors, *[g for g in floats if g is not None]]
             found = iter(_recorded(_Call(flat), with_cotangents))
         else:
-            found = call.gradients(floats, wanted)
+            found = call.gradients(floats, wanted, [axes for _, axes in reversed(levels)])
+        if levels:
+            found = (stacked(g, levels) for g in found)
         return None, *[next(found) if want else None for want in wanted]
 
 

@@ -1,5 +1,8 @@
 """Corrected indexing for PyTorch: negative steps, arrays of any integer type, unsigned elements.
 
+An integer beside an index array counts as one, as in NumPy, which decides where the axes of the
+arrays lie: PyTorch selects first, and then finds the arrays side by side.
+
 Elements of uint16, uint32 and uint64 are moved as the signed integers of the same bits, which have
 all kernels on every device.
 """
@@ -8,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 
-from ...array.indexing import axes_of, steps_of
+from ...array.indexing import axes_of, set_apart, steps_of
 from .readonly import ReadOnlyTensor
 from .tracing import differentiated, transformed
 
@@ -19,6 +23,8 @@ _SIGNED = {
     torch.uint32: torch.int32,
     torch.uint64: torch.int64,
 }
+
+_ARRAYS = (torch.Tensor, numpy.ndarray, list, tuple, range)
 
 
 def get(native: torch.Tensor, key: Any) -> torch.Tensor:
@@ -33,21 +39,23 @@ def get(native: torch.Tensor, key: Any) -> torch.Tensor:
         elif part.__class__ is slice:
             if part.step is not None and part.step < 0:
                 break
-        elif isinstance(part, torch.Tensor):
+        elif isinstance(part, _ARRAYS):
             break
     else:
         return native[key]
     signed = _SIGNED.get(native.dtype)
     source = native if signed is None else native.view(signed)
-    result = _get(source, _parts(native, parts))
+    result = _get(source, *_parts(native, parts))
     return result if signed is None else result.view(native.dtype)
 
 
-def _get(native: torch.Tensor, parts: tuple[Any, ...]) -> torch.Tensor:
+def _get(native: torch.Tensor, parts: tuple[Any, ...], extra: int | None) -> torch.Tensor:
     steps = steps_of(parts, tuple(native.shape))
     if steps is None:
-        return native[parts]
-    return native[steps.forward].flip(steps.flipped)[steps.rest]
+        result = native[parts]
+    else:
+        result = native[steps.forward].flip(steps.flipped)[steps.rest]
+    return result if extra is None else result.squeeze(extra)
 
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
@@ -69,15 +77,15 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
         value = torch.as_tensor(value, dtype=native.dtype, device=native.device).view(signed)
     elif tensor and value.dtype != native.dtype:
         value = value.to(native.dtype)
-    parts = _parts(native, key if key.__class__ is tuple else (key,), writing=True)
+    parts, extra = _parts(native, key if key.__class__ is tuple else (key,), writing=True)
     steps = steps_of(parts, tuple(native.shape))
-    if steps is None:
+    if steps is None and extra is None:
         target[parts] = value
         return native
     value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
-    if any(isinstance(part, torch.Tensor) for part in parts):
+    if steps is None or any(isinstance(part, torch.Tensor) for part in parts):
         indices = torch.arange(target.numel(), device=target.device).reshape(target.shape)
-        indices = _get(indices, parts)
+        indices = _get(indices, parts, extra)
         target.put_(indices, value.broadcast_to(indices.shape))
         return native
     part = target[steps.at_once]
@@ -143,19 +151,42 @@ def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
     )
 
 
-def _parts(native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...]:
-    """Convert the arrays of an index to what torch reads correctly."""
-    parts = []
+def _parts(
+    native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False
+) -> tuple[tuple[Any, ...], int | None]:
+    """Convert the parts of an index to what torch reads as NumPy does.
+
+    Returns
+    -------
+    parts : tuple
+    extra : int or None
+        An axis of extent 1 that the result has with these parts, and is not to have.
+    """
+    parts: list[Any] = []
     axis = 0
+    key = tuple([_tensor(part, native) if isinstance(part, _ARRAYS) else part for part in key])
     left = native.ndim - sum(axes_of(part) for part in key)
     for part in key:
-        if part.__class__ is not slice and isinstance(part, torch.Tensor):
+        if isinstance(part, torch.Tensor):
             part = _array(part, tuple(native.shape[axis : axis + axes_of(part)]))
             if writing and share(native, part):
                 part = part.clone()
         parts.append(part)
         axis += left if part is ... else axes_of(part)
-    return tuple(parts)
+    extra = set_apart(
+        parts, native.shape, lambda index: torch.full((1,), index, device=native.device)
+    )
+    return tuple(parts), extra
+
+
+def _tensor(part: Any, native: torch.Tensor) -> Any:
+    """Convert an index array or a nested sequence; an integer of no axes stays one."""
+    if isinstance(part, torch.Tensor):
+        return part
+    array = numpy.asarray(part)
+    if not (array.size or isinstance(part, numpy.ndarray)):  # float64, of an empty list
+        array = array.astype(int)
+    return torch.as_tensor(array, device=native.device)
 
 
 def _array(part: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -52,9 +52,9 @@ BORROWING = Borrowing(
     "torch",
     torch.Tensor,
     frozenset({torch.uint16, torch.uint32, torch.uint64}),
-    (RuntimeError,),  # NotImplementedError is one
+    (RuntimeError, TypeError),  # NotImplementedError is one; from 2.15 on of what it cannot sort
     _unimplemented,
-    frozenset({"asarray", "from_dlpack"}),
+    frozenset({"asarray", "from_dlpack", "can_cast", "finfo", "iinfo", "result_type"}),
 )
 
 DTYPES = DTypes(each for each in vars(torch).values() if isinstance(each, torch.dtype))

@@ -13,40 +13,55 @@ from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from ...array import Array
+from ...array.kinds import is_array
 from ...array.pickling import restored
 from ...copies import copyto
 from ...dispatch.records import ConversionError
-from ...exchange import inspect
+from ...exchange import convert, inspect
 from ...kernels.cpu.pool import num_threads
+from ...protocols.frames import is_frame
+from .exchange import LIBRARY as TORCH
 from .tables import IN_NUMPY, TORCH_DTYPES
 
 
 def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
-    """Stack Arrays of one shape and dtype, whatever their libraries and layouts, in a tensor.
+    """Stack Arrays and arrays of one shape and dtype, of any library and layout, in a tensor.
 
-    Native arrays may be among them. Each is copied once, to its place in the batch. Tensors go
-    PyTorch's way, with their gradients.
+    Each is copied once, to its place in the batch. Tensors go PyTorch's way, with their gradients,
+    and so does what no tensor holds: text and objects.
 
     Raises
     ------
+    ConversionError
+        For what cannot be converted: a mask or a gradient would be lost, say.
+    TypeError
+        For what is no array among arrays.
     ValueError
-        For Arrays of several shapes or dtypes.
+        For arrays of several shapes or dtypes.
     """
-    natives = [x.native if isinstance(x, Array) else x for x in batch]
-    if all(isinstance(x, torch.Tensor) for x in natives):
-        stacked: torch.Tensor = default_collate_fn_map[torch.Tensor](natives)
-        return stacked
+    natives = [_native(x) for x in batch]
+    for x in natives:
+        # The rest of what PyTorch alone has is collated, or refused, by its own functions.
+        if isinstance(x, torch.Tensor) and TORCH.carries(x) and not x.is_quantized:
+            TORCH.check_carried(x, read=True)
+    for kind in (torch.Tensor, np.ndarray):
+        if all(isinstance(x, kind) and (kind is torch.Tensor or _is_text(x)) for x in natives):
+            stacked: torch.Tensor = default_collate_fn_map[kind](natives)
+            return stacked
     infos = [inspect(x) for x in natives]
     first = infos[0]
     for info in infos:
+        if info.refused:
+            raise ConversionError(info.refused)
         if (info.shape, info.dtype) != (first.shape, first.dtype):
             raise ValueError(
-                f"the Arrays of a batch are of one shape and dtype: {first.dtype_name} "
+                f"the arrays of a batch are of one shape and dtype: {first.dtype_name} "
                 f"{first.shape} and {info.dtype_name} {info.shape} are in this one"
             )
     dtype = TORCH_DTYPES.get(first.dtype)
@@ -55,9 +70,44 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
     result = _empty((len(batch), *first.shape), dtype)
     worker = get_worker_info() is not None  # in which PyTorch computes on one thread, too
     with num_threads(1) if worker else nullcontext():
-        for place, x in zip(result, batch, strict=True):
+        for place, x in zip(result, natives, strict=True):
             copyto(place, x)
     return result
+
+
+def _collate_scalars(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
+    """Make a tensor of NumPy's scalars; there may be arrays without axes among them."""
+    if all(isinstance(x, np.generic) for x in batch):
+        return torch.as_tensor(batch)
+    return collate_arrays(batch)
+
+
+def _native(x: Any) -> Any:
+    """Return the native array of an item of a batch of arrays."""
+    if isinstance(x, Array):
+        return x.native
+    if isinstance(x, np.generic):  # among arrays without axes
+        return np.asarray(x)
+    if is_frame(type(x)):
+        return convert(x, "numpy")
+    if not is_array(x):
+        raise TypeError(f"a batch of arrays has {x!r} in it: the items of a data set are alike")
+    return x
+
+
+def _is_text(x: np.ndarray) -> bool:
+    return x.dtype.kind in "OSUT"
+
+
+class _AnyArray(type):
+    """The type of a class whose instances are said to be all arrays, frames and columns."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return not isinstance(x, np.generic) and (is_array(x) or is_frame(type(x)))
+
+
+class _Arrays(metaclass=_AnyArray):
+    """What is collated as Arrays are."""
 
 
 def _empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -90,8 +140,10 @@ _LARGE = 1 << 16  # a file descriptor each: below, the pipe costs about as much
 
 
 def collated(batch: Sequence[Any]) -> Any:
-    """Collate as ``default_collate`` does, Arrays too."""
-    table: Mapping[Any, Any] = {Array: collate_arrays, **default_collate_fn_map}
+    """Collate as ``default_collate`` does, and arrays of any library and layout."""
+    arrays: dict[Any, Any] = {(np.number, np.bool_): _collate_scalars}
+    arrays |= dict.fromkeys((Array, torch.Tensor, np.ndarray, _Arrays), collate_arrays)
+    table: Mapping[Any, Any] = {**arrays, **default_collate_fn_map, **arrays}
     return collate(batch, collate_fn_map=table)  # type: ignore[arg-type]
 
 

@@ -60,5 +60,5 @@ def shapes_of(flat: Flat, arguments: Sequence[Shape]) -> Outcome:
 def _shape(x: torch.Tensor) -> Shape:
     dtype = DLPACK_DTYPES.get(x.dtype)
     if dtype is None:
-        raise ConversionError(f"{x.dtype} has no DLPack type: pass x.to(torch.float32)")
+        raise ConversionError(f"{x.dtype} has no DLPack type: pass its bytes, x.view(torch.uint8)")
     return Shape(tuple(x.shape), dtype.name)

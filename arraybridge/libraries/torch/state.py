@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+from operator import mul
+from typing import Any
+
 import torch
 from torch.autograd import forward_ad
 
@@ -10,6 +15,7 @@ from .readonly import ReadOnlyTensor
 
 modes = torch._C._len_torch_dispatch_stack
 transformed = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
+is_transformed = torch._C._functorch.is_functorch_wrapped_tensor  # by vmap, grad, jvp
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 
@@ -46,11 +52,34 @@ def no_memory(x: torch.Tensor) -> str | None:
     return None
 
 
-def lacks_memory(
-    x: torch.Tensor, data: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> str | None:
+def span_of(x: torch.Tensor) -> int:
+    """Return the number of elements from the first in memory to the last, both counted."""
+    size = x.numel()
+    if x.is_contiguous() or not size:
+        return size
+    strides = x.stride()
+    return 1 + sum(map(mul, x.shape, strides)) - sum(strides)
+
+
+def check_together(every: Sequence[Any]) -> None:
+    """Refuse real tensors beside PyTorch's fake ones, which have a shape and no elements."""
+    mode = None
+    for x in every:
+        if type(x) is not torch.Tensor:
+            mode = getattr(x, "fake_mode", None) or mode
+    if mode is None or mode.allow_non_fake_inputs:
+        return
+    if any(isinstance(x, torch.Tensor) and not hasattr(x, "fake_mode") for x in every):
+        raise ConversionError(
+            "fake tensors, which have no elements, do not compute with real ones: pass "
+            "x.fake_mode.from_tensor(y) in place of a real one, or no fake one"
+        )
+
+
+def lacks_memory(x: torch.Tensor, data: int) -> str | None:
     """Why the elements are not in the memory that the tensor reports, or None."""
-    if 0 in shape:
+    span = span_of(x)
+    if not span:
         return None
     start = x.storage_offset() * x.itemsize
     if data in (0, start):  # the storage is at address 0
@@ -58,13 +87,10 @@ def lacks_memory(
             return "its zeros are in no memory: pass x.clone()"
         if torch._is_functional_tensor(x):
             return "it is functionalized, without memory: convert outside torch.func.functionalize"
-    if x.is_contiguous():
-        span = x.numel()
-    else:
-        span = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
     needed = start + span * x.itemsize
     there = x.untyped_storage().nbytes()
     if there < needed:
+        shrunk.add(True)
         return (
             f"its storage was resized to {there} bytes, of which its elements need {needed}: pass "
             f"x after x.untyped_storage().resize_({needed})"
@@ -72,11 +98,42 @@ def lacks_memory(
     return None
 
 
-def has_storage(x: torch.Tensor) -> bool:
-    """Whether the storage has all elements; False also where that is not seen at once."""
-    storage = x.untyped_storage()
-    if not storage.resizable():  # NumPy owned it, or has it
+#: Not empty once a storage was found that lacks elements. A view of a part of it pins it as it is;
+#: whether it can be resized then tells nothing, and each tensor is looked at from then on.
+shrunk: set[bool] = set()
+
+
+def in_storage(x: torch.Tensor) -> bool:
+    """Whether the storage has all elements."""
+    span, storage = span_of(x), x.untyped_storage()
+    if not span:
         return True
-    if not x.is_contiguous():
-        return lacks_memory(x, x.data_ptr(), x.shape, x.stride()) is None
-    return (x.storage_offset() + x.numel()) * x.itemsize <= storage.nbytes()
+    there = storage.nbytes() if storage.data_ptr() else 0  # zeros without memory have a size
+    if (x.storage_offset() + span) * x.itemsize <= there:
+        return True
+    shrunk.add(True)
+    return False
+
+
+def has_storage(x: torch.Tensor) -> bool:
+    """Whether the storage has all elements, or cannot have been resized."""
+    return not (x.untyped_storage().resizable() or shrunk) or in_storage(x)
+
+
+def not_negated(x: torch.Tensor) -> str | None:
+    """Why the negative bit of a tensor cannot be applied, or None."""
+    if _negates(x.dtype):
+        return None
+    return (
+        f"its negative bit is set, and PyTorch negates no {x.dtype}: pass torch._neg_view(x), "
+        "which is what its memory holds"
+    )
+
+
+@cache
+def _negates(dtype: torch.dtype) -> bool:
+    try:
+        torch.zeros(1, dtype=dtype, device="cpu").neg()
+    except RuntimeError:
+        return False
+    return True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from warnings import catch_warnings, simplefilter
 
 import torch
 
-from ...dlpack import DataType, Device, DeviceType
+from ...dlpack import CPU, DataType, Device, DeviceType
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -45,6 +46,22 @@ def built_for() -> frozenset[DeviceType]:
     if hasattr(torch, "xpu") and torch.xpu.is_available():
         kinds.add(DeviceType.ONEAPI)
     return frozenset(kinds)
+
+
+def devices_of(kind: int) -> int:
+    """Return how many devices of a kind PyTorch can use in this process, other than the CPU.
+
+    A build for CUDA counts none where there is no driver, or an older one than it was built for.
+    """
+    if kind == DeviceType.ONEAPI:
+        return torch.xpu.device_count()
+    with catch_warnings():
+        simplefilter("ignore")  # of a driver that is too old: the caller raises
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+#: PyTorch's devices that were found; one that is there once stays.
+NATIVE_DEVICES = {CPU: torch.device("cpu")}
 
 
 @cache

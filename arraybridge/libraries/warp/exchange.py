@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from ...dispatch.library import Library
+from ...dispatch.plan import absent_device
 from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ...layout import c_strides, in_bytes, in_elements, relaxed, span
@@ -106,7 +107,7 @@ class Warp(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> wp.array:
         shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
-        name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
+        name = self.native_device(device)
         strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)
         _, high = span(shape, strides, tensor.dtype.itemsize)
         owner = tensor.owner
@@ -148,6 +149,14 @@ class Warp(Library):
         )
         wp.synchronize_device(name)
         return moved
+
+    def native_device(self, device: Device) -> str:
+        if device.type not in _ON_CUDA:
+            return "cpu"
+        why = absent_device("Warp", device, wp.get_cuda_device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return f"cuda:{device.id}"
 
     def place(self, device: object) -> Device | None:
         if not isinstance(device, wp.Device):

@@ -42,3 +42,12 @@ def infinite_deviation(name: str) -> Probe:
             return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
 
     return needed
+
+
+def refuses(kind: type[Exception], call: Callable[..., Any], *args: Any) -> bool:
+    """Whether a call raises exactly that exception."""
+    try:
+        call(*args)
+    except Exception as error:
+        return type(error) is kind
+    return False

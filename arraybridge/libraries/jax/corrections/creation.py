@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....dispatch.records import ConversionError
+from ....dispatch.records import ConversionError, no_copy_allowed
 from ....exchange import imported
 from ....xp.corrections import Correction
+from ....xp.corrections.probes import refuses
 from ....xp.corrections.spaces import between
 
 _REMEDY = "enable 64-bit types with jax.config.update('jax_enable_x64', True)"
@@ -80,10 +81,8 @@ def asarray(
             raise
         raise OverflowError(f"{error}: pass a floating-point dtype, or {_REMEDY}") from None
     if copy is False and not _shares(a, result):
-        raise ValueError(
-            f"JAX cannot make an array of this {type(a).__module__}.{type(a).__qualname__} without "
-            "a copy: leave copy=None"
-        )
+        kind = f"{type(a).__module__}.{type(a).__qualname__}".removeprefix("builtins.")
+        raise ConversionError(no_copy_allowed(f"JAX copies the elements of a {kind}"))
     return result
 
 
@@ -93,6 +92,14 @@ def _shares(a: Any, result: jax.Array) -> bool:
     if not isinstance(a, jax.Array) or len(result.sharding.device_set) > 1:
         return False
     return a.unsafe_buffer_pointer() == result.unsafe_buffer_pointer()
+
+
+def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: Any = None, **kwargs: Any) -> Any:
+    """Change the shape; JAX's own copies for ``copy=False`` as well."""
+    result = jnp.reshape(x, shape, order, copy=copy, **kwargs)
+    if copy is False and not _shares(x, result):
+        raise ConversionError(no_copy_allowed("JAX copies what it reshapes"))
+    return result
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> jax.Array:
@@ -153,15 +160,6 @@ def linspace(
     return jnp.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
 
 
-def raises(kind: type[Exception], function: Callable[..., Any], *args: Any) -> bool:
-    """Whether a call raises exactly that exception."""
-    try:
-        function(*args)
-    except Exception as error:
-        return type(error) is kind
-    return False
-
-
 _WIDTHS = "Data types: a library without the one asked for, or that numbers need, says so"
 
 
@@ -170,19 +168,19 @@ def _wraps(call: Callable[[Any], Any]) -> Callable[[Any], bool]:
 
     def needed(xp: Any) -> bool:
         with jax.enable_x64(False):
-            return not raises(OverflowError, call, xp)
+            return not refuses(OverflowError, call, xp)
 
     return needed
 
 
 def _narrows_imports(xp: Any) -> bool:
     with jax.enable_x64(False):
-        return not raises(ConversionError, xp.from_dlpack, np.ones(1))
+        return not refuses(ConversionError, xp.from_dlpack, np.ones(1))
 
 
 def _linspace_of_wide_integers(xp: Any) -> bool:
     with jax.enable_x64(False):
-        return raises(OverflowError, xp.linspace, 0, 2**40, 3)
+        return refuses(OverflowError, xp.linspace, 0, 2**40, 3)
 
 
 CORRECTIONS = (
@@ -191,7 +189,16 @@ CORRECTIONS = (
         asarray,
         "asarray: copy=False is a ValueError where a copy would be needed",
         "no issue known",
-        lambda xp: not raises(ValueError, lambda: xp.asarray([1], copy=False)),
+        lambda xp: not refuses(ConversionError, lambda: xp.asarray([1], copy=False)),
+    ),
+    Correction(
+        "reshape",
+        reshape,
+        "reshape: copy=False is a ValueError where a copy would be needed",
+        "no issue known",
+        lambda xp: (
+            not refuses(ConversionError, lambda: xp.reshape(xp.ones((2, 2)), (4,), copy=False))
+        ),
     ),
     Correction(
         "from_dlpack",

@@ -8,6 +8,8 @@ import numpy
 import torch
 from array_api_compat import torch as xp
 
+from ....dispatch.records import ConversionError, no_copy_allowed
+from ....dispatch.registry import library_named
 from ....exchange import imported
 from ....xp.corrections import Correction, spaces
 from ..state import check_shape
@@ -20,7 +22,7 @@ def asarray(
     """Create a tensor; nested sequences may hold tensors, whose gradients are kept."""
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
         if copy is False:
-            raise ValueError("asarray(..., copy=False): arrays in a sequence are copied")
+            raise ConversionError(no_copy_allowed("arrays in a sequence are copied"))
         obj, copy = _stacked(obj, dtype, device), None
     if isinstance(obj, torch.Tensor):
         check_shape(obj)
@@ -42,13 +44,16 @@ def asarray(
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> torch.Tensor:
     """Import an array as a view where possible; copy read-only memory and negative strides.
 
-    PyTorch's own lets the former be written and aborts on the latter.
+    PyTorch's own lets the former be written and fails on the latter.
     """
     tensor: torch.Tensor = imported(x, "torch", device, copy)
     return tensor
 
 
 def _stacked(nested: Any, dtype: Any, device: Any) -> torch.Tensor:
+    for each in nested:
+        if isinstance(each, torch.Tensor):
+            library_named("torch").check_carried(each, read=True)
     leaves = [
         asarray(each, dtype=dtype, device=device)
         if isinstance(each, list | tuple | torch.Tensor)

@@ -7,6 +7,7 @@ refuses to combine uint16, uint32 and uint64 with any other integer type.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,42 +16,88 @@ import torch
 from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
+from ..tables import DLPACK_DTYPES
 
 Function = Callable[..., Any]
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_INEXACT = (
+    torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    torch.complex32, torch.complex64, torch.complex128,
+)  # fmt: skip
+Pairs = dict[tuple[torch.dtype, torch.dtype], torch.dtype]
 
 
-def _table() -> dict[tuple[torch.dtype, torch.dtype], torch.dtype]:
-    """The common dtype of every pair of different dtypes that the standard promotes."""
+def _both_ways(pairs: Pairs) -> Pairs:
+    return {**pairs, **{(b, a): c for (a, b), c in pairs.items()}}
+
+
+def _table() -> Pairs:
+    """The common dtype of every pair of different dtypes of one kind, or of two standard ones.
+
+    The kinds are those of the standard: integers, and floating-point numbers, real or complex.
+    """
     pairs = {}
-    for kind in (_SIGNED, _UNSIGNED, (torch.float32, torch.float64)):
+    for kind in (_SIGNED, _UNSIGNED):
         for i, narrow in enumerate(kind):
             for wide in kind[i + 1 :]:
                 pairs[narrow, wide] = wide
     for i, signed in enumerate(_SIGNED):
         for j, unsigned in enumerate(_UNSIGNED[:3]):  # none holds uint64 and negative numbers
             pairs[signed, unsigned] = signed if i > j else _SIGNED[j + 1]
-    pairs[torch.complex64, torch.complex128] = torch.complex128
-    for real, complex_ in ((torch.float32, torch.complex64), (torch.float64, torch.complex128)):
-        for other in (torch.complex64, torch.complex128):
-            pairs[real, other] = pairs.get((other, complex_), complex_)
-    pairs[torch.float32, torch.complex128] = torch.complex128
-    pairs[torch.float64, torch.complex64] = torch.complex128
-    return {**pairs, **{(b, a): c for (a, b), c in pairs.items()}}
+    for one, another in itertools.combinations(_INEXACT, 2):
+        pairs[one, another] = torch.promote_types(one, another)
+    return _both_ways(pairs)
+
+
+def _mixed() -> Pairs:
+    """The common dtypes of further pairs that torch refuses: NumPy's, where that has both."""
+    pairs = {(signed, torch.uint64): torch.float64 for signed in _SIGNED}
+    for unsigned in _UNSIGNED[1:]:
+        pairs[torch.bool, unsigned] = unsigned
+        pairs[unsigned, torch.complex32] = torch.complex32
+        pairs[unsigned, torch.complex64] = torch.complex128
+        pairs[unsigned, torch.complex128] = torch.complex128
+    pairs[torch.uint16, torch.complex64] = torch.complex64
+    return _both_ways(pairs)
 
 
 PROMOTED = _table()
-_STANDARD = {torch.bool, *(dtype for pair in PROMOTED for dtype in pair)}
+_COMMON = PROMOTED | _mixed()  # of other pairs torch's own is right, whatever their axes
+# What no other dtype is promoted with; a dictionary, for torch.compile.
+_APART = _both_ways(
+    {
+        (narrow, other): narrow
+        for narrow, other in itertools.product(DLPACK_DTYPES, repeat=2)
+        if narrow is not other and str(narrow).startswith(("torch.float8", "torch.float4"))
+    }
+)
+
+
+def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
+    """Return the dtype of both together; None if torch's functions find it themselves.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    common = _COMMON.get((a, b))
+    if common is None and (a, b) in _APART:
+        raise TypeError(
+            f"PyTorch has no common data type of {a} and {b}: bring one array to the dtype of the "
+            "other, with astype"
+        )
+    return common
 
 
 def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Convert two operands to their common dtype, if both are arrays that the standard promotes."""
+    """Convert two operands to their common dtype, if both are arrays and torch would not."""
     if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor):
         a, b = x1.dtype, x2.dtype
         if a != b:
-            common = PROMOTED.get((a, b))
+            common = _common(a, b)
             if common is not None:
                 return x1.to(common), x2.to(common)
     return x1, x2
@@ -104,13 +151,10 @@ def _tensor(x: Any, other: Any) -> Any:
 
 def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Two operands of a function that torch has for one dtype only, or not beside a bool."""
-    x1, x2 = promote_pair(x1, x2)
-    if not (isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor)):
-        return x1, x2  # which torch refuses itself
-    if x1.dtype != x2.dtype and {x1.dtype, x2.dtype} <= _STANDARD:
-        common = torch.result_type(x1, x2)
+    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor) and x1.dtype != x2.dtype:
+        common = result_type(x1.dtype, x2.dtype)
         return x1.to(common), x2.to(common)
-    return x1, x2
+    return x1, x2  # which torch refuses itself, if they are no arrays
 
 
 def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
@@ -153,13 +197,29 @@ def result_type(*arrays_and_dtypes: Any) -> torch.dtype:
     if not known:
         return xp.result_type(*arrays_and_dtypes)
     common = known[0]
+    if (
+        len(known) > 2
+    ):  # in any order the same: uint64 with int8 is a float64, with float32 a float32
+        whole = [x for x in known if x not in _INEXACT]
+        known = [*whole, *(x for x in known if x in _INEXACT), *whole]
+        common = known[0]
     for dtype in known[1:]:
         if dtype != common:
-            common = PROMOTED.get((common, dtype)) or torch.promote_types(common, dtype)
+            common = _common(common, dtype) or _promoted(common, dtype)
     scalars = [x for x in dtypes if not isinstance(x, torch.dtype)]
     if not scalars:
         return common
-    return torch.result_type(torch.empty((1,), dtype=common), _widest(scalars))
+    found = torch.result_type(torch.empty((1,), dtype=common), _widest(scalars))
+    # Newer versions name a complex type of bfloat16, of which they have no functions.
+    return found if found in DLPACK_DTYPES else torch.complex64
+
+
+def _promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    """Return what torch makes of two dtypes."""
+    try:
+        return torch.promote_types(a, b)
+    except RuntimeError as error:  # bits, quantized numbers
+        raise TypeError(f"PyTorch has no common data type of {a} and {b}: {error}") from None
 
 
 def _widest(scalars: list[Any]) -> Any:
@@ -212,10 +272,10 @@ _BINARY: dict[str, Function] = {
     },
     "matmul": replacing(matmul, xp.matmul),
     "tensordot": replacing(tensordot, xp.tensordot),
-    "vecdot": promoting(xp.vecdot),
-    "linalg.cross": promoting(xp.linalg.cross),
-    "linalg.outer": promoting(torch.outer),
-    "linalg.solve": promoting(xp.linalg.solve),
+    "vecdot": promoting(xp.vecdot, promote=_promote_operands),
+    "linalg.cross": promoting(xp.linalg.cross, promote=_promote_operands),
+    "linalg.outer": promoting(torch.outer, promote=_promote_operands),
+    "linalg.solve": promoting(xp.linalg.solve, promote=_promote_operands),
 }
 
 

@@ -12,6 +12,7 @@ from array_api_compat import torch as xp
 
 from ....xp.corrections import Correction
 from ....xp.corrections.differences import differences
+from ....xp.corrections.empty import has_no_elements
 from .promotion import replacing
 
 Function = Callable[..., Any]
@@ -136,10 +137,44 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
-    """Roll elements; a single shift applies to all axes."""
-    if isinstance(axis, tuple) and not isinstance(shift, tuple):
-        shift = (shift,) * len(axis)
-    return torch.roll(x, shift, axis, **kwargs)
+    """Roll elements; shifts and axes broadcast, and along no axes nothing moves."""
+    if axis is None:
+        shift = sum(shift) if isinstance(shift, tuple) else shift
+        return torch.roll(x, shift, **kwargs)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = axes * len(shifts)
+    if not (axes or shifts):
+        return x.clone()
+    if len(axes) != len(shifts):
+        raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes do not broadcast")
+    return torch.roll(x, shifts, axes, **kwargs)
+
+
+def _shifted(plain: Function) -> Function:
+    """``fftshift`` or ``ifftshift`` along no axes, too."""
+
+    def function(x: Any, /, *, axes: Any = None, **kwargs: Any) -> Any:
+        if axes == () or (axes is None and not x.ndim):
+            return x.clone()
+        return plain(x, axes=axes, **kwargs)
+
+    return replacing(function, plain)
+
+
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2, **kwargs: Any
+) -> Any:
+    """Norms of vectors, of one element each along no axes; of none, as sums and powers give."""
+    if axis == ():
+        return xp.linalg.vector_norm(x.unsqueeze(-1), axis=-1, ord=ord, **kwargs)
+    if (ord < 0 or ord == math.inf) and ord != -math.inf and has_no_elements(tuple(x.shape), axis):
+        found = xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2, **kwargs)
+        return found if ord > 0 else found + math.inf  # a power of 0
+    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)
 
 
 def unique_all(x: Any, /) -> xp.UniqueAllResult:
@@ -207,6 +242,23 @@ CORRECTIONS = (
         "roll: one shift goes for all axes",
         "no issue known",
         lambda xp: xp.roll(xp.ones((2, 2)), 1, axis=(0, 1)).shape != (2, 2),
+    ),
+    *(
+        Correction(
+            f"fft.{name}",
+            _shifted(getattr(xp.fft, name)),
+            f"{name}: along no axes nothing is moved",
+            "no issue known",
+            lambda xp, name=name: getattr(xp.fft, name)(xp.ones(())).shape != (),  # type: ignore[misc]
+        )
+        for name in ("fftshift", "ifftshift")
+    ),
+    Correction(
+        "linalg.vector_norm",
+        vector_norm,
+        "linalg.vector_norm: of an array of no axes; 0 of no elements by the infinite order",
+        "https://github.com/pytorch/pytorch/issues/29137",
+        lambda xp: xp.linalg.vector_norm(xp.ones(0), ord=math.inf) != 0,
     ),
     Correction(
         "unique_all",

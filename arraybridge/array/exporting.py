@@ -1,0 +1,65 @@
+"""What ``__dlpack__`` of an Array makes of it: decided here, for the Array and for the audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dispatch.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_told
+from ..dlpack import CPU, Device, reads_versioned
+
+
+def export_route(
+    info: TensorInfo, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Route:
+    """Return the route of an export with the standard's keywords.
+
+    Raises
+    ------
+    TypeError
+        For keywords of the wrong type.
+    """
+    here = place = info.device
+    problem = None
+    if dl_device is not None:
+        try:
+            place = Device.parse(tuple(dl_device) if isinstance(dl_device, list) else dl_device)
+        except ValueError as error:
+            problem = str(error)
+
+    def route(kind: Kind, why: str) -> Route:
+        nbytes = info.nbytes if kind in ("kernel", "transfer") else 0
+        return Route(kind, why, nbytes, info.library, "dlpack", place)
+
+    if problem or info.refused:
+        return route("refuse", problem or of_native(info.refused or ""))
+    if place not in (here, CPU):
+        return route(
+            "refuse",
+            f"cannot export an array on {here} to dl_device={dl_device!r}, only to its own device"
+            f"{'' if here == CPU else ' and the CPU'}: arraybridge.convert(..., device=) copies it",
+        )
+    if place != here and not here.host:
+        if copy is False:
+            return route("refuse", no_copy_allowed(f"{here} to {place} is a copy"))
+        return route("transfer", "asked for by dl_device=")
+    legacy = not reads_versioned(max_version)
+    if legacy and info.padded:
+        return route(
+            "refuse",
+            f"a legacy capsule cannot say that each {info.dtype} takes a byte: pass "
+            "max_version=(1, 0)",
+        )
+    unsaid = info.readonly and legacy
+    if info.pending:
+        why = pending_told(info.pending)
+    elif unsaid:
+        why = "the memory is read-only, which a legacy capsule cannot say"
+    elif copy:
+        why = "copy=True"
+    else:
+        return route("view", "DLPack takes it as it is")
+    if copy is not False:
+        return route("kernel", why)
+    if info.pending:
+        return route("refuse", no_copy_allowed(why))
+    return route("refuse", no_copy_allowed(why, "pass max_version=(1, 0)"))

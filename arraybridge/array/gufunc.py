@@ -1,0 +1,117 @@
+"""Signatures of generalized ufuncs, such as ``"(i,j),(j)->(i)"``: the axes that a call sees whole.
+
+NumPy's notation, without its fixed sizes and optional axes, which Dask's ``apply_gufunc`` lacks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_AXES = r"\((?:\w+(?:,\w+)*)?\)"
+_ARRAYS = rf"{_AXES}(?:,{_AXES})*"
+_SIGNATURE = re.compile(rf"({_ARRAYS})->({_ARRAYS})")
+
+
+class Signature:
+    """The axes of a function's arguments and results, by name.
+
+    Parameters
+    ----------
+    text : str
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of tuple of str
+        The names of the last axes of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no signature.
+    """
+
+    __slots__ = ("inputs", "outputs", "text")
+
+    def __init__(self, text: Any) -> None:
+        example = 'such as "(i),(i,j)->(j)": the names of the last axes of each argument and result'
+        if not isinstance(text, str):
+            raise TypeError(f"signature is text {example}; got {text!r}")
+        found = _SIGNATURE.fullmatch(re.sub(r"\s", "", text))
+        self.text = text
+        self.inputs = _axes(found[1] if found else "")
+        self.outputs = _axes(found[2] if found else "")
+        names = [name for axes in (*self.inputs, *self.outputs) for name in axes]
+        if found is None or not all(map(str.isidentifier, names)):
+            raise ValueError(f"signature is {text!r}, not one {example}")
+
+    def check_arguments(
+        self, function: str, shapes: Sequence[tuple[int, ...] | None], sizes: Mapping[str, int]
+    ) -> None:
+        """Check the arguments of a call.
+
+        Parameters
+        ----------
+        function : str
+            Its name.
+        shapes : sequence of tuple of int, or of None
+            Of the arguments; extents may be NaN, which are not known yet. None: the axes of the
+            signature are not the last ones, and nothing is known of them.
+        sizes : mapping
+            Those of axes that only results have.
+
+        Raises
+        ------
+        ValueError
+            If they are not those of the signature.
+        """
+        if len(shapes) != len(self.inputs):
+            raise ValueError(
+                f"{function} is adapted with signature={self.text!r}: positional arguments are "
+                f"{len(self.inputs)}, and {len(shapes)} came"
+            )
+        known: dict[str, int] = {}
+        for number, (shape, axes) in enumerate(zip(shapes, self.inputs, strict=True)):
+            if shape is None:
+                known |= dict.fromkeys(axes, -1)
+                continue
+            if len(shape) < len(axes):
+                raise ValueError(
+                    f"{function} is adapted with signature={self.text!r}: argument {number} has "
+                    f"{len(shape)} dimensions, and its axes are ({', '.join(axes)})"
+                )
+            for name, extent in zip(axes, shape[len(shape) - len(axes) :], strict=True):
+                if known.setdefault(name, extent) != extent and extent == extent:
+                    raise ValueError(
+                        f"{function} is adapted with signature={self.text!r}: the axis {name} has "
+                        f"{known[name]} elements, and {extent} in argument {number}"
+                    )
+        for name in (name for axes in self.outputs for name in axes):
+            if name not in known and name not in sizes:
+                raise ValueError(
+                    f"{function} is adapted with signature={self.text!r}: no argument has the axis "
+                    f'{name}, so pass its size, blockwise={{"output_sizes": {{"{name}": 3}}}}'
+                )
+
+    def check_results(self, function: str, result: Any) -> None:
+        """Check what a call returned: an array, or as many as the signature says.
+
+        Raises
+        ------
+        ValueError
+            If it returned others.
+        """
+        count = len(result) if isinstance(result, tuple | list) else None
+        wanted = len(self.outputs)
+        if count != (None if wanted == 1 else wanted):
+            gave = "one" if count is None else f"a {type(result).__name__} of {count}"
+            raise ValueError(
+                f"{function} is adapted with signature={self.text!r}: it returned {gave}, where "
+                f"{'an array' if wanted == 1 else f'a tuple of {wanted} arrays'} was expected"
+            )
+
+
+def _axes(arrays: str) -> tuple[tuple[str, ...], ...]:
+    each = re.findall(_AXES, arrays)
+    return tuple([tuple(re.findall(r"\w+", axes)) for axes in each])

@@ -1,0 +1,71 @@
+"""Whether somebody may still write to the memory of an array that is read-only itself.
+
+The flag says what may be done through this array. It is no promise about the memory: a column of
+pandas, a view of a writable array, ``memoryview.toreadonly`` and a mapped file show memory that
+others write to. What the array is a view of tells, down to the owner of the memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ...dispatch.registry import RECORDS
+from ...dlpack.owners import Block
+from ...protocols.frames import speaks_arrow
+from .address import Memory
+
+__all__ = ["is_frozen"]
+
+_WRITEABLE = 0x400  # without the warning of `flags.writeable`
+_HOLDS = (
+    (np.ndarray, "base"),
+    (memoryview, "obj"),
+    (Memory, "owner"),
+    (type(np.lib.stride_tricks.as_strided(np.empty(2), (1,)).base), "base"),
+)
+
+
+def is_frozen(x: np.ndarray) -> bool:
+    """Whether nobody can write to the memory of a read-only array.
+
+    Something writable under it counts where anybody else refers to it: else nobody reaches it but
+    through `x`.
+    """
+    owner: Any = x
+    while True:
+        name = next((name for kind, name in _HOLDS if isinstance(owner, kind)), None)
+        if name is None:
+            return _never_changes(owner)
+        alone = _LOCKED and _references(owner, name) <= _ALONE
+        held = getattr(owner, name)
+        if held is None:
+            return isinstance(owner, np.ndarray) and owner.flags.owndata
+        if type(held) is Block:
+            return alone
+        if isinstance(held, np.ndarray) and held.flags.num & _WRITEABLE and not alone:
+            return False
+        owner = held
+
+
+def _references(holder: Any, name: str) -> int:
+    return sys.getrefcount(getattr(holder, name))
+
+
+# What is counted of what nobody else has; without the GIL counts are estimates.
+_view = np.empty(2)[:]
+_ALONE = _references(_view, "base")
+_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _never_changes(owner: Any) -> bool:
+    """Whether the memory of an object that holds it itself never changes."""
+    kind = type(owner)
+    if kind is bytes:
+        return True
+    if speaks_arrow(kind):  # so do Arrays, over whatever memory
+        return not hasattr(kind, "__arraybridge__")
+    library = RECORDS[kind].library
+    return library is not None and library.accepts.immutable
