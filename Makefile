@@ -4,10 +4,11 @@
 #   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
 #   make test         the tests, with the libraries that install in a minute
 #   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB on disk more)
-#   make test-newest  the first of these on the newest Python and libraries, without PyTorch
+#   make test-newest  the first of these on the newest Python and libraries, PyTorch built for CUDA (6 GB on disk)
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
-#   make lint         ruff, import-linter, mypy, pyright; the workflows, templates and CITATION.cff
+#   make test-debian  the same on Debian's newest Pythons, in a root of debootstrap's; needs root (DEBIAN=forky DEBIAN_PYTHONS="3.14 3.15")
+#   make lint         ruff, import-linter, mypy, pyright (with PyTorch); the workflows, templates and CITATION.cff
 #   make docs         the site, into docs/_build/html; needs no network once its packages are installed
 #   make docs-links   asks every host that the site links to; needs a network
 #   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
@@ -17,7 +18,7 @@
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
-#   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's tests (SUITES=... LIBRARIES=... WRITE=1)
+#   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's, Dask's tests (SUITES=... LIBRARIES=... WRITE=1)
 #   make release-check  the sdist and wheel of what is committed: built, checked, installed on each Python (PYTHONS=3.12 TAG=v0.1.0); writes dist/
 #   make clean        removes .venv and everything that was built or cached
 #
@@ -32,7 +33,6 @@ SHELL := /bin/sh
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PINS := requirements/pins.txt
 GPU_PYTHON ?= $(PY)
 PYTEST_ARGS ?=
 # A file of tests is run by one process, in order. Each takes up to 4 GB of memory.
@@ -44,17 +44,23 @@ PIP_FLAGS ?= -qq
 # The first Python that is new enough: `python3` if it is, else one with its version in the name.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifndef PYTHON
-PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+PYTHON := $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEW_ENOUGH)' 2>/dev/null && { echo "$$p"; break; }; done)
 endif
+
+# The pinned versions; several have no wheels for Python 3.15, which gets the newest.
+PINS := requirements/$(shell "$(PYTHON)" -c 'import sys; \
+	print("newest" if sys.version_info >= (3, 15) else "pins")' 2>/dev/null || echo pins).txt
 
 # A Python of one version: by its name, if that runs, else among those that pyenv keeps.
 python = $(shell for p in python$(1) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$(1)*/bin/python3; do \
 	"$$p" -c 'import venv, ensurepip' 2>/dev/null && { echo "$$p"; break; }; done)
-NEWEST_PYTHON ?= $(call python,3.13)
+NEWEST_PYTHON ?= $(firstword $(foreach v,3.15 3.14 3.13 3.12,$(call python,$v)))
 LOWEST_PYTHON ?= $(call python,3.11)
 # Those that `make release-check` installs the wheel on.
-PYTHONS ?= 3.11 3.12 3.13
+PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
+DEBIAN ?= forky
+DEBIAN_PYTHONS ?= 3.14 3.15
 
 # Its arguments: the extras, how long it takes, how many GB it wants on disk from nothing,
 # as pip says no more than "No space left on device".
@@ -67,7 +73,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all test-newest try-newest test-lowest newest-python lint docs docs-links test-docs bench gpu matrix fuzz conformance downstream release-check clean
+.PHONY: help demo test test-all test-newest try-newest test-lowest test-debian newest-python lint docs docs-links test-docs bench gpu matrix fuzz conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -131,8 +137,22 @@ test-all: test $(VENV)/.heavy
 .venv-lowest/.made: OTHER_PYTHON = $(LOWEST_PYTHON)
 
 .venv-%/.test: .venv-%/.made pyproject.toml requirements/%.txt
+	$(if $(filter newest,$*),$(TEST_WITHOUT_TORCH))
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) -r requirements/$*.txt
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable . && touch $@
+
+# That a user has no PyTorch is a case of its own: every file of tests is collected, and those of
+# what others do without it are run, before it is installed.
+WITHOUT_TORCH := $(addprefix tests/test_,$(addsuffix .py,adapt array arrow audit cli doors first_use import \
+	library_pyarrow names namespace routes xp_alone xp_asarray))
+define TEST_WITHOUT_TORCH
+sed '/^torch==/d; /^nvidia-/d; /^triton==/d; /^cuda-toolkit==/d' requirements/newest.txt > $(@D)/without.txt
+$(@D)/bin/python -m pip uninstall --yes $(PIP_FLAGS) torch
+$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) -r $(@D)/without.txt
+$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable .
+$(@D)/bin/python -m pytest --collect-only -qq tests > $(@D)/collected.txt || { tail -50 $(@D)/collected.txt; exit 1; }
+$(@D)/bin/python -m pytest $(PARALLEL) -q -m "not heavy and not site" $(WITHOUT_TORCH)
+endef
 
 test-newest test-lowest: test-%: .venv-%/.test
 	.venv-$*/bin/python -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
@@ -143,11 +163,16 @@ try-newest: .venv-newest/.test
 	.venv-newest/bin/python -m pip install --no-input $(PIP_FLAGS) --upgrade -r .venv-newest/names.txt
 	.venv-newest/bin/python -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
+test-debian:
+	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot want to be run by root" >&2; exit 1; }
+	"$(PYTHON)" -m tests.release.debian $(DEBIAN) $(DEBIAN_PYTHONS)
+
 newest-python: # prints where it is, or nothing
 	@echo "$(NEWEST_PYTHON)"
 
 SCHEMA = $(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.
-lint: $(VENV)/.lint
+# PyTorch is there for its class of memory formats, which tests/typing/refused.py names.
+lint: $(VENV)/.lint $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports --no-cache
