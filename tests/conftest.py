@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import os
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -28,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Test modules import their library when they are collected, in the order of their names.
     """
     coexist.prepare()
+    # It forks in a thread of its own, in the middle of some test, and JAX warns of that.
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ.pop("COLUMNS", None)  # the width of the terminal that the tests run in
     if config.getoption("dist", "no") != "no":
         return  # of several processes this is the one that runs no test

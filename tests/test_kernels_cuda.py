@@ -72,7 +72,7 @@ class TestAgainstNumPy:
         check(copy, **believed)
 
     @pytest.mark.heavy
-    @settings(max_examples=10000, deadline=None)
+    @settings(max_examples=3000, deadline=None)
     @given(nests.copies, SETTINGS)
     def test_many_more(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
