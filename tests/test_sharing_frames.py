@@ -7,6 +7,8 @@ import pytest
 
 import arraybridge as ab
 
+from .support.probe import aligned
+
 pytestmark = pytest.mark.heavy
 
 pd = pytest.importorskip("pandas")
@@ -122,6 +124,8 @@ def test_what_polars_and_arrow_promise_is_shared(target):
     views = 0
     for n in range(1000, 1100):
         values = np.ones(n, "f4")
+        if n % 2:
+            values = aligned(values)
         for x in (
             *(pl.Series(values), pl.Series(values).to_numpy(), pl.DataFrame({"a": values})),
             *(pa.array(values), pa.array(values).to_numpy(), pa.table({"a": pa.array(values)})),
