@@ -17,6 +17,7 @@ from arraybridge.xp.standard.data_types import DATA_TYPES
 from .support.namespaces import each_library, namespaces
 
 torch = pytest.importorskip("torch")
+BY_ATTRIBUTE = np.lib.NumpyVersion(np.__version__) < "2.4.0"
 TORCHS = sorted({str(x)[6:] for x in vars(torch).values() if isinstance(x, torch.dtype)})
 
 
@@ -53,7 +54,15 @@ class TestOfTorch:
         assert np.result_type(dtype, "int8") == np.result_type(name, "int8")
         assert np.can_cast(dtype, "complex128")
         assert np.issubdtype(dtype, numpys.type)
-        assert dtype.dtype is dtype.__numpy_dtype__  # by which NumPy before 2.4 reads it
+
+    @pytest.mark.skipif(BY_ATTRIBUTE, reason="NumPy before 2.4 reads `dtype`, as an array has it")
+    def test_is_no_array_to_numpy(self, name):
+        dtype = of(name)
+        assert not hasattr(dtype, "dtype")
+        assert not np.iscomplexobj(dtype)
+        np.testing.assert_equal(dtype, dtype)
+        with pytest.raises(AssertionError):
+            np.testing.assert_equal(dtype, of("bool" if name != "bool" else "int8"))
 
     def test_is_an_instance_to_numpys_world(self, name):
         dtype = of(name)
@@ -107,7 +116,7 @@ def test_without_ml_dtypes_numpy_has_no_bfloat16(monkeypatch):
     monkeypatch.setattr("arraybridge.array.dtypes._MADE", {})
     dtype = DType(torch.bfloat16)
     with pytest.raises(TypeError, match=r"NumPy has no dtype for torch.bfloat16: .*ml_dtypes"):
-        _ = dtype.dtype
+        _ = dtype.__numpy_dtype__
     assert dtype == torch.bfloat16
     assert dtype != np.dtype("float32")
     assert not hasattr(dtype, "kind")

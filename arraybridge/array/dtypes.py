@@ -81,7 +81,9 @@ class DType:
         except TypeError:
             return DType
 
-    dtype = __numpy_dtype__  # by which NumPy before 2.4 reads it
+    if numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0":
+        # Which is what that reads; to `numpy.iscomplexobj`, what has the attribute is an array.
+        dtype = __numpy_dtype__
 
     def __dlpack_data_type__(self) -> tuple[int, int, int]:
         """``(code, bits, lanes)``; see `DataType`."""
