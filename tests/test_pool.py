@@ -206,7 +206,11 @@ assert pool._pool.size == 2
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
     def test_fork_after_a_job(self) -> None:
         python(
-            WORK
+            """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
+"""
+            + WORK
             + """
 transposes(3)
 parents = pool._pool
