@@ -35,7 +35,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 GPU_PYTHON ?= $(PY)
 PYTEST_ARGS ?=
-# A file of tests is run by one process, in order. Each takes up to 4 GB of memory. Files come by name:
+# A file of tests is run by one process, in order. Each takes 1.5 GB of memory. Files come by name:
 # by their number of tests, as xdist has it, those with a few long ones come last, beside an idle process.
 PARALLEL ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 EXAMPLES ?= 20
@@ -144,8 +144,9 @@ test-all: test $(VENV)/.heavy
 
 # That a user has no PyTorch is a case of its own: every file of tests is collected, and those of
 # what others do without it are run, before it is installed.
-WITHOUT_TORCH := $(addprefix tests/test_,$(addsuffix .py,adapt array arrow audit cli doors first_use import \
-	library_pyarrow names namespace routes xp_alone xp_asarray))
+WITHOUT_TORCH := $(addprefix tests/,$(addsuffix .py,integration/test_library_pyarrow processes/test_first_use \
+	processes/test_import properties/test_conversions $(addprefix unit/,adapt/test_adapt array/test_array audit/test_audit \
+	cli/test_cli core/test_names core/test_routes protocols/test_arrow test_namespace xp/test_xp_alone xp/test_xp_asarray)))
 define TEST_WITHOUT_TORCH
 sed '/^torch==/d; /^nvidia-/d; /^triton==/d; /^cuda-toolkit==/d' requirements/newest.txt > $(@D)/without.txt
 $(@D)/bin/python -m pip uninstall --yes $(PIP_FLAGS) torch

@@ -29,46 +29,48 @@ if TYPE_CHECKING:
     from . import auditing as auditing
     from . import dlpack, xp
     from . import pickling as pickling
-    from .adaptation import adapt
+    from .adapting import adapt
     from .array import Array, from_dlpack, from_pointer
     from .auditing import audit
+    from .conversion import inspect
     from .copies import copyto
-    from .dispatch.kernel import register_kernel
-    from .dispatch.library import Library
-    from .dispatch.records import Accepts, ConversionError, Route, TensorInfo
-    from .dispatch.registration import register_library, unregister_library
+    from .core.edges import Edge
+    from .core.kernel import register_kernel
+    from .core.library import Library
+    from .core.records import Accepts, ConversionError, Route, TensorInfo
+    from .core.registration import register_library, unregister_library
     from .dlpack import DataType, Device, DeviceType, DLPackError
-    from .dlpack.blocks import (
+    from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
+    from .namespaces import namespace, unify
+    from .native.blocks import (
         empty_block_cache,
         get_block_cache_limit,
         set_block_cache_limit,
     )
-    from .exchange import inspect
-    from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
-    from .namespaces import namespace, unify
     from .signatures import asarray, contiguous, convert, explain
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    ".adaptation": ("adapt",),
+    ".adapting": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
     ".auditing": ("audit",),
-    ".dispatch.kernel": ("register_kernel",),
-    ".dispatch.library": ("Library",),
-    ".dispatch.registration": ("register_library", "unregister_library"),
-    ".dispatch.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
+    ".core.edges": ("Edge",),
+    ".core.kernel": ("register_kernel",),
+    ".core.library": ("Library",),
+    ".core.registration": ("register_library", "unregister_library"),
+    ".core.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
-    ".dlpack.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
+    ".native.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
     ".creation": ("asarray",),
     ".copies": ("contiguous", "copyto"),
-    ".exchange": ("convert", "inspect"),
+    ".conversion": ("convert", "inspect"),
     ".explaining": ("explain",),
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }
 # For opt_einsum, which looks for them in the package of an array's class; not for users.
-_HOMES[".array.contraction"] = ("einsum", "tensordot", "transpose")
+_HOMES[".array.opt_einsum"] = ("einsum", "tensordot", "transpose")
 _MODULES = ("auditing", "dlpack", "pickling", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -80,6 +82,7 @@ __all__ = [
     "DataType",
     "Device",
     "DeviceType",
+    "Edge",
     "Library",
     "Route",
     "TensorInfo",

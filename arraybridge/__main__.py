@@ -12,10 +12,10 @@ def main() -> int:
 
         return run()
     except ImportError as error:
-        from .installed import problems
+        if (error.name or "").startswith("arraybridge"):
+            from .installed import remedy
 
-        for problem in problems():
-            error.add_note(problem)
+            error.add_note(remedy())
         raise
 
 

@@ -37,8 +37,7 @@ class ByType(dict[type, V], Generic[V]):
         entry = self._passing.get(id(cls))
         if entry is not None and entry[0]() is cls:
             return entry[1]
-        find = self.find
-        value = find(cls)
+        value = self.find(cls)
         if _lasts(cls):
             if len(self) >= 1024:  # a module that is loaded again and again
                 super().clear()
@@ -47,15 +46,7 @@ class ByType(dict[type, V], Generic[V]):
         else:
             passing, key = self._passing, id(cls)
             passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
-        if self.find is not find:  # another thread has replaced it meanwhile
-            self.clear()
-            return self[cls]
         return value
-
-    def refind(self, find: Callable[[type], V]) -> None:
-        """Compute all results anew, by another function."""
-        self.find = find
-        self.clear()
 
     def clear(self) -> None:
         """Forget all results."""

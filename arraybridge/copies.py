@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .dispatch.copier import copier_for, no_copy, on_host, resolved, stream_of
-from .dispatch.kernel import (
+from .core.copiers import copier_for, no_copy, stream_of
+from .core.kernel import (
     NoKernel,
     compact_copy,
     copy_into,
@@ -17,12 +16,14 @@ from .dispatch.kernel import (
     no_kernel,
     own_copies_serve,
 )
-from .dispatch.library import Library
-from .dispatch.records import ConversionError, TensorInfo, of_native
-from .dispatch.registry import KNOWN, RECORDS, forgetting, library_of_type
+from .core.library import Library
+from .core.observers import OBSERVERS, notify_copy
+from .core.records import ConversionError, TensorInfo, of_native
+from .core.registry import KNOWN, RECORDS, library_of_type
+from .core.request import Request
+from .core.table import entry_of
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
-from .machine_code.front import Front
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
 
@@ -72,75 +73,59 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         _write(out, x, "out")
         return out
     try:
-        compact = KNOWN[type(x)].compact or _way_of(type(x))
+        entry = KNOWN[type(x)].table[_CONTIGUOUS]
     except KeyError:
-        compact = _way_of(type(x))
-    result = compact(x)
-    if result is not None:
-        return result
-    x, library = as_source(x)
-    if library is PROTOCOL:
-        return _of_bare_memory(x)
-    if library.in_pieces:
-        from .protocols.assembled import whole
-
-        return _of_bare_memory(whole(x))
-    held = library.held(x)
-    info = library.describe(held)
-    if info.c_contiguous and not info.pending:
-        return x
-    if info.pending or info.refused:
-        return _by_its_library(x, library, info)
-    # On the host never a library's own import, which may keep the layout.
-    copier = on_host(info) if info.device.host else copier_for(info, library, library)
-    if copier is None:
-        raise ConversionError(no_copy(info, library))
-    return copier.copy(held, library, library, info, info.device)
+        entry = _entered(type(x))
+    return entry.run(x)
 
 
-_TOLD_BY_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
+_CONTIGUOUS = (contiguous,)
 
 
-def _by_its_library(x: Any, library: Library, info: TensorInfo) -> Any:
-    """Copy an array whose memory alone does not determine its elements."""
-    if info.c_contiguous and _TOLD_BY_DTYPE.issuperset(info.pending):
-        return x
-    copy = library.copy(x)
-    if copy is not None:
-        return copy
-    if info.refused:
-        raise ConversionError(info.refused)
-    return contiguous(resolved(x, library, info))
+def _entered(kind: type) -> Any:
+    """Return what makes arrays of a type contiguous, and remember it."""
+    record = RECORDS[kind]
+    entry: Any = None
+    if record.library is not None:
+        entry = entry_of(kind, record.library, record.library, Request(contiguous=True))
+    elif hasattr(kind, "__arraybridge__"):
+        entry = _Arrays
+    record.table[_CONTIGUOUS] = entry or _Others
+    return record.table[_CONTIGUOUS]
 
 
-def _way_of(array_type: type) -> Callable[[Any], Any]:
-    """Return a library's function for arrays that need no kernel: contiguous already, or small."""
-    record = RECORDS[array_type]
-    if hasattr(array_type, "__arraybridge__"):
-        way: Callable[[Any], Any] = _of_array
-    elif record.library is None or not own_copies_serve():
-        way = Library().compact
-    else:
-        way = record.library.compact
-        record.library.serve(_front, array_type)
-    record.compact = way
-    return way
+class _Others:
+    """What makes arrays of no library contiguous: what only supports a protocol."""
+
+    @staticmethod
+    def run(given: Any) -> Any:
+        x: Any
+        x, library = as_source(given)
+        if library.in_pieces:
+            from .protocols.assembled import whole
+
+            return _of_bare_memory(whole(x))
+        return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
 
 
-def _of_array(x: Any) -> Any:
-    """Return a contiguous Array: ``x`` itself, or another one of the same library."""
-    from .array import Array, from_dlpack  # here, as native arrays need none of it
+class _Arrays:
+    """What makes Arrays contiguous."""
 
-    native, library = x.__arraybridge__()
-    if library is not PROTOCOL:
-        compact = contiguous(native)
-        return x if compact is native else from_dlpack(compact)
-    info = library.describe(native)
-    if info.c_contiguous:
-        return x
-    if info.device.host:
-        return Array(compact_copy(native), library)
-    return _of_bare_memory(native)
+    @staticmethod
+    def run(x: Any) -> Any:
+        """Return ``x`` itself, or another Array of the same library."""
+        from .array import Array, from_dlpack  # here, as native arrays need none of it
+
+        native, library = x.__arraybridge__()
+        if library is not PROTOCOL:
+            compact = contiguous(native)
+            return x if compact is native else from_dlpack(compact)
+        info = library.describe(native)
+        if info.c_contiguous:
+            return x
+        if info.device.host:
+            return Array(compact_copy(native), library)
+        return _of_bare_memory(native)
 
 
 def _of_bare_memory(tensor: Any) -> Any:
@@ -148,14 +133,7 @@ def _of_bare_memory(tensor: Any) -> Any:
     from .array import Array
     from .array.fallback import in_fallback_library
 
-    return _of_array(in_fallback_library(Array(tensor, PROTOCOL)))
-
-
-# A builtin looks at small arrays first; what is above is called for everything else.
-_front = Front(contiguous, "(x, /, *, out=None)")
-forgetting(_front.rest)
-if not TYPE_CHECKING:
-    contiguous = _front.function
+    return _Arrays.run(in_fallback_library(Array(tensor, PROTOCOL)))
 
 
 def copyto(dst: Any, src: Any, /) -> None:
@@ -196,13 +174,17 @@ def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, the caller's argument `name`."""
     destination, out_library = _destination(out, name)
     given, (x, library) = x, as_source(x)
-    if library is out_library and own_copies_serve() and library.assign(destination, x):
+    same = library is out_library and own_copies_serve() and not OBSERVERS
+    if same and library.assign(destination, x):
         return
     into, x = out_library.held(destination), library.held(x)
     wanted, info = out_library.describe(into), library.describe(x)
     if wanted.refused or info.refused:
         wanted, info = _told_of(out, wanted), _told_of(given, info)
     _check_fit(wanted, info, name)
+    if OBSERVERS:
+        call = "copyto" if name == "dst" else "contiguous(out=)"
+        notify_copy(f"{call} writes into memory that is there", info, out_library.name, call=call)
     if info.pending:
         x, library = as_source(library.resolve(x))
         info = library.describe(x)

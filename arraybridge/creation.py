@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy
 
-from .array.bounds import is_numeric, range_of
-from .array.kinds import is_array
-from .dispatch.casting import Casting
-from .dispatch.form import Form, form_of
-from .dispatch.library import Library, place_named
-from .dispatch.plan import checked_copy
-from .dispatch.records import ConversionError
-from .dispatch.registry import library_named
+from .array.array_types import is_array
+from .array.promotion import is_numeric, range_of
+from .core.cast_rules import Casting
+from .core.library import Library, place_named
+from .core.records import ConversionError
+from .core.registry import library_named
+from .core.request import Form, checked_copy, form_of
 from .namespaces import goal_of
 from .protocols.frames import is_frame
-from .xp.sources import is_plain
+from .xp.asarray import is_plain
 
 
 def asarray(
@@ -75,11 +74,11 @@ def asarray(
     tensor([1., 1., 1.])
     """
     goal = goal_of(like)
-    place = goal.place if device is None else place_named(device)
+    place = goal.device if device is None else place_named(device)
     form, copy = form_of(dtype, casting), checked_copy(copy)
     if not (is_array(obj) or is_frame(type(obj))):
-        obj, copy = _created(obj, library_named(goal.kind.library), form, copy)
-    found = goal.kind.brought(obj, device=place, copy=copy, form=form)
+        obj, copy = _created(obj, library_named(goal.array_type.library), form, copy)
+    found = goal.array_type.convert(obj, device=place, copy=copy, form=form)
     goal.check([found])
     return found
 
@@ -127,7 +126,7 @@ def _asarray(own: Any) -> Any:
 def _kind_of_numbers(obj: Any) -> int | None:
     """Return the highest kind of the numbers in nested sequences; None if there is anything else.
 
-    The kinds are those of :class:`arraybridge.array.bounds.Range`.
+    The kinds are those of :class:`arraybridge.array.promotion.Range`.
     """
     if not isinstance(obj, _SEQUENCES):
         return _kind_of_type(type(obj))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dispatch.explained import Explained
-from .dispatch.form import form_of, route_to
-from .dispatch.library import place_named
-from .dispatch.records import Route
-from .dispatch.registry import library_named
+from .conversion import Deferred, Unwrapped, entry_for, inspect
+from .core.cast import Recast
+from .core.copiers import DeviceCopy, HostCopy, SmallCopy
+from .core.records import Route, TensorInfo, of_native
+from .core.registry import library_named
+from .core.request import request_of
+from .core.signature import ADDRESS, strides_in
+from .core.table import entry_of
 from .dlpack import is_capsule
-from .exchange import deferring, inspect, refusal
 from .protocols.objects import LIBRARY as PROTOCOL
-from .protocols.objects import as_source
 
 if TYPE_CHECKING:
-    from .dispatch.casting import Casting
+    from .core.cast_rules import Casting
 
 
 def explain(
@@ -67,28 +68,60 @@ def explain(
     torch -> numpy on cpu: refused (gradients are tracked and would be cut silently: pass
         x.detach())
     """
-    target, form = library_named(to), None
-    if device is not None:
-        device = place_named(device)
-    if dtype is not None or order is not None:
-        form = form_of(dtype, casting, order)
-    lazy = deferring(x, target)
-    if lazy is not None:
+    target = library_named(to)
+    request = request_of(device, copy, alias_readonly, dtype, casting, order)
+    entry = entry_for(type(x), target, request)
+    if isinstance(entry, Deferred):
         raise TypeError(
-            f"the blocks of a {lazy.name} array are converted when they are computed, each by a "
-            "route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
+            f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
+            "by a route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
-    given, (x, source) = (
-        x,
-        (inspect(x), PROTOCOL) if is_capsule(x) else as_source(x, True, target.name),
-    )
-    if form is not None and source.in_pieces:
-        x = x.cast(form)
-    route, info = route_to(
-        x, source, target, form=form, device=device, copy=copy, alias_readonly=alias_readonly
-    )
+    given = x
+    if is_capsule(x):
+        x, entry = inspect(x), entry_of(TensorInfo, PROTOCOL, target, request)
+    elif isinstance(entry, Unwrapped):
+        x, entry = entry.opened(x, True)
+    found, info = entry.planned(x)
+    route, source = found.route(info), entry.source
     if x is not given and source is target and route.kind == "view":
         route = route._replace(why=f"the {type(given).__name__} holds one")
-    if route.kind == "refuse":
-        route = refusal(given, route)
+    if route.kind == "refuse" and hasattr(type(given), "__arraybridge__"):
+        route = route._replace(why=of_native(route.why))
     return Explained.of(route, info, source.in_pieces)
+
+
+class Explained(Route):
+    """A route with the array that it starts from; the array that a copy makes is derived of it."""
+
+    info: TensorInfo | None = None
+    in_pieces = False  # `Library.in_pieces` of the source
+
+    @classmethod
+    def of(cls, route: Route, info: TensorInfo, in_pieces: bool) -> Explained:
+        """Return the route of an array."""
+        explained = tuple.__new__(cls, route)
+        explained.info = info
+        if in_pieces:
+            explained.in_pieces = True
+        return explained
+
+    @property
+    def made(self) -> TensorInfo | None:
+        info, copier = self.info, self.copier
+        if info is None or self.kind != "kernel" or self.in_pieces:
+            return None
+        dtype, axes = info.dtype, tuple(range(info.ndim))
+        if isinstance(copier, Recast):
+            dtype, axes = copier.dtype, copier.axes
+        elif not isinstance(copier, HostCopy | SmallCopy | DeviceCopy):
+            return None
+        return TensorInfo(
+            self.target,
+            ADDRESS,
+            0,
+            info.shape,
+            strides_in(info.shape, axes),
+            dtype,
+            self.device,
+            padded=info.padded if dtype == info.dtype else dtype.subbyte,
+        )

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
-from .array.carrier import Array
-from .array.fallback import fallback_library
-from .array.kinds import (
-    Kind,
+from .array.array import Array
+from .array.array_types import (
+    RECOGNIZED,
+    ArrayType,
+    array_type_of,
     arrays_in,
-    graphs_of,
+    device_of,
     is_array,
-    kind_of,
-    place_of,
-    record_of,
+    lazy_library,
     unwrapped,
 )
+from .array.fallback import fallback_library
 from .array.native_array import VERSIONS, array_class
 from .containers import mapped
-from .dispatch.casting import Casting
-from .dispatch.form import form_of
-from .dispatch.library import Library, place_named
-from .dispatch.plan import checked_copy
-from .dispatch.records import ConversionError
-from .dispatch.registry import KNOWN, RECORDS, UNKNOWN, library_named, library_of_type
+from .core.cast_rules import Casting
+from .core.library import Library, place_named
+from .core.records import ConversionError
+from .core.registry import KNOWN, RECORDS, library_named, library_of_type
+from .core.request import checked_copy, form_of
 from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
-from .exchange import convert
-from .named import NamedTuple
 from .protocols.foreign import handed_on, lost, no_array
 from .protocols.frames import is_frame
 
@@ -150,7 +147,7 @@ def _of_native(x: Any) -> Any:
     except TypeError as error:
         problem: object = lost(x) or handed_on(x)
         if problem is None:
-            in_memory = library is not None or (is_array(x) and record_of(type(x)).in_memory)
+            in_memory = library is not None or (is_array(x) and RECOGNIZED[type(x)].in_memory)
             # A frame is read as it is; a query is collected first, which its remedy says.
             frame = is_frame(type(x)) and not hasattr(type(x), "collect")
             problem = _CONVERTED if in_memory or frame else no_array(x)
@@ -221,45 +218,34 @@ def unify(
     form = None
     if dtype is not None or order is not None:
         form = form_of(dtype, casting, order)
-    if like is None and device is None and copy is None and form is None:
-        quick = _unified(xs)
-        if quick is not None:
-            return quick
     model = _model(xs if like is None else like, given=like is not None)
     copy = checked_copy(copy)
     found = arrays_in(xs)
-    lazy = next((library for x in (model, *found) if (library := graphs_of(x))), None)
+    lazy = next((library for x in (model, *found) if (library := lazy_library(x))), None)
     if lazy is not None:
         there = None if device is None else place_named(device)
         return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "form": form})
     goal = goal_of(like, model)
-    kind, xp = goal.kind, goal.namespace()  # before anything is converted
-    place = goal.place if like is not None else None
-    if device is not None:
-        place = place_named(device)
-    done: dict[int, tuple[Any, Any]] = {}
-
-    def bring(x: Any) -> Any:
-        if not is_array(x):
-            return x
+    target, xp = goal.array_type, goal.namespace()  # before anything is converted
+    place = goal.device if device is None else place_named(device)
+    # A capsule is consumed by its conversion: the model may be one.
+    done: dict[int, Any] = {}
+    for x in found:
         if id(x) not in done:
-            done[id(x)] = x, kind.brought(x, device=place, copy=copy, form=form)
-        return done[id(x)][1]
-
-    # The model may be a capsule, which is now consumed: its conversion knows the device.
-    arrays = mapped(bring, xs, is_array)
-    goal.check([result for _, result in done.values()])
-    if place is None and len(done) > 1 and not _has_one_place(library_named(kind.library)):
-        _check_one_device([result for _, result in done.values()])
-    return (xp, *arrays)
+            done[id(x)] = target.convert(x, device=place, copy=copy, form=form)
+    results = [*done.values()]
+    goal.check(results)
+    if place is None and len(results) > 1 and not _has_one_place(library_named(target.library)):
+        _check_one_device(results)
+    return (xp, *mapped(lambda x: done.get(id(x), x), xs, is_array))
 
 
 def _graphs(
     lazy: Library, model: Any, xs: Any, found: list[Any], options: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Unify arrays that are to be computed later, some of which may be in memory."""
-    if graphs_of(model) is not lazy:
-        graph = next(x for x in found if graphs_of(x) is lazy)
+    if lazy_library(model) is not lazy:
+        graph = next(x for x in found if lazy_library(x) is lazy)
         raise TypeError(
             f"{no_array(graph)}, or like=x to have the arrays in memory become {lazy.name} arrays"
         )
@@ -273,29 +259,29 @@ class Goal(NamedTuple):
 
     Attributes
     ----------
-    kind : Kind
+    array_type : ArrayType
     model : array or None
-    place : Device or None
-        The model's.
+    device : Device or None
+        The model's, if one was asked for.
     """
 
-    kind: Kind
+    array_type: ArrayType
     model: Any
-    place: Device | None
+    device: Device | None
 
     def check(self, arrays: list[Any]) -> None:
-        """Check that arrays of the kind can be computed with the model and each other."""
+        """Check that arrays of the type can be computed with the model and each other."""
         every = [unwrapped(x) for x in (self.model, *arrays)]
-        library_named(self.kind.library).check_together(every)
+        library_named(self.array_type.library).check_together(every)
 
     def namespace(self) -> Any:
-        """Return the namespace of arrays of the kind; TypeError where the library has none."""
-        cls = array_class(self.kind.library) if self.kind.wrapped else None
+        """Return the namespace of arrays of the type; TypeError where the library has none."""
+        cls = array_class(self.array_type.library) if self.array_type.wrapped else None
         if cls is not None:
             return cls._namespace
-        own = library_named(self.kind.library).native_namespace()
+        own = library_named(self.array_type.library).native_namespace()
         if own is None and self.model is None:
-            raise TypeError(f"{self.kind.library} has no array-API namespace")
+            raise TypeError(f"{self.array_type.library} has no array-API namespace")
         return namespace(self.model) if own is None else own
 
 
@@ -317,52 +303,11 @@ def goal_of(like: Any, model: Any = None) -> Goal:
     """Read ``like``: a library, an array, or a container; its `model`, where that is known."""
     model = _model(like) if model is None else model
     if model is None:
-        return Goal(Kind(library_named(like).name, False), None, None)
-    kind = kind_of(model)
-    if kind.wrapped and array_class(kind.library) is None:
-        kind = Kind(fallback_library(model.device), True)
-    return Goal(kind, model, None if like is None else place_of(model))
-
-
-def _unified(xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Unify arrays and scalars, no containers, of types that are known; None where others come."""
-    goal: Any = None
-    xp, kinds = None, []
-    try:
-        for x in xs:
-            record = KNOWN[type(x)]
-            kind = record.kind
-            if kind is None:
-                if record.is_array is not False:
-                    return None
-            elif kind is UNKNOWN:
-                return None
-            elif goal is None:
-                goal, xp, model = kind, record.namespace, x
-            kinds.append(kind)
-    except KeyError:
-        return None
-    if goal is None:
-        return None
-    result = [namespace(model) if xp is None else xp]
-    done: dict[int, Any] = {}
-    for x, kind in zip(xs, kinds):  # noqa: B905 - as many, and strict=True takes a while
-        if kind is not goal and kind is not None and kind != goal:
-            found = done.get(id(x))
-            if found is None:
-                native = not (goal.wrapped or kind.wrapped)
-                found = convert(x, goal.library) if native else goal.brought(x)
-                done[id(x)] = found
-            result.append(found)
-        else:
-            result.append(x)
-    if len(xs) > 1:
-        library = library_named(goal.library)
-        library.check_together([*map(unwrapped, result)] if goal.wrapped else result)
-        if not _has_one_place(library):
-            arrays = {id(x): x for x, kind in zip(result[1:], kinds) if kind is not None}  # noqa: B905
-            _check_one_device([*arrays.values()])
-    return tuple(result)
+        return Goal(ArrayType(library_named(like).name, False), None, None)
+    array_type = array_type_of(model)
+    if array_type.wrapped and array_class(array_type.library) is None:
+        array_type = ArrayType(fallback_library(model.device), True)
+    return Goal(array_type, model, None if like is None else device_of(model))
 
 
 def _has_one_place(library: Library) -> bool:
@@ -372,7 +317,7 @@ def _has_one_place(library: Library) -> bool:
 
 def _check_one_device(arrays: list[Any]) -> None:
     """Check that arrays of one library, none of which moves, are on one device."""
-    places = {place for x in arrays if (place := place_of(x)) is not None}
+    places = {place for x in arrays if (place := device_of(x)) is not None}
     if len(places) > 1:
         names = " and ".join(sorted(map(str, places)))
         raise ConversionError(

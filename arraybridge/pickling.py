@@ -18,7 +18,7 @@ import numpy
 
 from .array import Array, from_pointer
 from .array.pickling import reduced_native
-from .dispatch.registry import library_named
+from .core.registry import library_named
 
 __all__ = [
     "Pickler",

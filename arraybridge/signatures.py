@@ -1,8 +1,8 @@
-"""What type checkers see of functions that take a library: the class of the result, by its name.
+"""Signatures for type checkers of functions that take a library: its name gives the result's class.
 
 Nothing imports this at run time. ``Convert`` and its like are classes, as an overloaded function
 whose overloads name a library that is not installed is "partially unknown" to pyright wherever it
-is used; of a class that is asked only where that library is named. A library's module is told by
+is used; of a class that is asked only where that library is named. A library's module is known by
 the class of its arrays, which it has as an attribute.
 
 A library that a user registers has a name that no checker knows: annotate it as ``Any``. A function
@@ -46,32 +46,16 @@ if TYPE_CHECKING:  # whichever of them is installed
     from torch._C import memory_format
 
     from .array import Array
-    from .dispatch.casting import Casting
-    from .dispatch.records import Route
+    from .core.cast_rules import Casting
+    from .core.records import Route
 
-__all__ = ["Asarray", "Asked", "Contiguous", "Convert", "Explain", "LibraryName", "Order", "To"]
+__all__ = ["Asarray", "Contiguous", "Convert", "Explain", "LibraryName", "Options", "Order", "To"]
 
 LibraryName = Literal[
-    "array_api_strict",
-    "cuda_core",
-    "cupy",
-    "dask",
-    "dpnp",
-    "jax",
-    "mlx",
-    "numba",
-    "numpy",
-    "onnxruntime",
-    "openvino",
-    "paddle",
-    "pillow",
-    "pyarrow",
-    "pyarrow.Array",
-    "tensorflow",
-    "torch",
-    "tvm_ffi",
-    "warp",
-]
+    "array_api_strict", "cuda_core", "cupy", "dask", "dpnp", "jax", "mlx", "numba", "numpy",
+    "onnxruntime", "openvino", "paddle", "pillow", "pyarrow", "pyarrow.Array", "tensorflow",
+    "torch", "tvm_ffi", "warp",
+]  # fmt: skip
 
 
 #: The order of the elements in memory, as ``convert`` takes it. To mypy it is any object where
@@ -79,7 +63,7 @@ LibraryName = Literal[
 Order: TypeAlias = "Literal['C', 'F', 'K', 'channels_last'] | memory_format | None"
 
 
-class Asked(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """The keywords of ``convert``; see there."""
 
     device: object
@@ -90,7 +74,7 @@ class Asked(TypedDict, total=False):
     order: Order
 
 
-class AskedOfAsarray(TypedDict, total=False):
+class AsOptions(TypedDict, total=False):
     """The keywords of ``asarray`` besides ``like``; see there."""
 
     dtype: object
@@ -99,7 +83,7 @@ class AskedOfAsarray(TypedDict, total=False):
     copy: bool | None
 
 
-class AskedOfTo(TypedDict, total=False):
+class ToOptions(TypedDict, total=False):
     """The keywords of ``Array.to``; see there."""
 
     device: object
@@ -127,275 +111,185 @@ ArrayT = TypeVar("ArrayT", bound=Native)
 
 
 class _NumPy(Protocol):
-    @property
-    def busdaycalendar(self) -> Any: ...
-    @property
-    def ndarray(self) -> type[numpy.ndarray[Any, Any]]: ...
+    busdaycalendar: Any
+    ndarray: type[numpy.ndarray[Any, Any]]
 
 
 class _Torch(Protocol):
-    @property
-    def is_storage(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[torch.Tensor]: ...
+    is_storage: Any
+    Tensor: type[torch.Tensor]
 
 
 class _Jax(Protocol):
-    @property
-    def jit(self) -> Any: ...
-    @property
-    def Array(self) -> type[jax.Array]: ...
+    jit: Any
+    Array: type[jax.Array]
 
 
 class _TensorFlow(Protocol):
-    @property
-    def GradientTape(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[tensorflow.Tensor]: ...
+    GradientTape: Any
+    Tensor: type[tensorflow.Tensor]
 
 
 class _CuPy(Protocol):
-    @property
-    def ElementwiseKernel(self) -> Any: ...
-    @property
-    def ndarray(self) -> type[cupy.ndarray]: ...
+    ElementwiseKernel: Any
+    ndarray: type[cupy.ndarray]
 
 
 class _Dpnp(Protocol):
-    @property
-    def dpnp_array(self) -> Any: ...
-    @property
-    def ndarray(self) -> type[dpnp.ndarray]: ...
+    dpnp_array: Any
+    ndarray: type[dpnp.ndarray]
 
 
 class _Paddle(Protocol):
-    @property
-    def to_tensor(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[paddle.Tensor]: ...
+    to_tensor: Any
+    Tensor: type[paddle.Tensor]
 
 
 class _TvmFfi(Protocol):
-    @property
-    def register_global_func(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[tvm_ffi.Tensor]: ...
+    register_global_func: Any
+    Tensor: type[tvm_ffi.Tensor]
 
 
 class _Warp(Protocol):
-    @property
-    def kernel(self) -> Any: ...
-    @property
-    def array(self) -> type[warp.array[Any]]: ...
+    kernel: Any
+    array: type[warp.array[Any]]
 
 
 class _PyArrow(Protocol):
-    @property
-    def ChunkedArray(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[pyarrow.Tensor]: ...
+    ChunkedArray: Any
+    Tensor: type[pyarrow.Tensor]
 
 
 class _OnnxRuntime(Protocol):
-    @property
-    def InferenceSession(self) -> Any: ...
-    @property
-    def OrtValue(self) -> type[onnxruntime.OrtValue]: ...
+    InferenceSession: Any
+    OrtValue: type[onnxruntime.OrtValue]
 
 
 class _OpenVino(Protocol):
-    @property
-    def Core(self) -> Any: ...
-    @property
-    def Tensor(self) -> type[openvino.Tensor]: ...
+    Core: Any
+    Tensor: type[openvino.Tensor]
+
+
+NDArray: TypeAlias = "numpy.ndarray[Any, Any]"
+
+# A library, by its name or its module.
+NumPy: TypeAlias = "Literal['numpy'] | _NumPy"
+Torch: TypeAlias = "Literal['torch'] | _Torch"
+Jax: TypeAlias = "Literal['jax'] | _Jax"
+TensorFlow: TypeAlias = "Literal['tensorflow'] | _TensorFlow"
+CuPy: TypeAlias = "Literal['cupy'] | _CuPy"
+Dpnp: TypeAlias = "Literal['dpnp'] | _Dpnp"
+Paddle: TypeAlias = "Literal['paddle'] | _Paddle"
+Mlx: TypeAlias = "Literal['mlx']"
+TvmFfi: TypeAlias = "Literal['tvm_ffi'] | _TvmFfi"
+Warp: TypeAlias = "Literal['warp'] | _Warp"
+PyArrow: TypeAlias = "Literal['pyarrow'] | _PyArrow"
+PyArrowArray: TypeAlias = "Literal['pyarrow.Array']"
+Pillow: TypeAlias = "Literal['pillow']"
+OnnxRuntime: TypeAlias = "Literal['onnxruntime'] | _OnnxRuntime"
+OpenVino: TypeAlias = "Literal['openvino'] | _OpenVino"
+Dask: TypeAlias = "Literal['dask']"
+Named: TypeAlias = "LibraryName | ModuleType"  # of which it is not known which
 
 
 class Convert(Protocol):
     """The signatures of :func:`arraybridge.convert`."""
 
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["numpy"], **asked: Unpack[Asked]
-    ) -> numpy.ndarray[Any, Any]: ...
+    def __call__(self, x: Any, /, to: NumPy, **kw: Unpack[Options]) -> NDArray: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["torch"], **asked: Unpack[Asked]) -> torch.Tensor: ...
+    def __call__(self, x: Any, /, to: Torch, **kw: Unpack[Options]) -> torch.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["jax"], **asked: Unpack[Asked]) -> jax.Array: ...
+    def __call__(self, x: Any, /, to: Jax, **kw: Unpack[Options]) -> jax.Array: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["tensorflow"], **asked: Unpack[Asked]
-    ) -> tensorflow.Tensor: ...
+    def __call__(self, x: Any, /, to: TensorFlow, **kw: Unpack[Options]) -> tensorflow.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["cupy"], **asked: Unpack[Asked]) -> cupy.ndarray: ...
+    def __call__(self, x: Any, /, to: CuPy, **kw: Unpack[Options]) -> cupy.ndarray: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["dpnp"], **asked: Unpack[Asked]) -> dpnp.ndarray: ...
+    def __call__(self, x: Any, /, to: Dpnp, **kw: Unpack[Options]) -> dpnp.ndarray: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["paddle"], **asked: Unpack[Asked]
-    ) -> paddle.Tensor: ...
+    def __call__(self, x: Any, /, to: Paddle, **kw: Unpack[Options]) -> paddle.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["mlx"], **asked: Unpack[Asked]) -> mlx.core.array: ...
+    def __call__(self, x: Any, /, to: Mlx, **kw: Unpack[Options]) -> mlx.core.array: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["tvm_ffi"], **asked: Unpack[Asked]
-    ) -> tvm_ffi.Tensor: ...
+    def __call__(self, x: Any, /, to: TvmFfi, **kw: Unpack[Options]) -> tvm_ffi.Tensor: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["warp"], **asked: Unpack[Asked]
-    ) -> warp.array[Any]: ...
+    def __call__(self, x: Any, /, to: Warp, **kw: Unpack[Options]) -> warp.array[Any]: ...
+    @overload
+    def __call__(self, x: Any, /, to: PyArrow, **kw: Unpack[Options]) -> pyarrow.Tensor: ...
+    @overload
+    def __call__(self, x: Any, /, to: PyArrowArray, **kw: Unpack[Options]) -> pyarrow.Array: ...
+    @overload
+    def __call__(self, x: Any, /, to: Pillow, **kw: Unpack[Options]) -> PIL.Image.Image: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow"], **asked: Unpack[Asked]
-    ) -> pyarrow.Tensor: ...
-    @overload
-    def __call__(
-        self, x: Any, /, to: Literal["pyarrow.Array"], **asked: Unpack[Asked]
-    ) -> pyarrow.Array: ...
-    @overload
-    def __call__(
-        self, x: Any, /, to: Literal["pillow"], **asked: Unpack[Asked]
-    ) -> PIL.Image.Image: ...
-    @overload
-    def __call__(
-        self, x: Any, /, to: Literal["onnxruntime"], **asked: Unpack[Asked]
+        self, x: Any, /, to: OnnxRuntime, **kw: Unpack[Options]
     ) -> onnxruntime.OrtValue: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["openvino"], **asked: Unpack[Asked]
-    ) -> openvino.Tensor: ...
+    def __call__(self, x: Any, /, to: OpenVino, **kw: Unpack[Options]) -> openvino.Tensor: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: Literal["dask"], **asked: Unpack[Asked]
-    ) -> dask.array.Array: ...
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __call__(
-            self, x: Any, /, to: _NumPy, **asked: Unpack[Asked]
-        ) -> numpy.ndarray[Any, Any]: ...
-        @overload
-        def __call__(self, x: Any, /, to: _Torch, **asked: Unpack[Asked]) -> torch.Tensor: ...
-        @overload
-        def __call__(self, x: Any, /, to: _Jax, **asked: Unpack[Asked]) -> jax.Array: ...
-        @overload
-        def __call__(
-            self, x: Any, /, to: _TensorFlow, **asked: Unpack[Asked]
-        ) -> tensorflow.Tensor: ...
-        @overload
-        def __call__(self, x: Any, /, to: _CuPy, **asked: Unpack[Asked]) -> cupy.ndarray: ...
-        @overload
-        def __call__(self, x: Any, /, to: _Dpnp, **asked: Unpack[Asked]) -> dpnp.ndarray: ...
-        @overload
-        def __call__(self, x: Any, /, to: _Paddle, **asked: Unpack[Asked]) -> paddle.Tensor: ...
-        @overload
-        def __call__(self, x: Any, /, to: _TvmFfi, **asked: Unpack[Asked]) -> tvm_ffi.Tensor: ...
-        @overload
-        def __call__(self, x: Any, /, to: _Warp, **asked: Unpack[Asked]) -> warp.array[Any]: ...
-        @overload
-        def __call__(self, x: Any, /, to: _PyArrow, **asked: Unpack[Asked]) -> pyarrow.Tensor: ...
-        @overload
-        def __call__(
-            self, x: Any, /, to: _OnnxRuntime, **asked: Unpack[Asked]
-        ) -> onnxruntime.OrtValue: ...
-        @overload
-        def __call__(self, x: Any, /, to: _OpenVino, **asked: Unpack[Asked]) -> openvino.Tensor: ...
-
+    def __call__(self, x: Any, /, to: Dask, **kw: Unpack[Options]) -> dask.array.Array: ...
     @overload
-    def __call__(self, x: Any, /, to: LibraryName | ModuleType, **asked: Unpack[Asked]) -> Any: ...
+    def __call__(self, x: Any, /, to: Named, **kw: Unpack[Options]) -> Any: ...
 
 
 class Explain(Protocol):
     """The signature of :func:`arraybridge.explain`."""
 
-    def __call__(
-        self, x: Any, /, to: LibraryName | ModuleType, **asked: Unpack[Asked]
-    ) -> Route: ...
+    def __call__(self, x: Any, /, to: Named, **kw: Unpack[Options]) -> Route: ...
 
 
 class Asarray(Protocol):
     """The signatures of :func:`arraybridge.asarray`."""
 
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["numpy"] | _NumPy, **asked: Unpack[AskedOfAsarray]
-    ) -> numpy.ndarray[Any, Any]: ...
+    def __call__(self, obj: Any, /, *, like: NumPy, **kw: Unpack[AsOptions]) -> NDArray: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Torch, **kw: Unpack[AsOptions]) -> torch.Tensor: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Jax, **kw: Unpack[AsOptions]) -> jax.Array: ...
     @overload
     def __call__(
-        self, obj: Any, /, *, like: Literal["torch"] | _Torch, **asked: Unpack[AskedOfAsarray]
-    ) -> torch.Tensor: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["jax"] | _Jax, **asked: Unpack[AskedOfAsarray]
-    ) -> jax.Array: ...
-    @overload
-    def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        like: Literal["tensorflow"] | _TensorFlow,
-        **asked: Unpack[AskedOfAsarray],
+        self, obj: Any, /, *, like: TensorFlow, **kw: Unpack[AsOptions]
     ) -> tensorflow.Tensor: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["cupy"] | _CuPy, **asked: Unpack[AskedOfAsarray]
-    ) -> cupy.ndarray: ...
+    def __call__(self, obj: Any, /, *, like: CuPy, **kw: Unpack[AsOptions]) -> cupy.ndarray: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Dpnp, **kw: Unpack[AsOptions]) -> dpnp.ndarray: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Paddle, **kw: Unpack[AsOptions]) -> paddle.Tensor: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Mlx, **kw: Unpack[AsOptions]) -> mlx.core.array: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: TvmFfi, **kw: Unpack[AsOptions]) -> tvm_ffi.Tensor: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: Warp, **kw: Unpack[AsOptions]) -> warp.array[Any]: ...
     @overload
     def __call__(
-        self, obj: Any, /, *, like: Literal["dpnp"] | _Dpnp, **asked: Unpack[AskedOfAsarray]
-    ) -> dpnp.ndarray: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["paddle"] | _Paddle, **asked: Unpack[AskedOfAsarray]
-    ) -> paddle.Tensor: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["mlx"], **asked: Unpack[AskedOfAsarray]
-    ) -> mlx.core.array: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["tvm_ffi"] | _TvmFfi, **asked: Unpack[AskedOfAsarray]
-    ) -> tvm_ffi.Tensor: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["warp"] | _Warp, **asked: Unpack[AskedOfAsarray]
-    ) -> warp.array[Any]: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["pyarrow"] | _PyArrow, **asked: Unpack[AskedOfAsarray]
+        self, obj: Any, /, *, like: PyArrow, **kw: Unpack[AsOptions]
     ) -> pyarrow.Tensor: ...
     @overload
     def __call__(
-        self, obj: Any, /, *, like: Literal["pyarrow.Array"], **asked: Unpack[AskedOfAsarray]
+        self, obj: Any, /, *, like: PyArrowArray, **kw: Unpack[AsOptions]
     ) -> pyarrow.Array: ...
     @overload
     def __call__(
-        self, obj: Any, /, *, like: Literal["pillow"], **asked: Unpack[AskedOfAsarray]
+        self, obj: Any, /, *, like: Pillow, **kw: Unpack[AsOptions]
     ) -> PIL.Image.Image: ...
     @overload
     def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        like: Literal["onnxruntime"] | _OnnxRuntime,
-        **asked: Unpack[AskedOfAsarray],
+        self, obj: Any, /, *, like: OnnxRuntime, **kw: Unpack[AsOptions]
     ) -> onnxruntime.OrtValue: ...
     @overload
     def __call__(
-        self, obj: Any, /, *, like: Literal["openvino"] | _OpenVino, **asked: Unpack[AskedOfAsarray]
+        self, obj: Any, /, *, like: OpenVino, **kw: Unpack[AsOptions]
     ) -> openvino.Tensor: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: Literal["dask"], **asked: Unpack[AskedOfAsarray]
-    ) -> dask.array.Array: ...
+    def __call__(self, obj: Any, /, *, like: Dask, **kw: Unpack[AsOptions]) -> dask.array.Array: ...
     @overload
-    def __call__(self, obj: Any, /, *, like: ArrayT, **asked: Unpack[AskedOfAsarray]) -> ArrayT: ...
+    def __call__(self, obj: Any, /, *, like: ArrayT, **kw: Unpack[AsOptions]) -> ArrayT: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: LibraryName | ModuleType, **asked: Unpack[AskedOfAsarray]
-    ) -> Any: ...
+    def __call__(self, obj: Any, /, *, like: Named, **kw: Unpack[AsOptions]) -> Any: ...
     @overload
     def __call__(
         self,
@@ -403,7 +297,7 @@ class Asarray(Protocol):
         /,
         *,
         like: Mapping[Any, Any] | Sequence[Native] | _Dataclass,
-        **asked: Unpack[AskedOfAsarray],
+        **kw: Unpack[AsOptions],
     ) -> Any: ...
 
 
@@ -411,73 +305,43 @@ class To(Protocol):
     """The signatures of :meth:`arraybridge.Array.to`."""
 
     @overload
-    def __call__(self, library: None = None, /, **asked: Unpack[AskedOfTo]) -> Array: ...
+    def __call__(self, library: None = None, /, **kw: Unpack[ToOptions]) -> Array: ...
+    @overload
+    def __call__(self, library: NumPy, /, **kw: Unpack[ToOptions]) -> NDArray: ...
+    @overload
+    def __call__(self, library: Torch, /, **kw: Unpack[ToOptions]) -> torch.Tensor: ...
+    @overload
+    def __call__(self, library: Jax, /, **kw: Unpack[ToOptions]) -> jax.Array: ...
+    @overload
+    def __call__(self, library: TensorFlow, /, **kw: Unpack[ToOptions]) -> tensorflow.Tensor: ...
+    @overload
+    def __call__(self, library: CuPy, /, **kw: Unpack[ToOptions]) -> cupy.ndarray: ...
+    @overload
+    def __call__(self, library: Dpnp, /, **kw: Unpack[ToOptions]) -> dpnp.ndarray: ...
+    @overload
+    def __call__(self, library: Paddle, /, **kw: Unpack[ToOptions]) -> paddle.Tensor: ...
+    @overload
+    def __call__(self, library: Mlx, /, **kw: Unpack[ToOptions]) -> mlx.core.array: ...
+    @overload
+    def __call__(self, library: TvmFfi, /, **kw: Unpack[ToOptions]) -> tvm_ffi.Tensor: ...
+    @overload
+    def __call__(self, library: Warp, /, **kw: Unpack[ToOptions]) -> warp.array[Any]: ...
+    @overload
+    def __call__(self, library: PyArrow, /, **kw: Unpack[ToOptions]) -> pyarrow.Tensor: ...
+    @overload
+    def __call__(self, library: PyArrowArray, /, **kw: Unpack[ToOptions]) -> pyarrow.Array: ...
+    @overload
+    def __call__(self, library: Pillow, /, **kw: Unpack[ToOptions]) -> PIL.Image.Image: ...
     @overload
     def __call__(
-        self, library: Literal["numpy"] | _NumPy, /, **asked: Unpack[AskedOfTo]
-    ) -> numpy.ndarray[Any, Any]: ...
-    @overload
-    def __call__(
-        self, library: Literal["torch"] | _Torch, /, **asked: Unpack[AskedOfTo]
-    ) -> torch.Tensor: ...
-    @overload
-    def __call__(
-        self, library: Literal["jax"] | _Jax, /, **asked: Unpack[AskedOfTo]
-    ) -> jax.Array: ...
-    @overload
-    def __call__(
-        self, library: Literal["tensorflow"] | _TensorFlow, /, **asked: Unpack[AskedOfTo]
-    ) -> tensorflow.Tensor: ...
-    @overload
-    def __call__(
-        self, library: Literal["cupy"] | _CuPy, /, **asked: Unpack[AskedOfTo]
-    ) -> cupy.ndarray: ...
-    @overload
-    def __call__(
-        self, library: Literal["dpnp"] | _Dpnp, /, **asked: Unpack[AskedOfTo]
-    ) -> dpnp.ndarray: ...
-    @overload
-    def __call__(
-        self, library: Literal["paddle"] | _Paddle, /, **asked: Unpack[AskedOfTo]
-    ) -> paddle.Tensor: ...
-    @overload
-    def __call__(
-        self, library: Literal["mlx"], /, **asked: Unpack[AskedOfTo]
-    ) -> mlx.core.array: ...
-    @overload
-    def __call__(
-        self, library: Literal["tvm_ffi"] | _TvmFfi, /, **asked: Unpack[AskedOfTo]
-    ) -> tvm_ffi.Tensor: ...
-    @overload
-    def __call__(
-        self, library: Literal["warp"] | _Warp, /, **asked: Unpack[AskedOfTo]
-    ) -> warp.array[Any]: ...
-    @overload
-    def __call__(
-        self, library: Literal["pyarrow"] | _PyArrow, /, **asked: Unpack[AskedOfTo]
-    ) -> pyarrow.Tensor: ...
-    @overload
-    def __call__(
-        self, library: Literal["pyarrow.Array"], /, **asked: Unpack[AskedOfTo]
-    ) -> pyarrow.Array: ...
-    @overload
-    def __call__(
-        self, library: Literal["pillow"], /, **asked: Unpack[AskedOfTo]
-    ) -> PIL.Image.Image: ...
-    @overload
-    def __call__(
-        self, library: Literal["onnxruntime"] | _OnnxRuntime, /, **asked: Unpack[AskedOfTo]
+        self, library: OnnxRuntime, /, **kw: Unpack[ToOptions]
     ) -> onnxruntime.OrtValue: ...
     @overload
-    def __call__(
-        self, library: Literal["openvino"] | _OpenVino, /, **asked: Unpack[AskedOfTo]
-    ) -> openvino.Tensor: ...
+    def __call__(self, library: OpenVino, /, **kw: Unpack[ToOptions]) -> openvino.Tensor: ...
     @overload
-    def __call__(
-        self, library: Literal["dask"], /, **asked: Unpack[AskedOfTo]
-    ) -> dask.array.Array: ...
+    def __call__(self, library: Dask, /, **kw: Unpack[ToOptions]) -> dask.array.Array: ...
     @overload
-    def __call__(self, library: LibraryName | ModuleType, /, **asked: Unpack[AskedOfTo]) -> Any: ...
+    def __call__(self, library: Named, /, **kw: Unpack[ToOptions]) -> Any: ...
 
 
 class Contiguous(Protocol):

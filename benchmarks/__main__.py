@@ -17,6 +17,7 @@ from .results import head, heading, write
 
 #: In the order of RESULTS.md -> what its versions are of, where it does not say so itself.
 SECTIONS = {
+    "core": "",
     "calls": "",
     "wrapper": "",
     "contiguous": "",

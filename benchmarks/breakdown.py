@@ -13,10 +13,9 @@ import numpy as np
 import torch
 
 import arraybridge as ab
-from arraybridge.dispatch.registry import library_named
-from arraybridge.dispatch.route import route_between
-from arraybridge.exchange import _planned, view_door
-from arraybridge.protocols.objects import as_source
+from arraybridge.core.registry import library_named
+from arraybridge.core.request import Request
+from arraybridge.core.table import Entry, entry_of, execute
 
 from .results import command, head
 
@@ -29,65 +28,63 @@ def steps() -> dict[str, Steps]:
     convert, from_numpy = ab.convert, torch.from_numpy
     a = ab.from_dlpack(t)
     convert(t, "numpy"), convert(x, "torch")
-    to_numpy, to_torch = view_door(torch.Tensor, "numpy"), view_door(np.ndarray, "torch")
-    assert to_numpy is not None
-    assert to_torch is not None
+    tensors, arrays = entry(t, "numpy"), entry(x, "torch")
+    to_numpy, to_torch = tensors.runs[tensors.sign(t)], arrays.runs[arrays.sign(x)]
     return {
         '`convert(tensor, "numpy")`': [
             ("PyTorch: `tensor.numpy()`", lambda: t.numpy()),
-            ("checks: gradients, conjugate bits, subclasses, resizable storage", lambda: to_numpy(t)),
-            ("look-up of the fast path, by the type and the keywords", lambda: convert(t, "numpy")),
+            ("the edge: is the storage there, before and after", lambda: to_numpy(t)),
+            ("signature, and the look-up of what runs", lambda: tensors.run(t)),
+            ("look-up of the entry, by the type and the keywords", lambda: convert(t, "numpy")),
         ],
         '`convert(array, "torch")`': [
             ("PyTorch: `torch.from_numpy`", lambda: from_numpy(x)),
-            ("checks: writable, strides, byte order", lambda: to_torch(x)),
-            ("look-up", lambda: convert(x, "torch")),
+            ("the edge", lambda: to_torch(x)),
+            ("signature, and the look-up of what runs", lambda: arrays.run(x)),
+            ("look-up of the entry", lambda: convert(x, "torch")),
         ],
         '`convert(array, "torch", copy=True)`': [
             ("NumPy: `array.copy()`", lambda: x.copy()),
             ("PyTorch: `torch.from_numpy`", lambda: from_numpy(x.copy())),
-            ("checks and look-up", lambda: convert(x, "torch", copy=True)),
+            ("signature and look-ups", lambda: convert(x, "torch", copy=True)),
         ],
         '`convert(tensor, "torch", copy=True)`': [
             ("PyTorch: `tensor.clone()`", lambda: t.clone()),
-            ("checks and look-up", lambda: convert(t, "torch", copy=True)),
+            ("signature and look-ups", lambda: convert(t, "torch", copy=True)),
         ],
         "`np.asarray` of an Array over a tensor": [
             ("PyTorch: `tensor.numpy()`", lambda: t.numpy()),
-            ("checks of the fast path", lambda: to_numpy(t)),
-            ("NumPy's call of `Array.__array__`, look-up", lambda: np.asarray(a)),
+            ("the edge", lambda: to_numpy(t)),
+            ("NumPy's call of `Array.__array__`, signature and look-ups", lambda: np.asarray(a)),
         ],
         "`namespace(tensor, tensor)`": [
             ("one argument", lambda: ab.namespace(t)),
             ("the second", lambda: ab.namespace(t, t)),
         ],
-        "a tensor to NumPy without a fast path": planned(t, "numpy"),
-        "an array to PyTorch without a fast path": planned(x, "torch"),
+        "a tensor to NumPy by its exact signature": exact(t, "numpy"),
+        "an array to PyTorch by its exact signature": exact(x, "torch"),
     }  # fmt: skip
 
 
-def planned(x: object, to: str) -> Steps:
-    """The way of what no door takes: `convert` with an unusual keyword or a rare library."""
-    target = library_named(to)
+def entry(x: object, to: str) -> Entry:
+    """The entry of the type of an array and a request without keywords."""
+    ab.convert(x, to)
+    library = library_named(type(x).__module__.partition(".")[0])
+    return entry_of(type(x), library, library_named(to), Request())
 
-    def described() -> None:
-        held, source = as_source(x)
-        source.describe(held)
 
-    def routed() -> tuple:
-        held, source = as_source(x)
-        return held, source, route_between(held, source, target)[1]
-
-    def exported() -> None:
-        held, source, info = routed()
-        source.export_described(held, info, target.current_stream(info.device))
+def exact(x: object, to: str) -> Steps:
+    """The way of what has no edge, or no coarse signature."""
+    known = entry(x, to)
+    source = known.source
 
     return [
-        ("look-up of the array's library", lambda: as_source(x)),
-        ("description: address, shape, strides, dtype, flags", described),
-        ("plan: view, copy or refusal, and why", routed),
-        ("export: memory held, as a DLPack tensor", exported),
-        ("import by the target, with the capsule", lambda: _planned(x, target)),
+        (
+            "description: address, shape, strides, dtype, flags",
+            lambda: source.describe(source.held(x)),
+        ),
+        ("look-up of the plan", lambda: known.planned(source.held(x))),
+        ("conversion, as planned", lambda: execute(x, *known.planned(source.held(x)))),
     ]
 
 

@@ -13,7 +13,7 @@ import torch
 
 import arraybridge as ab
 from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import strided
+from arraybridge.kernels.cpu import copying
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
 
@@ -123,7 +123,7 @@ def crossover(*, quick: bool) -> list[str]:
 
             def kernel(x=x, out=out):
                 made = plan(canonical(x.shape, out.strides, x.strides, x.itemsize))
-                strided.copy(out.ctypes.data, x.ctypes.data, made)
+                copying.copy_planned(out.ctypes.data, x.ctypes.data, made)
 
             kernel()
             pair = paired(

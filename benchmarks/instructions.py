@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from arraybridge.kernels.cpu import loader, nest, pool, strided
+from arraybridge.kernels.cpu import copying, loader, nest, pool
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import c_strides, canonical
@@ -100,7 +100,7 @@ def distance(rounds: int = 15) -> list[str]:
     kernel = loader.load("nest", *made.kernel)
 
     def copy(to, source):
-        strided.copy(to.ctypes.data, source.ctypes.data, made)
+        copying.copy_planned(to.ctypes.data, source.ctypes.data, made)
 
     def one_thread():
         with pool.num_threads(1):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arraybridge.kernels.cpu import flat, pool, strided
+from arraybridge.kernels.cpu import copying, pool
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
 
@@ -124,7 +124,7 @@ def strided_ways(nbytes: int) -> dict[str, Callable[[], None]]:
     def way(run: Job) -> Callable[[], None]:
         def call() -> None:
             pool.run = run
-            strided.copy(result.ctypes.data, source.ctypes.data, made)
+            copying.copy_planned(result.ctypes.data, source.ctypes.data, made)
 
         return call
 
@@ -134,14 +134,14 @@ def strided_ways(nbytes: int) -> dict[str, Callable[[], None]]:
 def flat_ways(nbytes: int) -> dict[str, Callable[[], None]]:
     """One run of bytes: streamed in slices, by memmove in slices, by one memmove."""
     source, result = np.ones(nbytes, "u1"), np.zeros(nbytes, "u1")
-    flat.PARTED = 0
-    count = flat.SLICES * pool.get_num_threads()
+    copying.PARTED = 0
+    count = copying.SLICES * pool.get_num_threads()
     cuts = [nbytes * part // count for part in range(count + 1)]
     memmove = ctypes.CDLL(None).memmove
     memmove.argtypes = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
 
     def ours() -> None:
-        flat.copy(result.ctypes.data, source.ctypes.data, nbytes)
+        copying.copy_run(result.ctypes.data, source.ctypes.data, nbytes)
 
     def in_slices() -> None:
         to, at = result.ctypes.data, source.ctypes.data
@@ -168,7 +168,7 @@ NUMBA = {
     "ours": """
 from numba import cfunc, types
 from arraybridge.kernels.cpu.nest import function
-from arraybridge.kernels.cpu.record import Key
+from arraybridge.kernels.cpu.plan_types import Key
 kernel = cfunc(types.void(types.int64), cache=True)(function(Key("tile", 4, 16, 0, 64)))
 """,
     "empty": """

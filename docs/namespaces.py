@@ -13,13 +13,13 @@ from pathlib import Path
 from arraybridge.xp.standard import CHAPTERS, EXTENSIONS
 
 NAMESPACE = "arraybridge.xp.numpy"
-#: Chapters without a function that a namespace has under its name; docs/api/xp.rst tells of them.
-APART = ("constants", "inspection")
+#: Constants, and what pages do not show by its name; docs/api/xp.rst tells of them.
+APART = ("e", "inf", "nan", "newaxis", "pi", "__array_namespace_info__")
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
-    return {name: _page(name) for name in (*CHAPTERS, *EXTENSIONS) if name not in APART}
+    return {name: _page(name) for name in (*CHAPTERS, *EXTENSIONS)}
 
 
 def write(folder: Path) -> None:
@@ -38,6 +38,6 @@ def _page(name: str) -> str:
     said, _, more = (inspect.getdoc(chapter) or "").partition("\n")
     lines = [title, "=" * len(title), "", said, more, "", f".. currentmodule:: {module}", ""]
     for function in chapter.__all__:
-        kind = "function" if inspect.isfunction(getattr(chapter, function)) else "data"
-        lines += [f".. auto{kind}:: {module}.{function}", ""]
+        if function not in APART:
+            lines += [f".. autofunction:: {module}.{function}", ""]
     return "\n".join(lines)

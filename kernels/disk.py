@@ -15,8 +15,6 @@ import threading
 
 from arraybridge.kernels import trust
 
-__all__ = ["folder", "path", "problem", "read", "sources", "version", "write"]
-
 _MAGIC = b"arraybridge kernel, format 1\n"
 _DIGEST = 32
 

@@ -14,8 +14,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["folder", "read"]
-
 #: Bytes of the largest file that is read: kernels have 10 to 100 kB.
 MOST = 16 << 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import importlib
 import importlib.util
@@ -34,11 +36,27 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("COLUMNS", None)  # the width of the terminal that the tests run in
     if config.getoption("dist", "no") != "no":
         return  # of several processes this is the one that runs no test
+    if _without_heavy(config):
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # theirs, at import; a test's warnings are errors still
         for name in coexist.IMPORT_ORDER:
             if importlib.util.find_spec(name) is not None:
                 importlib.import_module(name)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files alone that are heavy as a whole, where no heavy test is run.
+
+    They import their libraries, which take a gigabyte.
+    """
+    if collection_path.suffix == ".py" and _without_heavy(config):
+        return "\npytestmark = pytest.mark.heavy\n" in collection_path.read_text("utf-8") or None
+    return None
+
+
+def _without_heavy(config: pytest.Config) -> bool:
+    return "not heavy" in config.getoption("markexpr")
 
 
 def pytest_collection_finish() -> None:
@@ -48,6 +66,40 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+_resident = 0  # bytes, when memory was last given back
+
+
+@pytest.hookimpl(trylast=True)  # when the test's fixtures are gone
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Give memory back after a file, or part of one, that took much, and before one that uses gc.
+
+    What JAX and PyTorch compiled is held by their caches, and what is freed by malloc's heap: over
+    all files that comes to gigabytes.
+    """
+    global _resident
+    if nextitem is None:
+        return
+    last = nextitem.path != item.path
+    taken = _resident_bytes() - _resident
+    if taken > (64 << 20 if last else 256 << 20) or (last and hasattr(nextitem.module, "gc")):
+        for name in ("jax", "torch._dynamo"):
+            library = sys.modules.get(name)
+            getattr(library, "clear_caches", getattr(library, "reset", int))()
+        gc.collect()
+        gc.freeze()
+        with contextlib.suppress(OSError, AttributeError):  # of glibc
+            ctypes.CDLL(None).malloc_trim(0)
+        _resident = _resident_bytes()
+
+
+def _resident_bytes() -> int:
+    """The memory that this process has in use; 0 where the system does not say it as Linux does."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 0
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """``Array``: any library's array, or bare memory, as the standard's array object."""
 
-from .carrier import Array
+from .array import Array, from_dlpack
 from .fallback import delegate_to_fallback
-from .ingest import from_dlpack, from_pointer
+from .from_pointer import from_pointer
 
 delegate_to_fallback(Array)
 

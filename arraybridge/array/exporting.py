@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dispatch.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_told
+from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_told
 from ..dlpack import CPU, Device, reads_versioned
 
 

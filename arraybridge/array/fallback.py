@@ -9,11 +9,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from ..dispatch.records import ConversionError
-from ..dispatch.registry import computing_on, library_named
+from ..conversion import convert
+from ..core.records import ConversionError
+from ..core.registry import computing_on, library_named
 from ..dlpack import Device
-from ..exchange import convert
-from .carrier import Array
+from .array import Array
 from .native_array import NativeArray, array_class
 from .operators import OPERATORS
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
-from ..named import NamedTuple
 from ..protocols.foreign import check_whole
-from .bounds import fitting, is_fractional
 from .operators import SCALARS
+from .promotion import fitting, is_fractional
 
 # Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
 _PLAIN = (int, slice, type(None), type(...), bool)

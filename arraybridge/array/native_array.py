@@ -6,24 +6,113 @@ import copy
 import math
 import operator
 from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy
 
-from ..dispatch.library import Library, place_named
-from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_named, library_of_package
-from ..dlpack import CPU, Device
-from ..exchange import convert
-from ..protocols.foreign import check_whole
-from . import indexing, operands, operators, pickling
-from .bounds import scalar_of
-from .carrier import Array
+from ..conversion import convert, viewed
+from ..core.library import Library, place_named
+from ..core.observers import OBSERVERS
+from ..core.records import ConversionError
+from ..core.registry import library_named, library_of_package, library_of_type
+from ..dlpack import CPU, Device, reads_versioned
+from ..native.pyapi import CapsuleType
+from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
+from ..protocols.numpy_dtypes import CHARS
+from . import indexing, operators, pickling
+from .array import Array
 from .dtypes import DTypes
-from .missing import FUNCTIONS, refer
-from .offered import offer_exchange
+from .exchange_table import exchange_table
+from .promotion import check_kind, check_number, scalar_of
+from .unsupported import FUNCTIONS, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
+_UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
+
+
+def mixed(one: str, another: str) -> TypeError:
+    """Make the error for arrays of two libraries, or of one and of something, in one operation."""
+    return TypeError(
+        f"arrays of {one} and {another} in one operation: bring them into one library with "
+        "`xp, *arrays = arraybridge.unify(...)`"
+    )
+
+
+def operand(self: Any, other: Any) -> Any:
+    """Convert an operand that is neither an Array of this class nor a Python scalar."""
+    if isinstance(other, Array):
+        return self._same(other)
+    if isinstance(other, numpy.generic):
+        check_number(other)
+        return self._scalar(other)
+    if isinstance(other, bool | int | float | complex):  # a subclass of them
+        return scalar_of(other)
+    if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
+        if problem := lost(other):  # which asarray would refuse
+            raise TypeError(problem)
+        raise TypeError(
+            f"an Array of {self._home.name} and a native {type(other).__name__} in one "
+            f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
+        )
+    library = library_of_type(type(other))
+    if library is not None:
+        raise mixed(self._home.name, library.name)
+    equal: Any = type(other).__eq__
+    if hasattr(type(other), "__dlpack__") and equal is object.__eq__:
+        raise mixed(self._home.name, type(other).__qualname__)  # == would be False
+    if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # xarray answers itself
+        raise no_array(other)
+    return NotImplemented
+
+
+def incomparable(self: Any, other: Any) -> Any:
+    """Return NotImplemented, which Python makes False, except for numbers in another form."""
+    if isinstance(other, _UNWRAPPED) or array_like(other):
+        raise TypeError(
+            f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
+            f"{self._namespace.__name__}.asarray(...)"
+        )
+    if isinstance(other, Number):  # Fraction, Decimal
+        raise TypeError(f"an Array and a {type(other).__name__} in one comparison: pass float(...)")
+    if any(hasattr(type(other), name) for name in ("toarray", "todense")):  # sparse
+        raise no_array(other)
+    return NotImplemented
+
+
+def assigned(self: Any, value: Any) -> Any:
+    """Convert a value that is written to a native array or a Python scalar."""
+    if isinstance(value, Array):
+        return self._same(value)
+    asarray = self._namespace.asarray
+    if value.__class__ is numpy.ndarray and not value.ndim:
+        value = value[()]
+    if isinstance(value, numpy.generic):
+        check_number(value)
+        return scalar_of(value)
+    if isinstance(value, bool | int | float | complex):
+        return scalar_of(value)
+    if isinstance(value, numpy.ndarray):
+        plain = value.__class__ is numpy.ndarray and value.dtype.kind in "biufc"
+        if plain and self._home.owns(numpy.ndarray):
+            return value
+        return asarray(value)._native  # which refuses masks, units, text, objects
+    if self._home.owns(type(value)):
+        return value
+    library = library_of_type(type(value))
+    if library is not None:
+        raise mixed(self._home.name, library.name)
+    if not isinstance(value, list | tuple):
+        return asarray(value)._native
+    try:
+        fitting = asarray(value, dtype=self.dtype)._native  # refuses integers out of range
+    except (ValueError, OverflowError):  # NaN, too
+        check_kind(asarray(value)._native, self.dtype)
+        raise
+    check_kind(asarray(value)._native, self.dtype)
+    return fitting
 
 
 def array_class(library: str) -> type[NativeArray] | None:
@@ -111,7 +200,7 @@ class NativeArray(Array):
         for name, method in (operators.methods(cls) | indexing.methods(cls)).items():
             setattr(cls, name, method)
         if "_home" in vars(cls):  # a library's, not a subclass of a user's
-            offer_exchange(cls)
+            cls.__dlpack_c_exchange_api__ = exchange_table(cls)  # type: ignore[attr-defined]
 
     @staticmethod
     def _normal(result: Any) -> Any:
@@ -137,7 +226,7 @@ class NativeArray(Array):
         return cls._of(native)
 
     @classmethod
-    def _beyond(cls, path: str) -> Any:
+    def _numpy_extra(cls, path: str) -> Any:
         """Return the library's function of NumPy's name, beyond the standard; None if none."""
         try:
             return operator.attrgetter(path)(cls._native_namespace)
@@ -149,7 +238,7 @@ class NativeArray(Array):
         """Make a small native array on a device of the library; None is the default device."""
         return native.empty((1,), device=device)
 
-    _operand, _incomparable, _value = operands.operand, operands.incomparable, operands.assigned
+    _operand, _incomparable, _value = operand, incomparable, assigned
 
     @staticmethod
     def _scalar(other: Any) -> Any:
@@ -162,7 +251,7 @@ class NativeArray(Array):
         if isinstance(other, cls):
             return other._native
         if isinstance(other, NativeArray):
-            raise operands.mixed(cls._home.name, other.library)
+            raise mixed(cls._home.name, other.library)
         return convert(other, cls._home.name)
 
     @classmethod
@@ -170,6 +259,37 @@ class NativeArray(Array):
         """Return an operator's result after the library raised ``error``, as its function does."""
         native = getattr(cls._native_namespace, function)
         return cls._of(cls._normal(native(*operands)))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."""
+        if (
+            (stream is None or (type(stream) is int and stream == -1))
+            and dl_device is None
+            and (copy is None or copy is False)
+            and not OBSERVERS
+            and reads_versioned(max_version)
+        ):
+            view = self._numpy_view()
+            if view is not None:
+                capsule: CapsuleType = view.__dlpack__(max_version=(1, 0))
+                return capsule
+        return super().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def _numpy_view(self) -> numpy.ndarray | None:
+        """Return an array of NumPy whose export is that of this Array; None to describe it."""
+        view: numpy.ndarray | None = viewed(self._native, "numpy")
+        if view is None or view.dtype.char not in CHARS or not view.size:  # whose strides are lost
+            return None
+        return view
 
     @property
     def shape(self) -> tuple[int, ...]:

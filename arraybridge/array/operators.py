@@ -1,16 +1,21 @@
 """The operators of the standard, made from one table for each library's class of Arrays.
 
-Array API standard 2025.12, "Array object: operators".
+Array API standard 2025.12, "Array object".
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..named import NamedTuple
-from . import bounds
+from . import promotion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self, TypeAlias
+
+    Operand: TypeAlias = "ArrayObject | complex"
 
 Function = Callable[..., Any]
 
@@ -84,7 +89,7 @@ SCALARS = (int, float, bool, complex)
 
 # What an integer scalar beyond what the array's dtype holds is compared as: for each function, what
 # is true of elements and a scalar below them all, and above.
-BEYOND = {
+COMPARED = {
     "equal": (False, False),
     "not_equal": (True, True),
     "less": (False, True),
@@ -147,7 +152,7 @@ def _unary(plain: Function, op: Operator, cls: Any) -> Any:
 def _binary(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
     compares = op.forms == "compare"
-    beyond = _beyond(op, cls)
+    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         if other.__class__ is cls:
@@ -158,7 +163,7 @@ def _binary(plain: Function, op: Operator, cls: Any) -> Any:
                 if other is NotImplemented:
                     return self._incomparable(given) if compares else other
             if other.__class__ is int and not 0 <= other <= 127:
-                settled = beyond(self, other)
+                settled = out_of_range(self, other)
                 if settled is not None:
                     return settled
         try:
@@ -179,7 +184,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
     compares = op.forms == "compare"
-    beyond = _beyond(op, cls)
+    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         native = self._native
@@ -196,7 +201,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
                 if getattr(other, "dtype", native.dtype) is not native.dtype:
                     function = mixed
             if other.__class__ is int and not 0 <= other <= 127:
-                settled = beyond(self, other)
+                settled = out_of_range(self, other)
                 if settled is not None:
                     return settled
         try:
@@ -216,7 +221,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
 
 def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any:
     native_type, errors = cls._native_type, cls._errors
-    beyond = _beyond(op, cls)
+    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         if other.__class__ not in SCALARS:
@@ -226,7 +231,7 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
             if other.__class__ is native_type:
                 return binary(cls._of(other), self)
         if other.__class__ is int and not 0 <= other <= 127:
-            beyond(self, other)
+            out_of_range(self, other)
         try:
             result = plain(other, self._native)
         except errors as error:
@@ -240,33 +245,47 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
     return method
 
 
-def _beyond(op: Operator, cls: Any) -> Any:
-    """Check an integer that not every dtype holds: None to continue, else the result."""
-    answers = BEYOND.get(op.function)
-    if op.function == "divide":  # which makes no integers of integers
-        return lambda self, value: None
+def compared(function: str, value: int, x: Any, namespace: Any) -> Any:
+    """Return the result of a comparison with an integer that the dtype does not hold.
 
+    None if there is nothing to settle: the dtype holds it.
+
+    Parameters
+    ----------
+    function : str
+        ``function(x, value)`` by its name in the standard.
+    value : int
+    x : array
+        A native array; ``namespace`` is that of its library.
+
+    Raises
+    ------
+    OverflowError
+        For a function that is no comparison.
+    """
+    side = promotion.side(value, x.dtype)
+    if not side or function == "divide":  # which makes no integers of integers
+        return None
+    answers = COMPARED.get(function)
     if answers is None:
+        raise promotion.out_of_bounds(value, x.dtype)
+    return namespace.full_like(x, answers[side > 0], dtype=namespace.bool)
 
-        def beyond(self: Any, value: Any) -> Any:
-            bounds.check(value, self._native.dtype)
 
-    else:
+def _out_of_range(op: Operator, cls: Any) -> Any:
+    """Make the check of an integer that not every dtype holds: None, or the result."""
+    name = op.function
 
-        def beyond(self: Any, value: Any) -> Any:
-            side = bounds.side(value, self._native.dtype)
-            if not side:
-                return None
-            native = cls._native_namespace
-            answer = answers[side > 0]
-            return self._of(native.full_like(self._native, answer, dtype=native.bool))
+    def check(self: Any, value: Any) -> Any:
+        found = compared(name, value, self._native, cls._native_namespace)
+        return None if found is None else self._of(found)
 
-    return beyond
+    return check
 
 
 def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
     errors = cls._errors
-    beyond = _beyond(op, cls)
+    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         native = self._native
@@ -282,7 +301,7 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
                 if hasattr(other, "dtype"):
                     _check_promotes(op, cls, native, other)
             if other.__class__ is int and not 0 <= other <= 127:
-                beyond(self, other)
+                out_of_range(self, other)
         try:
             self._native = in_place(native, other)
         except errors as error:
@@ -345,3 +364,63 @@ def _changed(op: Operator, before: Any, after: Any) -> Any:
         f"in-place {op.function} would change the dtype {before} to {after}: "
         "write x = x + y, or bring the right operand to the left one's dtype"
     )
+
+
+class ArrayObject:
+    """Declare the methods that are made from tables, for type checkers.
+
+    Nothing of this is there at run time: the methods come from `methods`, from `NativeArray` and,
+    for arrays without a library of their own, from `fallback`.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def _unary(self) -> Self: ...
+        def _binary(self, other: Operand, /) -> Self: ...
+
+        __pos__ = __neg__ = __abs__ = __invert__ = _unary
+
+        def __eq__(self, other: Operand, /) -> Self: ...  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        def __ne__(self, other: Operand, /) -> Self: ...  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __add__ = __radd__ = __iadd__ = _binary
+        __sub__ = __rsub__ = __isub__ = _binary
+        __mul__ = __rmul__ = __imul__ = _binary
+        __truediv__ = __rtruediv__ = __itruediv__ = _binary
+        __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
+        __mod__ = __rmod__ = __imod__ = _binary
+        __pow__ = __rpow__ = __ipow__ = _binary
+        __matmul__ = __rmatmul__ = __imatmul__ = _binary
+        __and__ = __rand__ = __iand__ = _binary
+        __or__ = __ror__ = __ior__ = _binary
+        __xor__ = __rxor__ = __ixor__ = _binary
+        __lshift__ = __rlshift__ = __ilshift__ = _binary
+        __rshift__ = __rrshift__ = __irshift__ = _binary
+
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Self]: ...
+        def __contains__(self, value: Operand, /) -> bool: ...
+        def __getitem__(self, key: Any, /) -> Self: ...
+        def __setitem__(self, key: Any, value: Operand, /) -> None: ...
+        def __copy__(self) -> Self: ...
+        def __deepcopy__(self, memo: dict[int, Any], /) -> Self: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
+        def to_device(self, device: Any, /, *, stream: Any = None) -> Self: ...
+        def _number(self) -> complex: ...
+        def conj(self) -> Self: ...
+        @property
+        def T(self) -> Self: ...
+        @property
+        def mT(self) -> Self: ...
+        @property
+        def real(self) -> Self: ...
+        @property
+        def imag(self) -> Self: ...

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from ..dispatch.records import ConversionError
-from ..dispatch.registry import library_named, library_of_type
+from ..conversion import convert, imported
+from ..core.records import ConversionError
+from ..core.registry import library_named, library_of_type
 from ..dlpack import CPU
-from ..exchange import convert, imported
 
 
 def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from . import doors, inputs, seams
+from .audits import Audit, Copies, CopyForbiddenError, CopyWarning
 from .log import MOST, AuditLog, Record, Sums
-from .watching import Audit, Copies, CopyForbiddenError, CopyWarning
 
 __all__ = ["Audit", "AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "Sums", "audit"]
 
@@ -67,37 +66,4 @@ def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) 
     arraybridge.auditing.CopyForbiddenError: convert copies 48 bytes by numpy's own copy,
         numpy -> torch on cpu: torch takes no negative strides; the layout is negative; ...
     """
-    return Audit(copies, libraries, most, _start, _stop)
-
-
-_on = [0, 0]  # how many audits are on, and how many of them watch libraries
-
-
-def _start(libraries: bool) -> None:
-    """Begin to look; called under a lock, once for each audit."""
-    try:
-        if not _on[0]:
-            inputs.start()
-            seams.start()
-        if libraries and not _on[1]:
-            doors.start()
-    except BaseException:
-        _end(not _on[0], not _on[1])
-        raise
-    _on[0] += 1
-    _on[1] += libraries
-
-
-def _stop(libraries: bool) -> None:
-    """Put everything back, once as many audits have ended as began."""
-    _on[0] -= 1
-    _on[1] -= libraries
-    _end(not _on[0], libraries and not _on[1])
-
-
-def _end(bridge: bool, libraries: bool) -> None:
-    if libraries:
-        doors.stop()
-    if bridge:
-        seams.stop()
-        inputs.stop()
+    return Audit(copies, libraries, most)

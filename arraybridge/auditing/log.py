@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..dispatch.records import PRINTED, route_told
-from ..named import NamedTuple
+from ..core.records import PRINTED, route_told
 
 #: How many records a log keeps, and how many different lines of its table.
 MOST = 10_000
@@ -159,39 +157,30 @@ class AuditLog:
         self.total = _NOTHING
         self._most = most
         self._lines: dict[tuple[Any, ...], Sums] = {}
-        self._lock = Lock()
-
-    def unlock(self) -> None:
-        """Take a new lock, in the child of a fork: another thread may have held this one."""
-        self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            state = vars(self) | {"records": [*self.records], "_lines": {**self._lines}}
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=Lock())
+        return vars(self) | {"records": [*self.records], "_lines": {**self._lines}}
 
     def add(self, record: Record) -> None:
-        """Count a route; keep its record while there is room."""
-        with self._lock:
-            self.total = self.total.plus(record)
-            if len(self.records) < self._most:
-                self.records.append(record)
-            else:
-                self.dropped += 1
-            line = _line(record)
-            if line not in self._lines and len(self._lines) >= MOST:
-                line = _ELSEWHERE  # code made at run time has no end of places
-            self._lines[line] = self._lines.get(line, _NOTHING).plus(record)
+        """Count a route; keep its record while there is room. For one thread at a time."""
+        self.total = self.total.plus(record)
+        if len(self.records) < self._most:
+            self.records.append(record)
+        else:
+            self.dropped += 1
+        line = (
+            record.file, record.line, record.call, record.source, record.target, record.kind,
+            record.why,
+        )  # fmt: skip
+        if line not in self._lines and len(self._lines) >= MOST:
+            line = _ELSEWHERE  # code made at run time has no end of places
+        self._lines[line] = self._lines.get(line, _NOTHING).plus(record)
 
     def places(self) -> dict[str, Sums]:
         """Sum by ``file:line``: most bytes first, then most copies, then most calls."""
         found: dict[str, Sums] = {}
-        for line, sums in self._sorted():
-            place = _place(line)
+        for line, sums in [*self._lines.items()]:
+            place = f"{line[0]}:{line[1]}"
             before = found.get(place, _NOTHING)
             found[place] = Sums(*(a + b for a, b in zip(before, sums, strict=True)))
         return dict(sorted(found.items(), key=_weight))
@@ -208,11 +197,6 @@ class AuditLog:
             },
             indent=indent,
         )
-
-    def _sorted(self) -> list[tuple[tuple[Any, ...], Sums]]:
-        with self._lock:
-            lines = [*self._lines.items()]
-        return sorted(lines, key=_weight)
 
     def __iter__(self) -> Iterator[Record]:
         return iter([*self.records])
@@ -260,25 +244,13 @@ class AuditLog:
 
     def rows(self) -> tuple[list[tuple[str, ...]], list[str]]:
         """Return the rows of the table, and a line on those that it leaves out, if any."""
-        lines = self._sorted()
+        lines = sorted([*self._lines.items()], key=_weight)
         left = len(lines) - _SHOWN
         more = [f"... and {left:,} more"] if left > 0 else []
         return [_row(line, sums) for line, sums in lines[:_SHOWN]], more
 
 
-def _line(record: Record) -> tuple[Any, ...]:
-    """Return what the records of a line of the table have in common."""
-    return (
-        record.file, record.line, record.call, record.source, record.target, record.kind,
-        record.why,
-    )  # fmt: skip
-
-
 _ELSEWHERE: tuple[Any, ...] = ("elsewhere", 0, "...", "...", "...", "...", "too many places")
-
-
-def _place(line: tuple[Any, ...]) -> str:
-    return f"{line[0]}:{line[1]}"
 
 
 def _weight(entry: tuple[Any, Sums]) -> tuple[Any, ...]:
@@ -287,7 +259,7 @@ def _weight(entry: tuple[Any, Sums]) -> tuple[Any, ...]:
 
 
 def _row(line: tuple[Any, ...], sums: Sums) -> tuple[str, ...]:
-    _, _, call, source, target, kind, why = line
+    file, at, call, source, target, kind, why = line
     return (
         f"{sums.nbytes:,}",
         f"{sums.copies:,}",
@@ -295,7 +267,7 @@ def _row(line: tuple[Any, ...], sums: Sums) -> tuple[str, ...]:
         f"{source} -> {target}: {PRINTED.get(kind, kind)}",
         _short(call, 32),
         _short(why, _WHY),
-        _short(_place(line), _PLACE, end=True),
+        _short(f"{file}:{at}", _PLACE, end=True),
     )
 
 

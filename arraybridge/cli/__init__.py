@@ -6,20 +6,10 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from enum import IntEnum
+
+from .screen import Status
 
 __all__ = ["Status", "main"]
-
-
-class Status(IntEnum):
-    """The exit statuses; ``audit`` has that of the program it runs."""
-
-    FINE = 0
-    REFUSED = 1
-    USAGE = 2
-    MISSING = 3
-    INTERRUPTED = 130  # 128 and the number of the signal, as shells have it
-    CLOSED_PIPE = 141
 
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -10,8 +10,8 @@ import numpy as np
 
 import arraybridge as ab
 
-from ..dispatch.records import first_line
-from ..dispatch.registry import library_named
+from ..core.records import first_line
+from ..core.registry import library_named
 
 DTYPES = tuple(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from ..auditing import Audit, AuditLog, audit
-from . import Status, screen
+from . import screen
+from .screen import Status
 
 _HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames that are not the program's
 
@@ -89,7 +90,7 @@ def _run(run: Callable[[str], None], program: list[str]) -> int:
         print(f"\ninterrupted{_place(error)}", file=sys.stderr)
         return Status.INTERRUPTED
     except BaseException as error:
-        _told(error)
+        _print_traceback(error)
         return 1
     return 0
 
@@ -127,7 +128,7 @@ def _status(code: object) -> int:
     return 1
 
 
-def _told(error: BaseException) -> None:
+def _print_traceback(error: BaseException) -> None:
     """Print a traceback as Python would, of the program's own frames."""
     _flush()
     error.__traceback__ = frames = _own_frames(error)

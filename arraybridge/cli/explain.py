@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import arraybridge as ab
 
-from ..dispatch.records import outcome
-from ..dispatch.registry import known_name
+from ..core.records import outcome
+from ..core.registry import known_name
 from ..drawing.memory import facts
-from . import Status, screen
+from . import screen
 from .arrays import Case, InexpressibleError, build, load
-from .versions import GRAPHS
+from .libraries import GRAPHS
+from .screen import Status
 
 #: The fields of TensorInfo and Route that JSON has; names stand for dtypes and devices.
 ARRAY = (
@@ -37,7 +38,7 @@ def show(args: argparse.Namespace) -> int:
         device = None if args.device is None else ab.Device.parse(args.device)
         if source == "jax":  # so that it has the dtype that is asked for
             os.environ.setdefault("JAX_ENABLE_X64", "1")
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's start is told to nobody
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's start is of no interest
         with screen.busy(f"importing {' and '.join(dict.fromkeys((source, target)))} ..."):
             load(source, target)
         x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
@@ -61,8 +62,8 @@ def show(args: argparse.Namespace) -> int:
         route = error.route
     info = ab.inspect(x)
     if args.json:
-        told = {"array": _plain(info, ARRAY), "route": _plain(route, ROUTE)}
-        print(json.dumps(told, indent=1))
+        answer = {"array": _plain(info, ARRAY), "route": _plain(route, ROUTE)}
+        print(json.dumps(answer, indent=1))
     else:
         print(screen.table(_rows(info, route, _call(target, how))))
     return Status.REFUSED if route.kind == "refuse" else Status.FINE
@@ -94,7 +95,7 @@ def _call(target: str, how: dict[str, Any]) -> str:
 
 def _plain(record: Any, fields: tuple[str, ...]) -> dict[str, Any]:
     """Return fields of a record as JSON can say them: data types and devices by their names."""
-    told = {field: getattr(record, field) for field in fields}
-    if "dtype" in told:
-        told["dtype"] = record.dtype_name
-    return told | {"device": str(record.device)}
+    answer = {field: getattr(record, field) for field in fields}
+    if "dtype" in answer:
+        answer["dtype"] = record.dtype_name
+    return answer | {"device": str(record.device)}

@@ -6,16 +6,21 @@ import argparse
 import json
 import os
 import platform
+from importlib import metadata
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import arraybridge as ab
 
 from .. import installed
-from ..dispatch.registry import known_name
+from ..core.registry import known_name
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
-from . import Status, accepts, screen
-from .versions import INSTALL, present, version_of
+from . import screen
+from .libraries import INSTALL, asked, described, present, unasked, version_of
+from .screen import Status
 
 VERSIONS = ("numpy", "numba", "llvmlite", "array_api_compat")
 #: What is optional, beside the libraries: what it is for, its package, what to install.
@@ -36,16 +41,16 @@ def show(args: argparse.Namespace) -> int:
         args.fail(str(error))
     if args.check and not names:
         names = [name for name in INSTALL if present(name)]
-    libraries = {name: accepts.unasked(name) for name in INSTALL}
-    asked = accepts.asked(names)
+    libraries = {name: unasked(name) for name in INSTALL}
+    answers = asked(names)
     if args.json:
-        told = _machine() | {"installation": _installation(), "libraries": libraries | asked}
-        print(json.dumps(told, indent=1))
+        answer = _machine() | {"installation": _installation(), "libraries": libraries | answers}
+        print(json.dumps(answer, indent=1))
     elif names:
-        print("\n\n".join(screen.table(accepts.described(*each)) for each in asked.items()))
+        print("\n\n".join(screen.table(described(*each)) for each in answers.items()))
     else:
         _print(_machine(), libraries)
-    lacking = [name for name in names if asked[name]["state"] != "ready"]
+    lacking = [name for name in names if answers[name]["state"] != "ready"]
     return Status.MISSING if args.libraries and lacking else Status.FINE
 
 
@@ -68,15 +73,25 @@ def _machine() -> dict[str, Any]:
 
 def _installation() -> dict[str, Any]:
     """Return which package of this name is loaded, and which distributions have one."""
-    fields = ("name", "version", "folder", "editable")
+    problem = installed.problem()
     return {
-        "folder": str(installed.loaded_from()),
-        "distributions": [
-            {field: getattr(owner, field) for field in fields} | {"folder": str(owner.folder)}
-            for owner in installed.owners()
-        ],
-        "problems": installed.problems(),
+        "folder": str(Path(ab.__file__).parent),
+        "distributions": [_distribution(name) for name in installed.distributions()],
+        "problems": [] if problem is None else [problem],
     }
+
+
+def _distribution(name: str) -> dict[str, Any]:
+    found = metadata.distribution(name)
+    site, editable = found.locate_file(""), False
+    try:
+        origin = json.loads(found.read_text("direct_url.json") or "{}")
+        if origin.get("dir_info", {}).get("editable"):
+            site, editable = Path(url2pathname(urlsplit(origin["url"]).path)), True
+    except Exception:  # metadata that nobody can read
+        pass
+    folder = str(Path(str(site)) / installed.PACKAGE)
+    return {"name": name, "version": found.version, "folder": folder, "editable": editable}
 
 
 def _cache() -> dict[str, Any]:
@@ -107,10 +122,12 @@ def _cuda() -> dict[str, Any]:
 def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> None:
     versions, cpu, cache, gpu = (machine[key] for key in ("versions", "cpu", "cache", "cuda"))
     kept = f"{cache['kernels']} kernels, {screen.size(cache['bytes'])}, in {cache['folder']}"
-    said = installed.describe()
+    of = _installation()
+    whose = [f"{each['name']} {each['version']}, {each['folder']}" for each in of["distributions"]]
+    lines = [f"arraybridge is loaded from {of['folder']}", *whose, *of["problems"]]
     rows = [
         ("arraybridge", versions["arraybridge"]),
-        *zip(("installation", *[""] * len(said)), said, strict=False),
+        *zip(("installation", *[""] * len(lines)), lines, strict=False),
         ("Python", f"{versions['python']}, {machine['platform']}"),
         ("needs", ", ".join(f"{package} {versions[package]}" for package in VERSIONS)),
         (

@@ -14,12 +14,13 @@ from typing import Any
 
 import arraybridge as ab
 
-from ..dispatch.registry import known_name, library_named
+from ..core.registry import known_name, library_named
 from ..meant import meant
-from . import Status, screen
+from . import screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart, workers
-from .versions import GRAPHS, INSTALL, package, present, version_of
+from .libraries import GRAPHS, INSTALL, package, present, version_of
+from .screen import Status
 
 #: Name -> case; the first word of a name is its row in a table.
 CASES = {layout: Case(shape=(3, 4, 2), layout=layout) for layout in LAYOUTS}
@@ -198,5 +199,5 @@ def _run(libraries: list[str], names: list[str], jobs: int) -> list[Cell]:
 
 def _counted(cells: list[Cell], target: str) -> str:
     found = Counter(cell.verdict for cell in cells if cell.target == target)
-    told = (f"{n}{LETTERS.get(word, word)}" for word, n in found.items() if word != "n/a")
-    return " ".join(told) or "-"
+    counts = (f"{n}{LETTERS.get(word, word)}" for word, n in found.items() if word != "n/a")
+    return " ".join(counts) or "-"

@@ -15,7 +15,8 @@ from textwrap import fill, indent
 from typing import Any, NoReturn
 
 from .. import __version__
-from . import Status, screen
+from . import screen
+from .screen import Status
 
 EXAMPLES = """\
 examples:
@@ -72,12 +73,12 @@ def _parser(in_json: bool) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"arraybridge {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command")
     for name, add in COMMANDS.items():
-        said = add.__doc__ or ""
-        about = said.partition("\n")[0].rstrip(".")
+        text = add.__doc__ or ""
+        about = text.partition("\n")[0].rstrip(".")
         command = commands.add_parser(
             name,
             help=about[:1].lower() + about[1:],
-            description=re.sub(r"\n +", "\n", said),
+            description=re.sub(r"\n +", "\n", text),
             formatter_class=_Formatter,
         )
         command.set_defaults(fail=command.error, missing=command.missing)
@@ -226,9 +227,9 @@ class _Parser(argparse.ArgumentParser):
     def _end(self, status: Status, message: str, kind: str = "") -> NoReturn:
         if self.in_json:
             print(json.dumps({"error": message, "status": status}, indent=1))
-        told = [f"{self.prog}: {kind}{message}"]
-        told += [f"Try: {self.prog} --help"] * (status == Status.USAGE)
-        self.exit(status, "".join(f"{screen.fold(line)}\n" for line in told))
+        lines = [f"{self.prog}: {kind}{message}"]
+        lines += [f"Try: {self.prog} --help"] * (status == Status.USAGE)
+        self.exit(status, "".join(f"{screen.fold(line)}\n" for line in lines))
 
 
 # Python 3.15 names a close one by itself: one wording for all versions.

@@ -1,4 +1,4 @@
-"""Tables and progress for people: by rich on a terminal, where it is installed, else plain text.
+"""Exit statuses; tables and progress for people, by rich on a terminal if it is installed.
 
 rich is optional: it brings four packages to a program that may never run a command, and without
 it only colors and the look of the progress bars are lost. What goes to a file or a pipe is plain
@@ -14,8 +14,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import IntEnum
 from textwrap import wrap
 from typing import Any, TextIO
+
+
+class Status(IntEnum):
+    """The exit statuses; ``audit`` has that of the program it runs."""
+
+    FINE = 0
+    REFUSED = 1
+    USAGE = 2
+    MISSING = 3
+    INTERRUPTED = 130  # 128 and the number of the signal, as shells have it
+    CLOSED_PIPE = 141
+
 
 #: Columns where neither a terminal nor ``COLUMNS`` says how many there are.
 WIDE = 120
@@ -94,12 +107,12 @@ def busy(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    said = what[: width() - 1]
-    print(said, end="", file=sys.stderr, flush=True)
+    line = what[: width() - 1]
+    print(line, end="", file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        print(f"\r{' ' * len(said)}\r", end="", file=sys.stderr, flush=True)
+        print(f"\r{' ' * len(line)}\r", end="", file=sys.stderr, flush=True)
 
 
 def size(nbytes: int) -> str:
@@ -220,8 +233,8 @@ def _plain_bar(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
     def show(done: str) -> None:
         room = width() - 1
         of = "" if total is None else f" of {total}"
-        said = f"{count}{of}  {done}"[:room]
-        print(f"\r{said:{room}}", end="", file=sys.stderr, flush=True)
+        line = f"{count}{of}  {done}"[:room]
+        print(f"\r{line:{room}}", end="", file=sys.stderr, flush=True)
 
     def advance(done: str) -> None:
         nonlocal count

@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 
 from ..kernels import cuda, disk
+from ..kernels.common_layouts import cpu_plans, cuda_plans
 from ..kernels.cpu import cache, loader
-from ..kernels.cpu.usual import plans
 from ..kernels.cuda.driver import CUDAError
-from . import Status, screen
+from . import screen
+from .screen import Status
 
 _Done = tuple[str, float | None, bool]  # name; seconds, None if it was there; whether it is kept
 
@@ -21,7 +22,7 @@ def show(args: argparse.Namespace) -> int:
     if min(args.item_sizes, default=0) < 1:
         args.fail("the item sizes are numbers of bytes, such as 1,4,8")
     print(screen.fold(f"kernels in {disk.folder()}:"), flush=True)
-    total = sum(1 for _ in plans(args.item_sizes))
+    total = sum(1 for _ in cpu_plans(args.item_sizes))
     for name, kernels, count in (("CPU", _cpu, total), ("CUDA", _cuda, None)):
         missing = 0
         try:
@@ -58,13 +59,13 @@ def _compiled(name: str, count: int | None, kernels: Iterator[_Done], verbose: b
 
 def _printed(done: _Done) -> _Done:
     name, took, kept = done
-    said = "on disk already" if took is None else f"{took:.2f} s"
-    print(f"  {said if kept else f'{said}, not kept'}: {name}", flush=True)
+    state = "on disk already" if took is None else f"{took:.2f} s"
+    print(f"  {state if kept else f'{state}, not kept'}: {name}", flush=True)
     return done
 
 
 def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
-    for name, made in plans(item_sizes):
+    for name, made in cpu_plans(item_sizes):
         start = time.perf_counter()
         kernel = loader.load("nest", *made.kernel)
         took = time.perf_counter() - start
@@ -78,7 +79,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
     """The kernels of the devices that are here, if any: one of each compute capability."""
     if cuda.unavailable() is not None:
         return
-    from ..kernels.cuda import cache, context, plan, usual
+    from ..kernels.cuda import cache, context, plan
 
     known = set()
     for ordinal in range(context.count()):
@@ -86,7 +87,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
         if device.capability in known:
             continue
         known.add(device.capability)
-        for name, made in usual.plans(item_sizes):
+        for name, made in cuda_plans(item_sizes):
             start = time.perf_counter()
             found = cache.found(made, device)
             if found is None:

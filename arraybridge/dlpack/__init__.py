@@ -6,6 +6,7 @@ Public for those who bind C libraries. It knows no array library, not even NumPy
 from __future__ import annotations
 
 from ..layout import c_strides
+from ..native.blocks import ALIGNMENT
 from .c_exchange import ExchangeAPI, exchange_api
 from .capsule import from_capsule, is_capsule, peek, to_capsule
 from .device import CPU, Device, DeviceType
@@ -30,7 +31,6 @@ from .header import (
     DLTensor,
 )
 from .managed import ManagedTensor
-from .owners import ALIGNMENT
 from .protocol import acquire, call_dlpack, device_of, offer
 from .tensor import Tensor
 from .validate import MAX_NDIM, check_stream

@@ -12,7 +12,7 @@ import ctypes
 from ctypes import byref, c_int64, c_void_p, py_object
 from weakref import WeakKeyDictionary
 
-from . import pyapi
+from ..native import pyapi
 from .device import Device
 from .dtypes import DataType
 from .errors import DLPackError

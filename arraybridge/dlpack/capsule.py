@@ -5,11 +5,11 @@ Source: data-apis array API standard, "DLPack: Python specification".
 
 from __future__ import annotations
 
-from . import deleters, pyapi
+from ..native import pyapi
+from ..native.pyapi import CapsuleType
 from .errors import ConsumedCapsuleError
 from .header import VERSIONED_BYTES, VERSIONED_HEAD
 from .managed import ManagedTensor
-from .pyapi import CapsuleType
 from .tensor import Tensor
 
 _KINDS = {b"dltensor": False, b"dltensor_versioned": True}
@@ -89,10 +89,9 @@ def from_capsule(capsule: object) -> ManagedTensor:
     >>> dlpack.from_capsule(x.__dlpack__()).readonly        # a legacy capsule cannot say
     True
     """
-    functions = deleters.functions()
-    address, versioned = functions.claim_versioned(capsule), True
+    address, versioned = pyapi.claim(capsule, b"dltensor_versioned"), True
     if not address:
-        address, versioned = functions.claim_legacy(capsule), False
+        address, versioned = pyapi.claim(capsule, b"dltensor"), False
         if not address:
             _open(capsule)  # says what it is instead
             raise ConsumedCapsuleError("the capsule has no pointer")
@@ -151,7 +150,7 @@ def to_capsule(
         ``dltensor_versioned``, else the legacy ``dltensor``, which cannot say read-only: it is for
         the caller to see that the consumer may write.
     move : bool
-        Hand a block over whole (:meth:`ManagedTensor.hand_over`); ``tensor`` is dead afterwards.
+        Give up the block of ``tensor`` (:meth:`ManagedTensor.hand_over`), which is dead afterwards.
     as_is : bool
         Keep strides that reach no element, as :meth:`ManagedTensor.to_struct` does.
 
@@ -169,10 +168,4 @@ def to_capsule(
     >>> dlpack.to_capsule(tensor, versioned=False)
     <capsule object "dltensor" at ...>
     """
-    functions = deleters.functions()
-    if versioned:
-        name, destructor = b"dltensor_versioned", functions.destroy_versioned
-    else:
-        name, destructor = b"dltensor", functions.destroy_legacy
-    address = tensor.hand_over(versioned) if move else tensor.to_struct(versioned, as_is)
-    return pyapi.new_capsule(address, name, destructor)
+    return tensor._capsule(versioned, as_is, move)

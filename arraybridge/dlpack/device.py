@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..meant import closest
-from ..named import NamedTuple
 
 
 class DeviceType(IntEnum):

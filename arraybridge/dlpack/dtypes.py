@@ -7,9 +7,9 @@ and ml_dtypes.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 from ..meant import closest
-from ..named import NamedTuple
 
 
 class DataTypeCode(IntEnum):

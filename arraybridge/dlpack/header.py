@@ -12,7 +12,6 @@ from collections.abc import Callable
 from ctypes import (
     POINTER,
     PYFUNCTYPE,
-    Array,
     Structure,
     c_char,
     c_char_p,
@@ -148,10 +147,6 @@ class DLManagedTensorVersioned(Structure):
     )
 
 
-# void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
-# the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
-DELETER = PYFUNCTYPE(None, c_void_p)
-
 # The functions of the C exchange API. Those that touch Python objects keep the GIL (PYFUNCTYPE).
 MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
 MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
@@ -225,6 +220,7 @@ TENSOR_FIELDS = struct.Struct(f"={_TENSOR}")
 LEGACY_FIELDS = struct.Struct(f"={_TENSOR}QQ")  # dl_tensor, manager_ctx, deleter
 VERSIONED_HEAD = struct.Struct("=IIQQ")  # major, minor, manager_ctx, deleter: of every version
 VERSIONED_BODY = struct.Struct(f"=Q{_TENSOR}")  # flags, dl_tensor
+VERSIONED_FIELDS = struct.Struct(f"=IIQQQ{_TENSOR}")  # both
 assert (TENSOR_FIELDS.size, LEGACY_FIELDS.size) == (48, 64)
 assert (VERSIONED_HEAD.size, VERSIONED_HEAD.size + VERSIONED_BODY.size) == (FLAGS_OFFSET, 80)
 
@@ -238,11 +234,3 @@ VERSIONED_BYTES = c_char * (VERSIONED_HEAD.size + VERSIONED_BODY.size)
 def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int, ...]]]:
     """Return (window on, unpack from) an array of ``count`` int64: a shape or strides."""
     return (c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from
-
-
-@cache
-def block(ndim: int, versioned: bool) -> tuple[struct.Struct, Callable[[int], Array[c_char]]]:
-    """Return (format of, window on) a managed tensor followed by its shape and strides."""
-    head = "=IIQQQ" + _TENSOR if versioned else f"={_TENSOR}QQ"
-    layout = struct.Struct(f"{head}{2 * ndim}q")
-    return layout, (c_char * layout.size).from_address

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from ctypes import c_void_p, string_at
+from ctypes import c_void_p
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from ..layout import exported, relaxed
-from . import deleters, pyapi
+from ..native import pyapi
+from ..native.blocks import Block, new_block
+from ..native.deleters import export, owner_of, release
+from ..native.pyapi import CapsuleType
 from .device import CPU, Device
 from .dtypes import DataType
 from .header import (
@@ -21,11 +24,9 @@ from .header import (
     LEGACY_FIELDS,
     VERSION,
     VERSIONED_BYTES,
+    VERSIONED_FIELDS,
     VERSIONED_HEAD,
-    block,
 )
-from .owners import Block, Imported, new_block
-from .pyapi import CapsuleType
 from .tensor import Tensor
 from .validate import (
     check_address,
@@ -47,12 +48,10 @@ _MOVED = (
 
 
 @lru_cache(1024)
-def _dense(
-    shape: tuple[int, ...], dtype: DataType, padded: bool
-) -> tuple[int, tuple[int, ...], int]:
-    """Return the bytes of a struct, strides and the bytes of the elements of a dense tensor."""
+def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple[int, ...], int]:
+    """Return strides and the bytes of the elements of a dense tensor."""
     strides, _, _ = extent(shape, None, dtype)
-    return block(len(shape), True)[0].size, strides, dtype.nbytes(prod(shape), padded)
+    return strides, dtype.nbytes(prod(shape), padded)
 
 
 def _references(holder: Any) -> int:
@@ -65,20 +64,15 @@ def _references(holder: Any) -> int:
 
 
 class _Holder:
-    __slots__ = ("owner",)
+    owner = None
 
     def __init__(self) -> None:
         self.owner = object()
 
-    def taken(self) -> int:
-        """Count as :meth:`ManagedTensor.hand_over` does."""
-        memory, self.owner = self.owner, None
-        return sys.getrefcount(memory)
-
 
 # What is counted where nobody else has a reference. Without the GIL another thread may take one
-# between the count and what is done about it: no block is moved out then.
-_ALONE, _MINE = _references(_Holder()), _Holder().taken()
+# between the count and what is done about it: no block is linear then.
+_ALONE = _references(_Holder())
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -102,8 +96,6 @@ class ManagedTensor(Tensor):
     (0, True, True)
     >>> np.from_dlpack(tensor).ctypes.data == tensor.pointer
     True
-    >>> len(tensor.image())            # in bytes: the struct, two extents and two strides
-    112
     """
 
     __slots__ = ("moved", "owner")
@@ -212,19 +204,15 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """Allocate a C-contiguous tensor on the CPU, aligned to 64 bytes and flagged as a copy.
 
-        The block has room for a DLPack struct, so that handing it over (:meth:`hand_over`) leaves
-        nothing of Python behind: its deleter is C's own ``free``, or for a large block the native
-        function that keeps it for the next result (:mod:`arraybridge.dlpack.blocks`).
-
         Raises
         ------
         MemoryError
         MalformedTensorError
             For a shape that cannot be.
         """
-        head, strides, nbytes = _dense(shape, dtype, padded)
+        strides, nbytes = _dense(shape, dtype, padded)
         try:
-            owner, data = new_block(nbytes, head)
+            owner, data = new_block(nbytes)
         except MemoryError as error:
             raise MemoryError(f"{error} for a tensor of shape {shape} and dtype {dtype}") from None
         self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, owner)
@@ -260,10 +248,10 @@ class ManagedTensor(Tensor):
         self = cls.__new__(cls)
         if versioned:
             window = VERSIONED_BYTES.from_address(address)
-            major, minor, _, deleter = VERSIONED_HEAD.unpack_from(window)
+            major, minor, _, _ = VERSIONED_HEAD.unpack_from(window)
         else:
-            *fields, _, deleter = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
-        self.owner = imported = Imported(address, deleter)
+            *fields, _, _ = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
+        self.owner = imported = owner_of(address, versioned)
         try:
             if versioned:
                 self._read_versioned(window, (major, minor))
@@ -271,7 +259,7 @@ class ManagedTensor(Tensor):
                 self._read(fields, None, FLAG_READ_ONLY)
                 self.legacy = True
         except BaseException:
-            imported.release()  # now, not when the traceback that holds this frame goes
+            release(imported, versioned)  # now, not when the traceback that holds this frame goes
             raise
         return self
 
@@ -319,42 +307,13 @@ class ManagedTensor(Tensor):
         True
         >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
         """
-        functions = deleters.functions()
-        address: int | None = pyapi.malloc(block(len(self.shape), versioned)[0].size)
-        if not address:
-            raise MemoryError("no memory for a DLManagedTensor")
-        owner = self.owner
-        try:
-            if owner is None and getattr(self, "moved", False):
-                raise BufferError(_MOVED)
-            self._write(
-                address,
-                versioned,
-                id(owner),
-                functions.release_versioned if versioned else functions.release_legacy,
-                as_is,
-            )
-        except BaseException:
-            pyapi.free(address)
-            raise
-        pyapi.incref(owner)
-        return address
-
-    def image(self) -> bytes:
-        """Return what ``to_struct(as_is=True)`` makes, in bytes, without a reference."""
-        address = pyapi.malloc(block(len(self.shape), True)[0].size)
-        if not address:
-            raise MemoryError("no memory for a DLManagedTensor")
-        try:
-            self._write(address, True, 0, deleters.functions().release_versioned, True)
-            return string_at(address, block(len(self.shape), True)[0].size)
-        finally:
-            pyapi.free(address)
+        name = b"dltensor_versioned" if versioned else b"dltensor"
+        return pyapi.claim(self._capsule(versioned, as_is), name)
 
     def hand_over(self, versioned: bool = True) -> int:
-        """Make a struct as :meth:`to_struct` does, but move out a block that is :attr:`linear`.
+        """Make a struct as :meth:`to_struct` does; a block that is :attr:`linear` leaves with it.
 
-        Nothing of Python is left behind it, and this object must not be used again.
+        This object must not be used again then.
 
         Examples
         --------
@@ -368,48 +327,34 @@ class ManagedTensor(Tensor):
         BufferError: the tensor was handed over (move=True), its memory is another's now:
             allocate another, or export it without move
         """
-        if not self.linear:
-            return self.to_struct(versioned)
-        # Python switches threads at calls: it is taken away first, and looked at then, so that of
-        # several threads one moves it and no other can still export it.
-        self.moved = True
-        memory, self.owner = self.owner, None
-        if memory is None:
-            raise BufferError(_MOVED)
-        if sys.getrefcount(memory) > _MINE:  # another thread is just exporting it
-            self.owner, self.moved = memory, False
-            return self.to_struct(versioned)
-        address: int = memory.address
-        # `free` wants no context, but Paddle runs no deleter where the context is NULL.
-        self._write(address, versioned, address, memory.deleter)
-        memory.address = 0
-        return address
+        name = b"dltensor_versioned" if versioned else b"dltensor"
+        return pyapi.claim(self._capsule(versioned, move=True), name)
 
-    def _write(
-        self,
-        address: int,
-        versioned: bool,
-        context: int,
-        deleter: int | None,
-        as_is: bool = False,
-    ) -> None:
+    def _capsule(
+        self, versioned: bool = True, as_is: bool = False, move: bool = False
+    ) -> CapsuleType:
+        """Make a capsule: :func:`arraybridge.dlpack.to_capsule`."""
+        leaves = move and self.linear
+        owner = self.owner
+        if owner is None and getattr(self, "moved", False):
+            raise BufferError(_MOVED)
+        if leaves:
+            self.moved, self.owner = True, None
         shape = self.shape
         ndim = len(shape)
         data, byte_offset = self.data, self.byte_offset
         if byte_offset and self.device.addressable:
             data, byte_offset = data + byte_offset, 0
-        layout, window = block(ndim, versioned)
-        strides = address + layout.size - 8 * ndim
-        tensor = (
-            data, *self.device, ndim, *self.dtype, strides - 8 * ndim, strides, byte_offset
-        )  # fmt: skip
-        arrays = (*shape, *(exported if as_is else relaxed)(shape, self.strides))
+        strides = (exported if as_is else relaxed)(shape, self.strides)
+        capsule, address, context, deleter, axes = export(owner, (*shape, *strides), versioned)
+        tensor = data, *self.device, ndim, *self.dtype, axes, axes + 8 * ndim, byte_offset
         if versioned:
             # Codes of a later minor version are only legal under it.
             version = self.version
             if version is None or version < VERSION:
                 version = VERSION
-            image = layout.pack(*version, context, deleter, self.flags, *tensor, *arrays)
+            image = VERSIONED_FIELDS.pack(*version, context, deleter, self.flags, *tensor)
+            VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
         else:
-            image = layout.pack(*tensor, context, deleter, *arrays)
-        window(address).raw = image  # twice as fast as memmove or pack_into
+            LEGACY_BYTES.from_address(address).raw = LEGACY_FIELDS.pack(*tensor, context, deleter)
+        return capsule

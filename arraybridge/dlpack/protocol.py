@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
+from ..native.deleters import release
+from ..native.pyapi import CapsuleType
 from .capsule import from_capsule, is_capsule, to_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
 from .errors import DLPackError, MalformedTensorError
 from .header import VERSION
 from .managed import ManagedTensor
-from .pyapi import CapsuleType
 from .validate import check_stream, reads_versioned
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
@@ -222,9 +223,7 @@ def acquire(
         )
     tensor = from_capsule(capsule)
     if dl_device is None and not _agree(device, tensor.device):
-        release = getattr(tensor.owner, "release", None)
-        if release is not None:
-            release()  # now, not when the traceback that holds this frame goes
+        release(tensor.owner, not hasattr(tensor, "legacy"))  # now, not when the traceback goes
         raise MalformedTensorError(
             f"{type(x).__name__}.__dlpack_device__() says {device}, and its capsule "
             f"{tensor.device}: one of them is wrong, and the memory was left alone"

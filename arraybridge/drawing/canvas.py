@@ -122,12 +122,12 @@ class Canvas:
         ax, ay, bx, by = x - dx - dy / 2, y - dy - dx / 2, x - dx + dy / 2, y - dy + dx / 2
         self.parts.append(f'<path d="M{x:g} {y:g}L{ax:g} {ay:g}L{bx:g} {by:g}Z" fill="{color}"/>')
 
-    def svg(self, told: str, *, page: bool = False, title: str = "") -> str:
+    def svg(self, description: str, *, page: bool = False, title: str = "") -> str:
         """Return the SVG: for a page of HTML, or with `page` as a file of its own.
 
         Parameters
         ----------
-        told : str
+        description : str
             What the picture shows, for those who do not see it.
         page : bool
         title : str
@@ -136,7 +136,7 @@ class Canvas:
         above = 34 if title else 12 if page else 0
         beside = 10 if page else 0
         width, height = WIDTH + 2 * beside, self.y + above + (12 if page else 0)
-        words = clean(told, 900)
+        words = clean(description, 900)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
             f'width="{width:g}" height="{height:g}" role="img" aria-label="{words}"'

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from ..layout import span
-from ..named import NamedTuple
 
 ROWS = 4  # of boxes; longer memory is shown by its first and last rows
 _TRIES = 80  # steps of the search for the elements in one item

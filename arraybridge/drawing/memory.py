@@ -8,11 +8,11 @@ from .canvas import BLUE, LETTER, WIDTH, Canvas
 from .cells import Cell, Memory, label_width, memory_of
 
 if TYPE_CHECKING:
-    from ..dispatch.records import TensorInfo
+    from ..core.records import TensorInfo
 
 _BOX, _SMALL, _FOOT, _LEVEL = 24, 10.5, 14, 18  # pixels: box, letters, below, above
 _LEFT = 18  # the margin, for arrows from row to row
-_AXES = 6  # axes that are told of
+_AXES = 6  # axes that are described
 _OPAQUE = 3  # DLDataTypeCode of a data type that DLPack does not have
 #: What an array may be whose elements are not where its strides say.
 _ELSEWHERE = {
@@ -64,7 +64,7 @@ def not_drawn(info: TensorInfo) -> str | None:
     return None if info.data or not info.size else "the array has no memory of its own"
 
 
-def steps_told(info: TensorInfo) -> str:
+def format_strides(info: TensorInfo) -> str:
     """Return the strides in bytes, or bits, as a tuple."""
     size, unit = unit_of(info)
     inner = ", ".join(number(step * size) for step in info.strides[:_AXES])
@@ -72,14 +72,14 @@ def steps_told(info: TensorInfo) -> str:
     return f"({inner}{more}) {unit}"
 
 
-def shape_told(shape: tuple[int, ...]) -> str:
+def format_shape(shape: tuple[int, ...]) -> str:
     """Return a shape as a tuple; of many axes, the first."""
     if len(shape) <= 2 * _AXES:
         return str(shape)
     return f"({', '.join(map(str, shape[: 2 * _AXES]))}, … {len(shape)} axes)"
 
 
-def layout_told(info: TensorInfo) -> str:
+def format_layout(info: TensorInfo) -> str:
     """Return the layout, and what the memory does not show, in a few words."""
     flags = ["read-only"] if info.readonly else []
     pending = [_PENDING.get(what) or _ELSEWHERE.get(what, what) for what in info.pending]
@@ -88,7 +88,7 @@ def layout_told(info: TensorInfo) -> str:
 
 def facts(info: TensorInfo) -> str:
     """Return data type, if it has a name here, and shape, in one line."""
-    return f"{'' if nameless(info) else f'{info.dtype_name} '}{shape_told(info.shape)}"
+    return f"{'' if nameless(info) else f'{info.dtype_name} '}{format_shape(info.shape)}"
 
 
 def memory_svg(info: TensorInfo, *, title: str = "", page: bool = False) -> str:
@@ -108,8 +108,8 @@ def memory_svg(info: TensorInfo, *, title: str = "", page: bool = False) -> str:
     str
     """
     canvas = Canvas()
-    told = draw_memory(canvas, info)
-    return canvas.svg(told, page=page, title=title)
+    description = draw_memory(canvas, info)
+    return canvas.svg(description, page=page, title=title)
 
 
 def draw_memory(canvas: Canvas, info: TensorInfo, color: str = BLUE) -> str:
@@ -130,7 +130,7 @@ def draw_memory(canvas: Canvas, info: TensorInfo, color: str = BLUE) -> str:
         width = min(max(width, 44.0), room / memory.width)
     _rows(canvas, info, memory, round(width, 1), color)
     _axes(canvas, info)
-    return _told(info, memory)
+    return _description(info, memory)
 
 
 def _rows(canvas: Canvas, info: TensorInfo, memory: Memory, width: float, color: str) -> None:
@@ -150,8 +150,8 @@ def _rows(canvas: Canvas, info: TensorInfo, memory: Memory, width: float, color:
             _cell(canvas, cell, x, top, width, info, memory, color)
         offset = cells[0].at * size
         if offset:
-            told = f"{'+' if offset > 0 else ''}{number(offset)} {unit}"
-            canvas.text(_LEFT, top + _BOX + 11, told, size=10, mono=True, faint=True)
+            label = f"{'+' if offset > 0 else ''}{number(offset)} {unit}"
+            canvas.text(_LEFT, top + _BOX + 11, label, size=10, mono=True, faint=True)
         if 0 in here:
             anchor = "middle" if offset else "start"
             x = places[0][0] if offset else _LEFT
@@ -241,20 +241,20 @@ def _axes(canvas: Canvas, info: TensorInfo) -> None:
     for axis, (extent, step) in enumerate(axes[:_AXES]):
         canvas.y += 14
         if extent == 1:
-            said = "one element, no step"
+            label = "one element, no step"
         elif step == 0:
-            said = f"{extent:,} times the same memory: step 0 {unit}"
+            label = f"{extent:,} times the same memory: step 0 {unit}"
         else:
             way = "← toward lower addresses" if step < 0 else "→"
-            said = f"{extent:,} elements, step {number(step * size)} {unit} {way}"
-        canvas.text(_LEFT, canvas.y, f"axis {axis}: {said}", size=11.5, faint=True)
+            label = f"{extent:,} elements, step {number(step * size)} {unit} {way}"
+        canvas.text(_LEFT, canvas.y, f"axis {axis}: {label}", size=11.5, faint=True)
     if len(axes) > _AXES:
         canvas.y += 14
         canvas.text(_LEFT, canvas.y, f"… {len(axes) - _AXES} more axes", size=11.5, faint=True)
     canvas.y += 6
 
 
-def _told(info: TensorInfo, memory: Memory) -> str:
+def _description(info: TensorInfo, memory: Memory) -> str:
     """Return the picture in words."""
     size, unit = unit_of(info)
     name = "bytes" if unit == "B" else unit
@@ -264,7 +264,7 @@ def _told(info: TensorInfo, memory: Memory) -> str:
     lies = "a gap" if first is None else f"element ({', '.join(map(str, first))})"
     often = f", each read {memory.repeats:,} times" if memory.repeats > 1 else ""
     return (
-        f"Memory of {facts(info)}, strides {steps_told(info)}, {layout_told(info)}: "
+        f"Memory of {facts(info)}, strides {format_strides(info)}, {format_layout(info)}: "
         f"{memory.length:,} items of {size} {name}{often}{gaps}; at the lowest address lies "
         f"{lies}, and element 0 of all axes {number(-memory.low * size)} {name} above it"
     )

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .canvas import MONO, SANS, clean
-from .memory import facts, layout_told, memory_svg, nameless, number, steps_told
+from .memory import facts, format_layout, format_strides, memory_svg, nameless, number
 from .routes import route_svg
 
 if TYPE_CHECKING:
-    from ..dispatch.records import Route, TensorInfo
+    from ..core.records import Route, TensorInfo
 
 _LONGEST = 8_000  # characters of values
 _CARD = (
@@ -34,12 +34,12 @@ def _card(*parts: str, width: str = "420px") -> str:
     return f'<div class="arraybridge" style="{_CARD};max-width:{width}">{"".join(parts)}</div>'
 
 
-def _head(kind: str, told: str) -> str:
-    return f'<div style="{_HEAD}"><b>{clean(kind)}</b> {clean(told, 600)}</div>'
+def _head(kind: str, text: str) -> str:
+    return f'<div style="{_HEAD}"><b>{clean(kind)}</b> {clean(text, 600)}</div>'
 
 
-def _aside(told: str) -> str:
-    return f'<div style="font-size:12px;{_FAINT};padding:2px 0 6px">{clean(told, 600)}</div>'
+def _aside(text: str) -> str:
+    return f'<div style="font-size:12px;{_FAINT};padding:2px 0 6px">{clean(text, 600)}</div>'
 
 
 def route_html(route: Route) -> str:
@@ -72,27 +72,29 @@ def info_html(info: TensorInfo) -> str:
     """
     size = "" if nameless(info) else f", {number(info.nbytes)} bytes"
     head = f"{info.library}: {facts(info)} on {info.device}{size}"
-    said = [f"strides {steps_told(info)}", layout_told(info)]
+    details = [f"strides {format_strides(info)}", format_layout(info)]
     if info.data:
-        said.append(f"at {info.data:#x}" + (f" + {info.byte_offset}" if info.byte_offset else ""))
+        details.append(
+            f"at {info.data:#x}" + (f" + {info.byte_offset}" if info.byte_offset else "")
+        )
         if info.alignment and info.device.addressable:
-            said.append(f"aligned to {info.alignment} bytes")
+            details.append(f"aligned to {info.alignment} bytes")
     if not info.readonly:
-        said.append("writable")
-    parts = [_head("TensorInfo", head), _aside(", ".join(said)), memory_svg(info)]
+        details.append("writable")
+    parts = [_head("TensorInfo", head), _aside(", ".join(details)), memory_svg(info)]
     if info.refused is not None:
         parts.append(_aside(f"never handed over: {info.refused}"))
     return _card(*parts)
 
 
 def table_html(
-    kind: str, told: str, rows: Sequence[Sequence[str]], numbers: int, after: Sequence[str]
+    kind: str, text: str, rows: Sequence[Sequence[str]], numbers: int, after: Sequence[str]
 ) -> str:
     """Return a table for a notebook.
 
     Parameters
     ----------
-    kind, told : str
+    kind, text : str
         What is shown, and a summary of it.
     rows : sequence of sequence of str
         The first is the header.
@@ -118,7 +120,7 @@ def table_html(
     table = (
         f'<table style="border-collapse:collapse;margin:0;color:inherit">{"".join(lines)}</table>'
     )
-    return _card(_head(kind, told), table, *map(_aside, after), width="100%")
+    return _card(_head(kind, text), table, *map(_aside, after), width="100%")
 
 
 def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .canvas import BLUE, GREEN, LETTER, RED, WIDTH, Canvas, lines_of
-from .memory import draw_memory, facts, layout_told, shape_told, steps_told
+from .memory import draw_memory, facts, format_layout, format_shape, format_strides
 
 if TYPE_CHECKING:
-    from ..dispatch.records import Route
+    from ..core.records import Route
 
 _WORDS = {
     "view": "a view: nothing is copied",
@@ -42,14 +42,14 @@ def route_svg(route: Route, *, title: str = "", page: bool = False) -> str:
 def draw_route(canvas: Canvas, route: Route) -> str:
     """Draw a route, and return it in words."""
     info, made = route.info, route.made
-    told = [str(route)]
+    sentences = [str(route)]
     if info is None:
         _end(canvas, route.source, "", "")
     else:
-        detail = f"strides {steps_told(info)}, {layout_told(info)}"
+        detail = f"strides {format_strides(info)}, {format_layout(info)}"
         _end(canvas, route.source, f"{facts(info)} on {info.device}", detail)
         canvas.y += 6
-        told.append(draw_memory(canvas, info))
+        sentences.append(draw_memory(canvas, info))
     _between(canvas, route)
     if route.kind == "refuse":
         _end(canvas, route.target, "no array is made", "", dashed=True)
@@ -58,16 +58,16 @@ def draw_route(canvas: Canvas, route: Route) -> str:
         what = f"{facts(info)} on {route.device}" if info is not None else f"on {route.device}"
         _end(canvas, route.target, what, detail)
     elif made is None:
-        what = f"{shape_told(info.shape)} on {route.device}" if info else f"on {route.device}"
+        what = f"{format_shape(info.shape)} on {route.device}" if info else f"on {route.device}"
         _end(canvas, route.target, what, "new memory")
     else:
         _end(canvas, route.target, f"{facts(made)} on {route.device}",
-             f"new memory, strides {steps_told(made)}, {layout_told(made)}")  # fmt: skip
+             f"new memory, strides {format_strides(made)}, {format_layout(made)}")  # fmt: skip
         if info is None or info.layout != made.layout or info.dtype != made.dtype:
             canvas.y += 6
-            told.append(draw_memory(canvas, made, GREEN))
+            sentences.append(draw_memory(canvas, made, GREEN))
     canvas.y += 2
-    return ". ".join(told)
+    return ". ".join(sentences)
 
 
 def _end(canvas: Canvas, library: str, what: str, detail: str, dashed: bool = False) -> None:

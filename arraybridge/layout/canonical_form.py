@@ -8,8 +8,7 @@ widen the item.
 from __future__ import annotations
 
 from functools import lru_cache
-
-from ..named import NamedTuple
+from typing import NamedTuple
 
 
 class Canonical(NamedTuple):

@@ -1,8 +1,8 @@
-"""The array libraries that arraybridge knows: one folder and one line in this table for each.
+"""The array libraries that arraybridge knows: one file and one line in this table for each.
 
-A folder has the library's ``exchange`` (a ``LIBRARY``: how its arrays are described, exported and
-made) and, where the library computes, its ``namespace`` and its ``array``. docs/extending.md walks
-through one.
+The file has the library's ``LIBRARY``: how its arrays are described, exported and made. A library
+that computes has a folder instead: that file is ``exchange`` there, and ``namespace`` has its
+functions, which conversions do not need. docs/extending.md walks through one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..dispatch.registry import Entry, provide, provide_frames
+from ..core.registry import Entry, provide, provide_frames
 
 if TYPE_CHECKING:
-    from ..dispatch.library import Library
+    from ..core.library import Library
 
 _CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
 # Their own functions that copy arrays or take them in, for audits (`Library.watched`). They stand
-# here because an audit needs them while a library is being imported, when nothing else may be.
+# here because an audit loads no library to know them.
 _WATCHED = {
     "numpy": (
         "numpy.array", "numpy.asanyarray", "numpy.asarray", "numpy.ascontiguousarray",
@@ -73,13 +73,14 @@ LIBRARIES = (
 
 def _load(name: str) -> Library:
     home, _, form = name.partition(".")  # "pyarrow.Array" is another form of its arrays
-    module = f"{form.lower()}s" if form else "exchange"
-    library: Library = import_module(f"{__name__}.{home}.{module}").LIBRARY
-    return library
+    module: Any = import_module(f"{__name__}.{home}")
+    if hasattr(module, "__path__"):
+        module = import_module(f"{module.__name__}.exchange")
+    return getattr(module, f"{form.upper()}_LIBRARY" if form else "LIBRARY")
 
 
 def _load_frames(package: str) -> Callable[[Any], Any]:
-    opened: Callable[[Any], Any] = import_module(f"{__name__}.{package}.frames").opened
+    opened: Callable[[Any], Any] = import_module(f"{__name__}.{package}").opened
     return opened
 
 
@@ -93,7 +94,7 @@ def __getattr__(name: str) -> object:
     # The other project named arraybridge has a module `libraries`: installed over this one, its
     # __init__.py gets this package in its place, and asks for what is not here.
     if not hasattr(sys.modules[__name__.partition(".")[0]], "_HOMES"):
-        from ..installed import problems
+        from ..installed import remedy
 
-        raise ImportError("; ".join(problems()))
+        raise ImportError(remedy())
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

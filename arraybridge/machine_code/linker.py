@@ -1,4 +1,4 @@
-"""LLVM IR, object code and stored bytes become functions of this process.
+"""LLVM IR and object code become functions of this process, by llvmlite.
 
 What is linked stays until the process ends: threads may run it after the last Python object is
 gone. llvmlite is imported by the first call that needs it.
@@ -9,36 +9,46 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from arraybridge.machine_code import elf, memory
+from ..native import pyapi
 
-__all__ = ["CALLS", "assembly", "compiled", "host", "linked", "mapped", "object_code", "object_of"]
+__all__ = ["assembly", "host", "linked", "object_code", "object_of"]
 
 _C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
-_THREADS = ("mutex_lock", "mutex_unlock", "cond_wait", "cond_signal", "cond_broadcast")
 
-#: What object code may call: found in every process that has a C library.
-CALLS = _C_LIBRARY | {f"pthread_{name}" for name in _THREADS}
-
-
-def compiled(ir: str, *names: str) -> list[int]:
-    """Compile LLVM IR and return the addresses of the functions named.
-
-    Functions that the IR only declares are looked up in the process: the C library's.
-    """
-    llvm = _llvm()
-    module = llvm.parse_assembly(ir)
-    module.verify()
-    return _addresses(module, (), names)
+#: The functions of CPython that object code may call.
+_CPYTHON = (
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "Py_DecRef",
+    "Py_IsInitialized",
+    "PyCapsule_GetContext",
+    "PyCapsule_GetName",
+    "PyCapsule_GetPointer",
+)
 
 
-def linked(code: bytes, *names: str, named: bool = False) -> list[int]:
+def linked(code: bytes, *names: str) -> list[int]:
     """Link object code (of `object_code` or `object_of`) and return the addresses of functions.
 
-    0 for what is not there. llvmlite is imported only for what `elf` does not know; where debuggers
-    are to know the names of the functions, too, which costs little once llvmlite is loaded.
+    0 for what is not there.
+
+    Raises
+    ------
+    RuntimeError
+        LLVM's, of an object file that is none.
     """
-    found = None if named else elf.linked(code, names, CALLS)
-    return _addresses(_llvm().parse_assembly(""), (code,), names) if found is None else found
+    llvm = _llvm()
+    for name in _CPYTHON:
+        llvm.add_symbol(name, pyapi.address_of(name))
+    module = llvm.parse_assembly("")
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    found = [engine.get_function_address(name) for name in names]
+    engine.detach()
+    module.detach()
+    return found
 
 
 def object_of(ir: str) -> bytes:
@@ -50,19 +60,6 @@ def object_of(ir: str) -> bytes:
     machine = target.create_target_machine(opt=1, reloc="static", codemodel="large")
     code: bytes = machine.emit_object(module)
     return code
-
-
-def _addresses(module: Any, objects: tuple[bytes, ...], names: tuple[str, ...]) -> list[int]:
-    llvm = _llvm()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    for code in objects:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    found = [engine.get_function_address(name) for name in names]
-    engine.detach()
-    module.detach()
-    return found
 
 
 def object_code(ir: str, function: str, name: str) -> bytes | None:
@@ -82,7 +79,7 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        None where the code calls more than the C library's ``memcpy`` and its kind.
+        None if the code calls more than the C library's ``memcpy`` and its kind, and `_CPYTHON`.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
@@ -101,7 +98,8 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
     declared = (
         each for each in (*module.functions, *module.global_variables) if each.is_declaration
     )
-    if any(each.name not in _C_LIBRARY and not each.name.startswith("llvm.") for each in declared):
+    known = _C_LIBRARY.union(_CPYTHON)
+    if any(each.name not in known and not each.name.startswith("llvm.") for each in declared):
         return None
     code: bytes = machine.emit_object(module)
     return code
@@ -167,9 +165,3 @@ def _llvm() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
-
-
-def mapped(image: bytes) -> int | None:
-    """Map machine code into the process (Linux); None where the system does not allow it."""
-    address = memory.reserve(len(image))
-    return address if address is not None and memory.fill(address, image) else None

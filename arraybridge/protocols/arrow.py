@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.library import Library
-from ..dispatch.records import NO_DTYPE, ConversionError
-from ..dispatch.registry import package_of
+from ..core.library import Library
+from ..core.records import NO_DTYPE, ConversionError
+from ..core.registry import package_of
 from ..dlpack import CPU, Device, DeviceType, MalformedTensorError
 from ..dlpack.validate import checked_device
 from .arrow_memory import Column, Doors, columns, doors_of, kinds_of, metadata_of
@@ -114,10 +114,10 @@ def _check(kinds: list[Kind], names: list[str] | None) -> None:
 
 def _several(kinds: list[Kind], names: list[str]) -> str:
     """Return why the columns of a frame are no matrix."""
-    told: dict[Kind, str] = {}
+    kinds_found: dict[Kind, str] = {}
     for kind, name in zip(kinds, names, strict=True):
-        told.setdefault(kind, name)
-    some = ", ".join(f"{name!r} {_shown(kind)}" for kind, name in told.items())
+        kinds_found.setdefault(kind, name)
+    some = ", ".join(f"{name!r} {_shown(kind)}" for kind, name in kinds_found.items())
     why = f"the columns have several data types ({some}), and a matrix has one: pass columns of "
     why += f"one type, such as x.select([{names[0]!r}])"
     return (

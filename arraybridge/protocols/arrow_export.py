@@ -2,25 +2,24 @@
 
 Arrow has C order alone, so that other layouts are copied, and packs booleans, eight to a byte.
 There are no nulls. Whoever takes the capsules shares the memory, and no Python runs when it is
-released (`machine_code.arrow`).
+released (`kernels.cpu.release`).
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, c_char_p, c_void_p
+from ctypes import c_char_p, c_void_p
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dispatch.execute import execute
-from ..dispatch.library import Library
-from ..dispatch.records import Accepts, ConversionError, TensorInfo, of_native
-from ..dispatch.route import route_between
-from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, pyapi
+from ..core.library import Library
+from ..core.records import Accepts, ConversionError, TensorInfo, of_native
+from ..core.table import execute, routed
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_bytes
-from ..named import NamedTuple
+from ..native import pyapi
 from .arrow_memory import Array, DeviceArray, Schema
 
 __all__ = ["EXPORTS", "Exported", "exported", "of_tensor", "schema_capsule"]
@@ -40,8 +39,6 @@ _FORMATS = {
     "bool": b"b",
 }
 _NULLABLE = 2  # as the fields of every library are, unless somebody says otherwise
-_BYTE = DataType.named("uint8")
-_RELEASE = CFUNCTYPE(None, c_void_p)
 
 
 #: What to pass in the place of data types that Arrow lacks.
@@ -55,7 +52,7 @@ REMEDIES = {
 
 
 class _Functions(NamedTuple):
-    """Addresses of native functions."""
+    """Addresses of native functions: release callbacks, and destructors of capsules."""
 
     release_array: int
     release_schema: int
@@ -65,16 +62,11 @@ class _Functions(NamedTuple):
 
 @cache
 def _functions() -> _Functions:
-    from arraybridge.machine_code.arrow import Table, loaded
+    from ..kernels.cpu import loader
 
-    # Never freed: structs are released after the last Python object is gone.
-    address = pyapi.malloc(ctypes.sizeof(Table))
-    if not address:
-        raise MemoryError("no memory for the functions of Arrow's interface")
-    table = Table.from_address(address)
-    for name, value in pyapi.found(name for name, *_ in Table._fields_).items():
-        setattr(table, name, value)
-    return _Functions(**loaded(address))
+    return _Functions(
+        *(loader.callback("release", *name.split("_")) for name in _Functions._fields)
+    )
 
 
 class Exports(Library):
@@ -178,21 +170,20 @@ class Exported:
 
     def _capsule(self, kind: type[ctypes.Structure], name: bytes) -> object:
         functions = _functions()
-        address = pyapi.malloc(ctypes.sizeof(kind))
-        if not address:
-            raise MemoryError("no memory for an ArrowArray")
-        try:
-            ctypes.memset(address, 0, ctypes.sizeof(kind))
-            _fill(Array.from_address(address), self.shape, self.data, self.owner, functions)
-        except BaseException:
-            pyapi.free(address)
-            raise
+        struct: Any = kind()
+        array = struct.array if kind is DeviceArray else struct
+        _fill(array, self.shape, self.data, self.owner, functions)
         if kind is DeviceArray:
             device = self.device
-            struct: Any = DeviceArray.from_address(address)
             struct.device_type = device.type
             struct.device_id = -1 if device.type == CPU.type else device.id
-        return pyapi.new_capsule(address, name, functions.destroy_array)
+        return _capsule(struct, name, functions.destroy_array)
+
+
+def _capsule(struct: ctypes.Structure, name: bytes, destructor: int) -> object:
+    """Make a capsule that holds a struct."""
+    pyapi.incref(struct)
+    return pyapi.new_capsule(ctypes.addressof(struct), name, destructor, id(struct))
 
 
 EXPORTS = Exports()
@@ -208,22 +199,17 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
         For what Arrow has no arrays of, and for memory off the host unless ``device``.
     """
     held = library.held(x)
-    route, info = route_between(held, library, EXPORTS)
+    found, info = routed(held, library, EXPORTS)
     if not device and not info.device.host:
         raise ConversionError(
             f"the array is on {info.device}: pass it to a library that takes "
             "__arrow_c_device_array__, or copy it to the host first, to_device('cpu')"
         )
-    if route.kind == "refuse":
-        route = route._replace(why=of_native(route.why))
-    made = execute(held, library, EXPORTS, route, info)
+    if found.kind == "refuse":
+        found = found.replace(why=of_native(found.reason(info)))
+    made = execute(held, found, info)
     assert isinstance(made, Exported)
     return made
-
-
-def _owning(owner: object) -> int:
-    """Return a DLPack struct that keeps an object; its deleter is native."""
-    return ManagedTensor.trusted(0, (0,), (1,), _BYTE, CPU, False, False, owner).to_struct()
 
 
 def _fill(
@@ -242,17 +228,13 @@ def _fill(
         children = (c_void_p * 1)(ctypes.addressof(child))
         _fill(child, (shape[0] * shape[1], *shape[2:]), data, owner, functions)
         struct.n_children, struct.children = 1, ctypes.addressof(children)
-    _finish(struct, child, (buffers, children, child, owner), functions.release_array)
+    _finish(struct, (buffers, children, child, owner), functions.release_array)
 
 
-def _finish(struct: Any, child: Any, owner: object, release: int) -> None:
-    try:
-        struct.private = _owning(owner)
-    except BaseException:
-        if child is not None:
-            _RELEASE(release)(ctypes.addressof(child))
-        raise
-    struct.release = release
+def _finish(struct: Any, owner: object, release: int) -> None:
+    """Give a struct what it owns: from now on it must be released."""
+    pyapi.incref(owner)
+    struct.private, struct.release = id(owner), release
 
 
 def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
@@ -268,16 +250,9 @@ def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
         info = TensorInfo("", 0, 0, shape, (), dtype, CPU)
         raise ConversionError(f"Arrow has no arrays of {info.dtype_name} and shape {shape}")
     functions = _functions()
-    address = pyapi.malloc(ctypes.sizeof(Schema))
-    if not address:
-        raise MemoryError("no memory for an ArrowSchema")
-    try:
-        ctypes.memset(address, 0, ctypes.sizeof(Schema))
-        _describe(Schema.from_address(address), shape[1:], form, b"", functions)
-    except BaseException:
-        pyapi.free(address)
-        raise
-    return pyapi.new_capsule(address, b"arrow_schema", functions.destroy_schema)
+    struct = Schema()
+    _describe(struct, shape[1:], form, b"", functions)
+    return _capsule(struct, b"arrow_schema", functions.destroy_schema)
 
 
 def _describe(
@@ -292,4 +267,4 @@ def _describe(
         children = (c_void_p * 1)(ctypes.addressof(child))
         _describe(child, lists[1:], form, b"item", functions)
         struct.n_children, struct.children = 1, ctypes.addressof(children)
-    _finish(struct, child, (text, called, children, child), functions.release_schema)
+    _finish(struct, (text, called, children, child), functions.release_schema)

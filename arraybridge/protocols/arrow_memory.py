@@ -15,8 +15,9 @@ from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_void_p
 from typing import Any
 
-from ..dispatch.records import ConversionError
-from ..dlpack import MalformedTensorError, is_capsule, pyapi
+from ..core.records import ConversionError
+from ..dlpack import MalformedTensorError, is_capsule
+from ..native import pyapi
 
 __all__ = [
     "DEEPEST",
@@ -387,8 +388,8 @@ def _fill(stream: Owned, function: int, owned: Owned) -> None:
     if not status:
         return
     owned.struct = None  # whatever a failed call has left in it is not ours to release
-    told, get_error = None, stream.struct.get_last_error
+    message, get_error = None, stream.struct.get_last_error
     if get_error:
-        told = _GET_ERROR(get_error)(at)
-    text = "no reason is given" if told is None else told.decode(errors="replace").strip()
+        message = _GET_ERROR(get_error)(at)
+    text = "no reason is given" if message is None else message.decode(errors="replace").strip()
     raise ConversionError(f"the producer's stream ended with error {status}: {text}")

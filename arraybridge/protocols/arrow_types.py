@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..dispatch.records import NO_DTYPE
+from ..core.records import NO_DTYPE
 from ..dlpack import DataType, MalformedTensorError, c_strides
-from ..named import NamedTuple
 from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
 
 __all__ = ["EXTENSION", "Kind", "kind_of", "remedy_of_nulls", "spells_number"]
@@ -94,8 +93,8 @@ def kind_of(schema: Any, depth: int = 0) -> Kind:
     if extension == b"arrow.fixed_shape_tensor":
         return _tensors(schema, depth)
     if extension is not None:
-        told = extension.decode(errors="replace")
-        return _refused(f"Arrow's extension type {told}", "extension")
+        given = extension.decode(errors="replace")
+        return _refused(f"Arrow's extension type {given}", "extension")
     text = format_of(schema)
     if schema.dictionary:
         return _refused("Arrow's dictionary type", "dictionary")
@@ -128,9 +127,9 @@ def _tensors(schema: Any, depth: int) -> Kind:
     if below.refused:
         return below
     try:
-        told = json.loads(metadata_of(schema).get(b"ARROW:extension:metadata", b""))
-        shape = tuple(told["shape"])
-        order = told.get("permutation") or range(len(shape))
+        given = json.loads(metadata_of(schema).get(b"ARROW:extension:metadata", b""))
+        shape = tuple(given["shape"])
+        order = given.get("permutation") or range(len(shape))
         strides = c_strides(shape)
         inner = tuple(shape[axis] for axis in order)
         steps = tuple(strides[axis] for axis in order)

@@ -7,14 +7,12 @@ two to four times as long.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dispatch.execute import execute
-from ..dispatch.form import Form, route_to
-from ..dispatch.library import Library
-from ..dispatch.records import (
+from ..core.library import Library
+from ..core.records import (
     NO_DTYPE,
     Accepts,
     ConversionError,
@@ -22,11 +20,11 @@ from ..dispatch.records import (
     no_copy_allowed,
     pending_told,
 )
-from ..dispatch.registry import library_named
+from ..core.registry import library_named
+from ..core.request import Form, Request
+from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides
 from ..kernels import cpu
-from ..kernels.cpu import flat
-from ..named import NamedTuple
 
 __all__ = ["LIBRARY", "Assembled", "Piece", "Pieces", "bytes_at", "unpacked", "whole"]
 
@@ -118,9 +116,9 @@ class Assembled(NamedTuple):
         form = form._replace(order=None)
         for label, part, library in self.parts:
             wanted.add(form.wanted(library.describe(part).dtype))
-            route, _ = route_to(part, library, numpy, form=form)
-            if route.kind == "refuse" and form.dtype is not None:
-                why = route.why
+            found, info = routed(part, library, numpy, Request(form=form))
+            if found.kind == "refuse" and form.dtype is not None:
+                why = found.reason(info)
                 where = "" if why.startswith("column ") else f"column {label!r}: "
                 return self._replace(refused=where + why)
         if len(wanted) != 1:
@@ -221,7 +219,7 @@ class Pieces(Library):
                 if x.bits:
                     bytes_at(at, nbytes)[:] = unpacked(piece, x.row)
                 elif piece.step in (None, wide):
-                    flat.copy(at, piece.data, nbytes, fresh)
+                    cpu.copy_run(at, piece.data, nbytes, fresh)
                 else:
                     cpu.copy(at, piece.data, (piece.rows, wide), (wide, 1), (piece.step, 1), 1)
                 at += nbytes
@@ -234,9 +232,9 @@ def _cast(x: Assembled) -> ManagedTensor:
     numpy: Any = library_named("numpy")
     block = ManagedTensor.allocate((len(x.parts), x.rows), x.dtype)
     for row, (label, part, library) in zip(numpy.wrap(block), x.parts, strict=True):
-        route, info = route_to(part, library, numpy, form=x.form)
+        found, info = routed(part, library, numpy, Request(form=x.form))
         try:
-            row[...] = execute(part, library, numpy, route, info)
+            row[...] = execute(part, found, info)
         except ConversionError as error:  # a value that would change
             raise ConversionError(f"column {label!r}: {error}") from None
     block.shape, block.strides = x.shape, x.strides(x.rows)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.library import Library
-from ..dispatch.records import Accepts, ConversionError, TensorInfo
+from ..core.library import Library
+from ..core.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
 from ..kernels.cuda import context
 from ..kernels.cuda.driver import CUDAError

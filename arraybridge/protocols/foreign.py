@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.records import ConversionError
-from ..dispatch.registry import RECORDS, library_of_type, package_of
+from ..core.records import ConversionError
+from ..core.registry import RECORDS, library_of_type, package_of
 from .frames import speaks_arrow
 
 DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dispatch.library import Library
-from ..dispatch.registry import RECORDS, frames_of, package_of
+from ..core.library import Library
+from ..core.registry import RECORDS, frames_of, package_of
 
 __all__ = ["is_frame", "opened_frame", "speaks_arrow"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.library import Library
-from ..dispatch.records import Accepts, ConversionError, TensorInfo
-from ..dispatch.registry import RECORDS, library_named
+from ..core.library import Library
+from ..core.records import Accepts, ConversionError, TensorInfo
+from ..core.registry import RECORDS, library_named
 from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
 from ..layout import span
 from .foreign import handed_on, lost, no_array, own

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.registry import package_of
+from ..core.registry import package_of
 
 _AS_NUMPY = "numpy.asarray(x)"
 # The first that fits. A package of its own comes before.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    from ..dispatch.registry import library_named, library_names
+    from ..core.registry import library_named, library_names
 
     cls = library_named(name).array_class() if name in library_names() else None
     if cls is None:

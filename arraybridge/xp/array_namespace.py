@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy
 
-from ..array.bounds import check_number, scalar_of
-from ..array.carrier import Array
+from ..array.array import Array
 from ..array.dtypes import DType
 from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
+from ..array.promotion import check_number, scalar_of
 from ..protocols.foreign import check_whole, no_array
 from . import standard
-from .corrections.limits import Limits
-from .entrance import native_device, over_arrays
-from .recovery import Function, remembering
-from .standard.data_type_functions import FInfo, IInfo
-from .standard.data_types import DATA_TYPES
+from .asarray import from_dlpack_of_arrays, native_device, of_arrays
+from .calls import Function, remembering
+from .data_types import Limits, refusing_other_dtypes
+from .standard.data_types import DATA_TYPES, FInfo, IInfo
 
-Made = Callable[..., Any]
+Wrapper = Callable[..., Any]
 
 
 def build(module: Any, cls: type[NativeArray], native: Any) -> None:
@@ -42,6 +41,8 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
     native : module
         The library's native namespace.
     """
+    own = refusing_other_dtypes(native._functions["asarray"], lambda: cls._namespace)
+    module.asarray, module.from_dlpack = of_arrays(cls, own), from_dlpack_of_arrays(cls)
     names: list[str] = []
     for chapter in standard.CHAPTERS:
         names += _fill(module, chapter, cls, native._functions)
@@ -71,8 +72,8 @@ def _fill(
         elif name in vars(module):
             _describe(vars(module)[name], template, module.__name__)
         else:
-            native = over_arrays(cls, functions[prefix + name])
-            setattr(module, name, _over(template, cls, native, module.__name__))
+            native = refusing_other_dtypes(functions[prefix + name], lambda: cls._namespace)
+            setattr(module, name, _wrapped(template, cls, native, module.__name__))
     names: list[str] = templates.__all__
     return names
 
@@ -84,7 +85,7 @@ def _describe(made: Any, template: Any, module: str) -> None:
     made.__signature__ = inspect.signature(template)
 
 
-def _over(template: Any, cls: type[NativeArray], native: Function, module: str) -> Made:
+def _wrapped(template: Any, cls: type[NativeArray], native: Function, module: str) -> Wrapper:
     """Wrap ``native`` for Arrays, with the signature and documentation of ``template``."""
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
@@ -92,7 +93,7 @@ def _over(template: Any, cls: type[NativeArray], native: Function, module: str) 
     if native.path == "isdtype":
         made = remembering(native, lambda x: x._native if x.__class__ is cls else x)
     else:
-        made = _shape(signature, kinds, result)(native, cls, result.wrap, kinds)
+        made = _wrapper_for(signature, kinds, result)(native, cls, result.wrap, kinds)
     _describe(made, template, module)
     return made
 
@@ -109,7 +110,8 @@ def _kind(parameter: inspect.Parameter) -> str:
 
 def _returned(template: Any) -> Any:
     annotation = template.__annotations__["return"]
-    return getattr(import_module(template.__module__), annotation, annotation)
+    found = getattr(import_module(template.__module__), annotation, annotation)
+    return annotation if found is Any else found  # the alias DType
 
 
 class _Results:
@@ -176,9 +178,9 @@ def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
     )
 
 
-def _shape(
+def _wrapper_for(
     signature: inspect.Signature, kinds: dict[str, str], result: _Results
-) -> Callable[[Function, Any, Any, dict[str, str]], Made]:
+) -> Callable[[Function, Any, Any, dict[str, str]], Wrapper]:
     """Return the quickest wrapper that a signature allows."""
     found = list(kinds.values())
     if result.wrap == result._array:
@@ -192,13 +194,13 @@ def _shape(
     return _general
 
 
-def _settled(cls: Any) -> Any:
+def _final_type(cls: Any) -> Any:
     """Return the type of the results that need no `_normal`; None if there is none."""
     return None if cls._weakly_typed else cls._native_type
 
 
-def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
-    native_type, normal, own = _settled(cls), cls._normal, native.own
+def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
+    native_type, normal, own = _final_type(cls), cls._normal, native.own
     errors, recover = native.errors, native.recovery()
     before: Any = native.before
     alone = own if native.alone is None else native.alone
@@ -231,8 +233,8 @@ def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
     return function
 
 
-def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
-    native_type, normal, own = _settled(cls), cls._normal, native.own
+def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
+    native_type, normal, own = _final_type(cls), cls._normal, native.own
     errors, recover, operands = native.errors, native.recovery(), native.operands
 
     def function(x1: Any, x2: Any, /) -> Any:
@@ -255,7 +257,7 @@ def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Mad
     return function
 
 
-def _of_three(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+def _of_three(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
     """Make ``where``, whose check is about choices that are not two arrays of the library."""
     native_type, own = cls._native_type, native.own
     errors, recover = native.errors, native.recovery()
@@ -287,7 +289,7 @@ def _reading(before: Any, check: Any) -> Any:
     return checked
 
 
-def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Made:
+def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
     own, errors, recover, before = native.own, native.errors, native.recovery(), native.before
     dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
     positions = list(kinds.values())

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from .namespace import published
 
 if TYPE_CHECKING:
-    from .standard.everything import *  # noqa: F403
-    from .standard.everything import __array_api_version__ as __array_api_version__
-    from .standard.everything import __array_namespace_info__ as __array_namespace_info__
+    from .standard.main_namespace import *  # noqa: F403
+    from .standard.main_namespace import __array_api_version__ as __array_api_version__
+    from .standard.main_namespace import __array_namespace_info__ as __array_namespace_info__
 
 published(__name__)

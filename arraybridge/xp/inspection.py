@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..array.native_array import NativeArray
-from ..dispatch.records import ConversionError
+from ..core.records import ConversionError
 from ..dlpack import Device
-from .entrance import native_device
+from .asarray import native_device
 
 
 class Devices(tuple[Any, ...]):

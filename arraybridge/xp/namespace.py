@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ..array.native_array import VERSIONS, NativeArray
-from ..dispatch.registry import library_named
+from ..core.registry import library_named
 
 
 def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
@@ -26,10 +26,9 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
         ``arraybridge.xp.<library>``, which can be imported under that name from then on.
     """
     from .array_namespace import build
-    from .beyond import attributes
-    from .entrance import ENTRANCES
-    from .flags import following
     from .inspection import Info
+    from .native_namespace import following
+    from .numpy_extras import attributes
 
     name = f"{__package__}.{cls._home.name}"
     module: Any = sys.modules.get(name)
@@ -37,8 +36,6 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
         module = ModuleType(name)
     module.__doc__ = doc
     native = cls._native_namespace
-    for entrance, make in ENTRANCES.items():
-        setattr(module, entrance, make(cls, native))
     module.__array_namespace_info__ = lambda: Info(cls, native)
     module.native = native
     build(module, cls, native)

@@ -12,21 +12,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..array.dtypes import DTypes, numpys
-from ..dispatch.registry import library_named
-from ..named import NamedTuple
-from .axes import Deviations
+from ..core.registry import library_named
+from . import asarray, fallback
+from .calls import Function, recovering
 from .corrections import Correction, direct
-from .dtypes import DtypeErrors, checking, needing, questions
-from .flags import following
+from .data_types import checking_astype, checking_dtype, dtype_checks, limits_errors
+from .fallback import Handler
 from .inspection import listing_devices
-from .integers import Wide
-from .placement import Placement
-from .recovery import Function, Handler, recovering
-from .scalars import CHECKS, Surroundings
-from .sources import SharingErrors, taking_all
+from .numbers import Wide, checks
 from .standard import EXTENSIONS, functions_of
 
 
@@ -39,15 +35,18 @@ class NativeNamespace(NamedTuple):
     base : str
         The module underneath: array-api-compat's where it wraps the library, else the library's.
     corrections : tuple of Correction
+    wide : Wide, optional
+        The Python integers that it refuses.
     handlers : tuple of Handler
-        What may be done when one of its functions raises, tried in turn.
+        What else may be done when one of its functions raises, tried in turn.
     check_dtype : callable, optional
         Returns the dtype to use for a requested one; raises for one that the result would
         not have.
     dtypes : DTypes, optional
         The library's data types, if they are none of NumPy's.
-    takes_numpy : bool
-        Whether its ``asarray`` copies NumPy's arrays, to its default device.
+    takes_numpy, takes_nested : bool
+        Whether its ``asarray`` copies NumPy's arrays, to its default device, and whether it stacks
+        nested sequences of its own arrays.
     alone : mapping
         By the names of functions: what each does with a single array of the library's own type, in
         fewer steps; see `Function.alone`.
@@ -58,10 +57,12 @@ class NativeNamespace(NamedTuple):
     library: str
     base: str
     corrections: tuple[Correction, ...]
+    wide: Wide | None = None
     handlers: tuple[Handler, ...] = ()
     check_dtype: Callable[[Any], Any] | None = None
     dtypes: DTypes | None = None
     takes_numpy: bool = False
+    takes_nested: bool = True
     alone: Mapping[str, Callable[[Any], Any]] = {}
     switched: tuple[str, ...] = ()
 
@@ -72,12 +73,12 @@ class NativeNamespace(NamedTuple):
 
     @property
     def taken(self) -> Callable[[Any], Any]:
-        """What gives the library a data type for the `DType` of another."""
+        """Return the function from the `DType` of another library to the library's data type."""
         return numpys if self.dtypes is None else self.dtypes.taken
 
     @property
     def checked_dtype(self) -> Callable[[Any], Any]:
-        """What gives the data type to use for a requested one."""
+        """Return the function from a requested data type to the one to use."""
         taken, check = self.taken, self.check_dtype
         return taken if check is None else lambda dtype: check(taken(dtype))
 
@@ -117,48 +118,42 @@ def make_native_namespace(table: NativeNamespace) -> Any:
 
 def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     """List the standard's functions in a library, with the checks and handlers of each."""
-    library, taken, check_dtype = table.library, table.taken, table.checked_dtype
+    library, check_dtype, wide = table.library, table.checked_dtype, table.wide
+    home = library_named(library)
     handlers = (
+        *([wide.handler] if wide else []),
         *table.handlers,
-        DtypeErrors(library),
-        Placement(library_named(library)),
-        Deviations(),
-        SharingErrors(),
+        limits_errors(library),
+        fallback.devices(home),
+        fallback.DDOF,
+        fallback.NO_COPY,
     )
-    wide = next((handler for handler in handlers if isinstance(handler, Wide)), None)
-    befores = questions(library, xp.float32, taken)
-    befores["asarray"] = taking_all(library, xp, check_dtype, table.takes_numpy)
+    befores = {
+        **dtype_checks(library, xp.float32, table.taken),
+        **checks(xp, home.owns, wide.plain if wide else _itself, check_dtype),
+        "asarray": asarray.arguments(
+            library, xp, check_dtype, table.takes_numpy, table.takes_nested
+        ),
+        "astype": checking_astype(check_dtype),
+    }
     functions = []
     for module, path, name, template in functions_of(xp):
         public = getattr(module, name, None) or _missing(library, path, template)
-        own = direct(public)
-        parameters = inspect.signature(template).parameters
         before, dtype_at = befores.get(path), None
-        if path in CHECKS:
-            surroundings = Surroundings(
-                xp,
-                library_named(library).owns,
-                wide.plain if wide else _itself,
-                check_dtype,
-            )
-            before = CHECKS[path](surroundings)
-        elif path == "astype":
-            before = needing(check_dtype)
-        elif not before and (_gives_dtype(template) or path in _ALSO_DTYPE):
+        if not before and (_gives_dtype(template) or path in _ALSO_DTYPE):
             dtype_at = _dtype_at(public)
-            before = checking(dtype_at, check_dtype)
+            before = checking_dtype(dtype_at, check_dtype)
         if before is not None:  # whose name Python puts into errors about the arguments
             cast("Any", before).__qualname__ = name
-        serving = tuple(handler for handler in handlers if handler.serves(path, template))
         functions.append(
             Function(
                 path,
-                own,
-                tuple(parameters),
-                serving,
+                direct(public),
+                tuple(inspect.signature(template).parameters),
+                tuple(handler for handler in handlers if handler.serves(path, template)),
                 before,
                 dtype_at,
-                wide.operands(path, template, xp) if wide in serving else None,
+                wide.operands(path, template, xp) if wide else None,
                 xp,
                 table.alone.get(path),
             )
@@ -247,3 +242,32 @@ def _clone(module: Any, name: str) -> ModuleType:
 
 
 _KEPT = ("__all__", "__array_namespace_info__", "__array_api_version__", "__version__")
+
+
+def following(
+    module: Any, base: Any, names: tuple[str, ...], otherwise: Callable[[str], Any]
+) -> Callable[[str], Any]:
+    """Make ``__getattr__`` of a module, which asks another for some attributes at every access.
+
+    Parameters
+    ----------
+    module : module
+        Loses the attributes, as Python asks ``__getattr__`` for those alone that are missing.
+    base : module
+        What it is made of; raises AttributeError for what is switched off.
+    names : tuple of str
+        Extensions are the module's own as long as ``base`` has them; others are those of ``base``.
+    otherwise : callable
+        Returns all other attributes.
+    """
+    if not names:
+        return otherwise
+    own = {name: vars(module).pop(name, None) for name in names}
+
+    def __getattr__(name: str) -> Any:
+        if name not in own:
+            return otherwise(name)
+        found = getattr(base, name)
+        return own[name] if name in EXTENSIONS else found
+
+    return __getattr__

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import arraybridge as ab
-from arraybridge.libraries.dask.arrays import Seeing
+from arraybridge.libraries.dask.arrays import OnNativeArrays
 
 from ..goals import Case
 
@@ -79,10 +79,10 @@ def cases() -> Iterator[Case]:
     yield Case(
         "one ufunc on a block of 4", lambda: np.sqrt(block), "tensor.sqrt", lambda: tensor.sqrt()
     )
-    seeing = Seeing(torch.sqrt)
+    on_native_arrays = OnNativeArrays(torch.sqrt)
     yield Case(
         "a user's function on a block of 4",
-        lambda: seeing(block),
+        lambda: on_native_arrays(block),
         "itself",
         lambda: torch.sqrt(tensor),
     )

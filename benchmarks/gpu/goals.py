@@ -228,7 +228,7 @@ def _behavior(outcomes: dict[str, Outcome]) -> list[Goal]:
     good = None if not tests and not red else bool(ended and not red and not skipped and green)
     text = f"{green} passed, {len(red)} failed, {len(skipped)} skipped besides those for a second device"
     found.append(
-        _judged("tests/test_gpu.py green, nothing skipped but a second device", good, text)
+        _judged("tests/gpu/test_gpu.py green, nothing skipped but a second device", good, text)
     )
     return found
 

@@ -18,7 +18,7 @@ DISTRIBUTIONS = (
 ).split()
 FEATURES = "name,driver_version,memory.total,clocks.max.mem,clocks.max.sm,clocks.sm,temperature.gpu,power.draw"
 
-# What tests/conftest.py, tests/support and tests/test_gpu.py import, and the package itself.
+# What tests/conftest.py, tests/support and tests/gpu/test_gpu.py import, and the package itself.
 NEEDED = "numpy numba llvmlite array_api_compat torch".split()
 WANTED = {
     "cupy": "its copies and transfers are not compared, its tests skip",
@@ -150,9 +150,9 @@ def _unimportable(package: str, library: str) -> Iterator[str]:
     except ImportError:
         return
     try:
-        importlib.import_module(f"{package}.libraries.{library}.exchange")
+        importlib.import_module(f"{package}.core.registry").library_named(library)
     except Exception as error:
-        yield f"{package}.libraries.{library}.exchange cannot be imported: {type(error).__name__}: {error}"
+        yield f"{package}.libraries.{library} cannot be imported: {type(error).__name__}: {error}"
 
 
 def unwanted() -> list[str]:

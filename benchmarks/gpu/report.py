@@ -255,9 +255,7 @@ def suite(outcomes: Outcomes) -> list[str]:
         if row["outcome"] == "skipped":
             skips[row["why"]] = skips.get(row["why"], 0) + 1
     failed = len(failures(outcomes, "suite"))
-    lines = [
-        f"{len(passed)} passed, {failed} failed, {sum(skips.values())} skipped (tests/test_gpu*.py)."
-    ]
+    lines = [f"{len(passed)} passed, {failed} failed, {sum(skips.values())} skipped (tests/gpu)."]
     return lines + [f"- skipped, {count}: {why}" for why, count in skips.items()]
 
 

@@ -82,7 +82,7 @@ def run(record: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "pytest.ini")
         settings.write_text(SETTINGS)
-        files = sorted(str(path) for path in (ROOT / "tests").glob("test_gpu*.py"))
+        files = sorted(str(path) for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
         arguments = [
             "-c",
             str(settings),

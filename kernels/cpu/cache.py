@@ -1,10 +1,10 @@
 """The disk cache of compiled kernels, which are loaded again without Numba.
 
-Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked without it,
-in milliseconds. The object code is plain: it calls nothing but the C library's ``memcpy``
-and its kind, which is checked before it is kept. (Numba's own cache imports Numba and sets up its
-target, 0.5 s; does not find a kernel again that closes over intrinsics; and holds pickles, in
-folders that it does not look at.)
+Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite.
+The object code is plain: it calls nothing but the C library's ``memcpy`` and its kind, and a few
+functions of CPython, which is checked before it is kept. (Numba's own cache imports Numba and sets
+up its target, 0.5 s; does not find a kernel again that closes over intrinsics; and holds pickles,
+in folders that it does not look at.)
 
 A file is named after everything that the code depends on: the sources of this folder, the versions
 of Numba and llvmlite, the CPU and its features, the settings of Numba in the environment.
@@ -20,9 +20,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from arraybridge.kernels import disk
-from arraybridge.machine_code import elf, linker
-
-__all__ = ["Kernel", "compiled", "functions", "is_cached", "kept"]
+from arraybridge.machine_code import linker
 
 _ENTRY = "arraybridge_kernel"
 
@@ -72,21 +70,13 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
             return _kernel(address, cached=True)
     function = _compile(module, arguments)
     code = linker.object_code(function.inspect_llvm(), function.native_name, _ENTRY)
-    (address,) = (0,) if code is None else linker.linked(code, _ENTRY, named=True)
+    (address,) = (0,) if code is None else linker.linked(code, _ENTRY)
     if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
     if path is not None:
         disk.write(path, code)
     return _kernel(address, cached=False)
-
-
-def kept(module: str, *arguments: str | int) -> Kernel | None:
-    """Load a kernel that is on disk, and neither compile nor import anything for it; else None."""
-    path = _path(module, arguments)
-    found = _read(path)
-    addresses = None if found is None else elf.linked(found, (_ENTRY,), linker.CALLS)
-    return _kernel(addresses[0], cached=True) if addresses else None
 
 
 def functions(name: str, ir: str, *entries: str) -> list[int]:
@@ -114,20 +104,15 @@ def functions(name: str, ir: str, *entries: str) -> list[int]:
     addresses = _linked(_read(path), *entries)
     if not all(addresses):
         code = linker.object_of(ir)
-        addresses = linker.linked(code, *entries, named=True)
+        addresses = linker.linked(code, *entries)
         if path is not None:
             disk.write(path, code)
     return addresses
 
 
 def _read(path: str | None) -> bytes | None:
-    """Read an object file from the disk; None where there is none, or half of one.
-
-    A checksum says nothing of what was cut short before it was computed, and a linker may end the
-    process over it.
-    """
-    code = None if path is None else disk.read(path)
-    return code if code is not None and elf.is_whole(code) else None
+    """Read an object file, whose checksum says that it is whole: LLVM checks nothing."""
+    return None if path is None else disk.read(path)
 
 
 def _linked(code: bytes | None, *names: str) -> list[int]:

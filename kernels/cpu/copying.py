@@ -1,13 +1,53 @@
-"""The two functions of ``arraybridge.kernels.cpu``: which of its modules copies what."""
+"""Copies in host memory: which of three functions copies what, and these.
+
+===============  =================================================  ====================
+function         taken for                                          loads
+===============  =================================================  ====================
+`copy_run`       one run of bytes on both sides                     LLVM, unless on disk
+`copy_by_numpy`  at most `SMALL` items, or no kernel to be had      NumPy
+`copy_planned`   everything else                                    Numba, unless on disk
+===============  =================================================  ====================
+
+The first and the last run without the GIL, and on several threads where the result is large
+(`pool`). None leaves behind what a forked child could trip over.
+"""
 
 from __future__ import annotations
 
+from array import array
+from ctypes import PYFUNCTYPE, c_size_t, c_void_p, cast, memmove
+from functools import lru_cache
+from itertools import pairwise
 from math import prod
 
-from arraybridge.kernels.cpu import SMALL, flat, loader, plain, plan, strided
+import numpy as np
+
+from arraybridge.kernels.cpu import SMALL, loader, plan, pool
+from arraybridge.kernels.cpu.plan_types import LINE, STREAM, Plan
+from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, canonical
 
-__all__ = ["copy", "describe"]
+#: Bytes from which on several threads copy, past the cache as all that is streamed. A smaller
+#: result stays in the cache, where it is soon wanted.
+PARTED = STREAM
+
+#: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and on
+#: a machine with other work longer.
+ALONE = 1 << 20
+
+#: The least bytes of a slice.
+SLICE = 256 * 1024
+
+#: Slices a thread: one that is done takes the next, so that a late or slow thread costs little.
+SLICES = 4
+
+#: The most axes that NumPy 2 takes.
+MAX_NDIM = 64
+
+# Keeps the GIL: to wait for it again would take longer than to copy a few bytes.
+_memmove_few = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(
+    cast(memmove, c_void_p).value or 0
+)
 
 
 def copy(
@@ -57,9 +97,9 @@ def copy(
     form = canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
     if not form.shape:
-        flat.copy(dst, src, form.itemsize, fresh)
-    elif _is_small(form) or not strided.copy(dst, src, plan.plan(form, fresh)):
-        plain.copy(dst, src, *form[:4])
+        copy_run(dst, src, form.itemsize, fresh)
+    elif _is_small(form) or not copy_planned(dst, src, plan.plan(form, fresh)):
+        copy_by_numpy(dst, src, *form[:4])
 
 
 def describe(
@@ -82,11 +122,127 @@ def describe(
         return "nothing"
     if not _is_small(form):
         made = plan.plan(form)
-        if strided.is_loaded(made) or not loader.unavailable():
+        if is_loaded(made) or not loader.unavailable():
             return made.name
     return "numpy copy"
 
 
 def _is_small(form: Canonical) -> bool:
     items = prod(form.shape) * form.itemsize // min(form.itemsize, 16)
-    return items <= SMALL and len(form.shape) <= plain.MAX_NDIM
+    return items <= SMALL and len(form.shape) <= MAX_NDIM
+
+
+def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
+    """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap.
+
+    Slices go past the cache, so that memory is not read before it is overwritten; ``memmove`` does
+    so only for runs that are much longer than one slice. What is ``fresh``, without pages yet, is
+    in the cache when the system has cleared it, and is written there.
+    """
+    threads = pool.get_num_threads() if nbytes >= PARTED else 1
+    functions = None
+    if threads > 1 and abs(dst - src) >= nbytes:
+        functions = loader.functions()
+    if functions is None:
+        memmove(dst, src, nbytes)
+        return
+    head = -dst % LINE
+    lines = (nbytes - head) // LINE
+    tail = head + lines * LINE
+    _memmove_few(dst, src, head)
+    _memmove_few(dst + tail, src + tail, nbytes - tail)
+    count = SLICES * threads
+    cuts = [head + lines * part // count * LINE for part in range(count + 1)]
+    records = array("q")
+    for start, stop in pairwise(cuts):
+        records.extend((dst + start, src + start, stop - start))
+    pool.run(functions.carry if fresh else functions.move, records.buffer_info()[0], 24, count)
+
+
+class _Block:
+    """Memory at an address, as the array interface protocol states it (version 3)."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+    ) -> None:
+        # |V<n> is n bytes of no meaning and no alignment: NumPy moves them as they are.
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": f"|V{itemsize}",
+        }
+
+
+def copy_by_numpy(
+    dst: int,
+    src: int,
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+) -> None:
+    """Copy as `copy` does, with ``numpy.copyto``; at most `MAX_NDIM` axes."""
+    if 0 in shape:
+        return  # NumPy 2.1 takes an interface with a null pointer for no interface
+    np.copyto(
+        np.asarray(_Block(dst, shape, dst_strides, itemsize)),
+        np.asarray(_Block(src, shape, src_strides, itemsize)),
+    )
+
+
+def is_loaded(made: Plan) -> bool:
+    """Whether this process has the kernel of a plan ready to run."""
+    return loader.is_loaded("nest", *made.kernel)
+
+
+def copy_planned(dst: int, src: int, made: Plan) -> bool:
+    """Copy by a plan, on as many threads as its bytes are worth.
+
+    Parameters
+    ----------
+    dst, src : int
+        The addresses that the plan was made for.
+    made : Plan
+
+    Returns
+    -------
+    bool
+        False where the kernel cannot be had: ``loader.unavailable`` says why.
+    """
+    kernel = loader.load("nest", *made.kernel)
+    if kernel is None:
+        return False
+    count = 1
+    if made.nbytes > ALONE:
+        threads = pool.get_num_threads()
+        if threads > 1:
+            count = min(made.nbytes // SLICE, SLICES * threads)
+    records, length, parts = _slices(made, count)
+    records = records[:]  # a kernel counts in them: every call has its own
+    for at in range(0, len(records), length):
+        records[at] += dst
+        records[at + 1] += src
+    address = records.buffer_info()[0]
+    if parts == 1:
+        kernel.call(address)
+    else:
+        pool.run(kernel.address, address, 8 * length, parts)
+    return True
+
+
+@lru_cache(1024)
+def _slices(made: Plan, count: int) -> tuple[array[int], int, int]:
+    """The records of a plan's slices in a row, from the addresses 0; words of one; how many.
+
+    Kept, since cutting costs 30 µs, and three times that where a large copy has just emptied the
+    caches of all that Python needs for it.
+    """
+    parts = slices(made, 0, 0, count)
+    records = array("q")
+    for part in parts:
+        records.extend(part)
+    return records, len(parts[0]), len(parts)

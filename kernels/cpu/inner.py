@@ -17,8 +17,6 @@ from numba.core import cgutils
 
 from arraybridge.kernels.cpu.shuffle import INT, Vectors, constant
 
-__all__ = ["EMIT", "Block", "emit_lines", "emit_part"]
-
 _BYTE = ir.IntType(8)
 _LINE = 64
 

@@ -18,8 +18,6 @@ from typing import NamedTuple
 from arraybridge.kernels.cpu import cache
 from arraybridge.machine_code import threads as native
 
-__all__ = ["Functions", "compiling", "functions", "is_loaded", "kept", "load", "unavailable"]
-
 FORKED = "the process was forked while another thread was compiling"
 
 #: Bytes of address space that Numba and LLVM must find: 350 MB were enough for the first.
@@ -74,15 +72,18 @@ def load(module: str, *arguments: str | int) -> cache.Kernel | None:
     return _kernels.get((module, *arguments)) or _load((module, *arguments))
 
 
-def kept(module: str, *arguments: str | int) -> cache.Kernel | None:
-    """Return a kernel that is loaded or on disk, without compiling anything; else None."""
-    key: _Key = (module, *arguments)
-    if key not in _kernels and unavailable() is None:
-        with compiling():
-            found = cache.kept(*key)
-            if found is not None:
-                _kernels.setdefault(key, found)
-    return _kernels.get(key)
+def callback(module: str, *arguments: str | int) -> int:
+    """Return the address of a function that calls CPython, loaded or compiled.
+
+    Raises
+    ------
+    ImportError
+        If it cannot be had.
+    """
+    with compiling():
+        if _unavailable == FORKED:
+            raise ImportError(FORKED)
+        return cache.compiled(module, *arguments).address
 
 
 def functions() -> Functions | None:

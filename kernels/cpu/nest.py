@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from arraybridge.kernels.cpu.inner import EMIT, Block, emit_lines, emit_part
-from arraybridge.kernels.cpu.record import LINE, NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.plan_types import LINE, NEST, SCRATCH, Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
 __all__ = ["compiled", "function"]
@@ -49,15 +49,15 @@ def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @_emits(types.int64)
-def _word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
+def word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
     """Load a word of the record."""
     at = builder.add(record, offset)
     return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
 
 
 @_emits(types.void)
-def _set_word(builder: ir.IRBuilder, address: ir.Value, word: ir.Value) -> None:
-    builder.store(word, builder.inttoptr(address, INT.as_pointer()), align=8)
+def set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
+    builder.store(value, builder.inttoptr(address, INT.as_pointer()), align=8)
 
 
 @_emits(types.int64)
@@ -150,25 +150,25 @@ def function(key: Key) -> Callable[[int], None]:
     OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
 
     def kernel(record: int) -> None:
-        dst, src, item = _word(record, DST), _word(record, SRC), _word(record, ITEM)
-        stream, staged = _word(record, STREAM), _word(record, STAGED)
-        joined, part_src = _word(record, JOINED), _word(record, PART)
-        rows, rows_dst = _word(record, ROWS), _word(record, ROWS + 8)
-        rows_src, rows_chunk = _word(record, ROWS + 16), _word(record, ROWS + 24)
-        rows_out = _word(record, ROWS + 32)
-        planes, planes_dst = _word(record, PLANES), _word(record, PLANES + 8)
-        planes_src, planes_chunk = _word(record, PLANES + 16), _word(record, PLANES + 24)
-        leaves, leaves_dst = _word(record, LEAVES), _word(record, LEAVES + 8)
-        leaves_src = _word(record, LEAVES + 16)
-        cols, cols_dst = _word(record, COLS), _word(record, COLS + 8)
-        cols_src, cols_chunk = _word(record, COLS + 16), _word(record, COLS + 24)
-        ahead = _word(record, AHEAD)
+        dst, src, item = word(record, DST), word(record, SRC), word(record, ITEM)
+        stream, staged = word(record, STREAM), word(record, STAGED)
+        joined, part_src = word(record, JOINED), word(record, PART)
+        rows, rows_dst = word(record, ROWS), word(record, ROWS + 8)
+        rows_src, rows_chunk = word(record, ROWS + 16), word(record, ROWS + 24)
+        rows_out = word(record, ROWS + 32)
+        planes, planes_dst = word(record, PLANES), word(record, PLANES + 8)
+        planes_src, planes_chunk = word(record, PLANES + 16), word(record, PLANES + 24)
+        leaves, leaves_dst = word(record, LEAVES), word(record, LEAVES + 8)
+        leaves_src = word(record, LEAVES + 16)
+        cols, cols_dst = word(record, COLS), word(record, COLS + 8)
+        cols_src, cols_chunk = word(record, COLS + 16), word(record, COLS + 24)
+        ahead = word(record, AHEAD)
         axes = record + AXES
 
-        innermost = axes + 32 * (_word(record, OUTER) - 1)
+        innermost = axes + 32 * (word(record, OUTER) - 1)
         beyond = 0
         if innermost >= axes:
-            beyond = _word(innermost, 16)
+            beyond = word(innermost, 16)
         scratch = _scratch()
         while True:
             row = 0
@@ -277,15 +277,15 @@ def function(key: Key) -> Callable[[int], None]:
             # Count up the outer axes, the last one fastest.
             at = innermost
             while at >= axes:
-                index = _word(at, 24) + 1
-                if index < _word(at, 0):
-                    _set_word(at + 24, index)
-                    dst += _word(at, 8)
-                    src += _word(at, 16)
+                index = word(at, 24) + 1
+                if index < word(at, 0):
+                    set_word(at + 24, index)
+                    dst += word(at, 8)
+                    src += word(at, 16)
                     break
-                _set_word(at + 24, 0)
-                dst -= (index - 1) * _word(at, 8)
-                src -= (index - 1) * _word(at, 16)
+                set_word(at + 24, 0)
+                dst -= (index - 1) * word(at, 8)
+                src -= (index - 1) * word(at, 16)
                 at -= 32
             if at < axes:
                 break

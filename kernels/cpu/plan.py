@@ -1,6 +1,6 @@
 """Which kernel copies a layout, and how its loops are blocked.
 
-Pure: no address, no memory, no compiler; `plan` is cached. Plans are described in `record`.
+Pure: no address, no memory, no compiler; `plan` is cached. Plans are described in `plan_types`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,17 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cpu.host import STREAM, VECTOR
-from arraybridge.kernels.cpu.record import LINE, NEST, ONE, SCRATCH, Axis, Key, Plan
+from arraybridge.kernels.cpu.plan_types import (
+    LINE,
+    NEST,
+    ONE,
+    SCRATCH,
+    STREAM,
+    VECTOR,
+    Axis,
+    Key,
+    Plan,
+)
 from arraybridge.layout import Canonical
 
 __all__ = ["LINE", "NEST", "SCRATCH", "Axis", "Key", "Plan", "plan"]

@@ -28,8 +28,6 @@ from arraybridge.environment import whole_number
 from arraybridge.kernels.cpu import loader
 from arraybridge.machine_code.threads import Job, Pool
 
-__all__ = ["get_num_threads", "num_threads", "run", "set_num_threads"]
-
 #: More threads than this do not raise the bandwidth of one socket that any is known to have.
 MOST = 16
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-__all__ = ["INT", "Vectors", "constant"]
-
 INT = ir.IntType(64)
 _LANE = 16  # bytes within which every x86 vector instruction shuffles
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from arraybridge.kernels.cpu.record import LINE, SCRATCH, Axis, Plan
-
-__all__ = ["check", "slices"]
+from arraybridge.kernels.cpu.plan_types import LINE, SCRATCH, Axis, Plan
 
 
 def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array[int]]:

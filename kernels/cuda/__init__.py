@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
-from arraybridge.kernels.cuda.record import Plan
+from arraybridge.kernels.cuda.plan_types import Plan
 from arraybridge.layout import c_strides, canonical, in_bytes
 
 __all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
@@ -32,7 +31,7 @@ PAGES = 1 << 16
 
 _Strides = tuple[int, ...]
 _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
-_Prepared = tuple[tuple[int, object], ...]  # records' addresses, and what keeps them
+_Prepared = tuple[Any, ...]  # of `launch.Launch`, which needs a driver
 
 _prepared: dict[_Key, _Prepared] = {}
 _placed: set[int] = set()  # the number of a piece and, in the last 8 bits, of its device
@@ -40,13 +39,6 @@ _compact: dict[tuple[Any, ...], _Prepared] = {}  # the same, by the key of `comp
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
-
-
-def _not_yet(record: int, dst: int, src: int, stream: int) -> int:
-    raise AssertionError("nothing is prepared")
-
-
-_enqueue: Callable[[int, int, int, int], int] = _not_yet
 
 
 def copy(
@@ -106,10 +98,7 @@ def copy(
         stream = context.handle(stream)
     if (dst >> 21) << 8 | device not in _placed or (src >> 21) << 8 | device not in _placed:
         _place(launches, device, dst, src)
-    for record, _ in launches:
-        failed = _enqueue(record, dst, src, stream)
-        if failed:
-            raise _error(failed, record, launches)
+    _enqueue(launches, dst, src, stream)
 
 
 def _place(launches: _Prepared, device: int, *addresses: int) -> None:
@@ -163,28 +152,25 @@ def compact(
             _compact[tuple(shape), *key[1:]] = launches
     if stream is None or stream <= 0:
         stream = context.handle(stream)
-    for record, _ in launches:
-        failed = _enqueue(record, dst, src, stream)
-        if failed:
-            raise _error(failed, record, launches)
+    _enqueue(launches, dst, src, stream)
 
 
-def _error(failed: int, record: int, launches: _Prepared) -> CUDAError:
-    from arraybridge.kernels.cuda import launch
-
-    error = launch.error(failed)
-    before = [address for address, _ in launches].index(record)
-    if before:
-        error.add_note(
-            f"{before} of the {len(launches)} parts of the copy are on the stream already: the "
-            "destination is written in part"
-        )
-    return error
+def _enqueue(launches: _Prepared, dst: int, src: int, stream: int) -> None:
+    for before, launch in enumerate(launches):
+        try:
+            launch(dst, src, stream)
+        except CUDAError as error:
+            if before:
+                error.add_note(
+                    f"{before} of the {len(launches)} parts of the copy are on the stream already: "
+                    "the destination is written in part"
+                )
+            raise
 
 
 def _prepare(key: _Key) -> _Prepared:
     """Plan a copy, load its kernels, and keep its launches."""
-    global _enqueue, _unavailable
+    global _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not planned:
@@ -193,11 +179,10 @@ def _prepare(key: _Key) -> _Prepared:
 
     where = context.device(device)
     try:
-        made: _Prepared = tuple(launch.prepare(each, where) for each in planned)
+        made: _Prepared = tuple([launch.prepare(each, where) for each in planned])
     except ImportError as error:
         _unavailable = str(error)
         raise
-    _enqueue = launch.enqueuer()
     with _preparing:
         if len(_prepared) >= KEPT:  # a thread that has them still keeps them
             del _prepared[next(iter(_prepared))]

@@ -12,9 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
-from arraybridge.kernels.cuda.record import THREADS
-
-__all__ = ["SHARED", "box"]
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: Bytes of shared memory that a block has.
 SHARED = 24576

@@ -10,9 +10,7 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from arraybridge.kernels.cuda.box import SHARED
-from arraybridge.kernels.cuda.record import Axis
-
-__all__ = ["Box", "cheapest", "otherwise"]
+from arraybridge.kernels.cuda.plan_types import Axis
 
 _SECTOR = 32  # bytes that memory moves at least
 _BUDGET_MOST = 17408  # bytes of the source in a box: about 4 vectors a thread

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from arraybridge.kernels.cuda.box import SHARED
 from arraybridge.kernels.cuda.box_cuts import Box
-from arraybridge.kernels.cuda.record import THREADS, Axis
-
-__all__ = ["Row", "pitches", "rows"]
+from arraybridge.kernels.cuda.plan_types import THREADS, Axis
 
 _SECTOR = 32
 _VECTOR = 16

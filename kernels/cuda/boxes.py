@@ -9,9 +9,7 @@ from arraybridge.kernels.cuda import box as at
 from arraybridge.kernels.cuda.box_cuts import Box, cheapest, otherwise
 from arraybridge.kernels.cuda.box_lanes import pitches, rows
 from arraybridge.kernels.cuda.indices import outer
-from arraybridge.kernels.cuda.record import MOST, THREADS, Axis, Plan, division
-
-__all__ = ["plan_box", "short"]
+from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 
 _VECTOR = 16
 _FAR = 2**31 - 2**17  # bytes from which on distances within a box are 64-bit

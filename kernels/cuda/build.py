@@ -17,9 +17,7 @@ from typing import Any
 from arraybridge.kernels.cuda import driver
 from arraybridge.kernels.cuda.context import Device, current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError
-from arraybridge.kernels.cuda.record import THREADS, Plan
-
-__all__ = ["CAPABILITY", "ISA", "cubin", "entry", "ptx"]
+from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 #: The compute capability that the PTX is for.
 CAPABILITY = (7, 5)

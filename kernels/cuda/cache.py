@@ -14,10 +14,7 @@ import sys
 from arraybridge.kernels import disk
 from arraybridge.kernels.cuda import build
 from arraybridge.kernels.cuda.context import Device
-from arraybridge.kernels.cuda.record import Plan
-from arraybridge.machine_code import elf
-
-__all__ = ["compiled", "found", "is_cached"]
+from arraybridge.kernels.cuda.plan_types import Plan
 
 
 def found(plan: Plan, device: Device) -> bytes | None:
@@ -48,10 +45,7 @@ def is_cached(plan: Plan, capability: tuple[int, int]) -> bool:
 
 
 def _read(path: str | None) -> bytes | None:
-    """Read a cubin; None where there is none, or half of one: the driver is told no length."""
-    code = None if path is None else disk.read(path)
-    half = code is not None and code.startswith(b"\x7fELF") and not elf.is_whole(code)
-    return None if half else code
+    return None if path is None else disk.read(path)
 
 
 _dependencies: str | None = None

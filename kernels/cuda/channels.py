@@ -6,10 +6,7 @@ from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.network import join_table, split_table
-from arraybridge.kernels.cuda.record import THREADS
-
-__all__ = ["IDENTITY", "merge", "split"]
-
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: A selector that leaves a word as it is, passed when the kernel runs: see `_held`.
 IDENTITY = 0x3210

@@ -21,23 +21,6 @@ from typing import NamedTuple
 from arraybridge.kernels.cuda import driver
 from arraybridge.kernels.cuda.driver import CUDAError
 
-__all__ = [
-    "LEGACY",
-    "PER_THREAD",
-    "Device",
-    "capturing",
-    "count",
-    "current",
-    "device",
-    "device_of",
-    "handle",
-    "hold",
-    "managed",
-    "order",
-    "owner",
-    "relaxed",
-]
-
 LEGACY, PER_THREAD = 1, 2
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*

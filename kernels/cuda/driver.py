@@ -15,19 +15,6 @@ from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
-__all__ = [
-    "FUNCTIONS",
-    "LEAST",
-    "CUDAError",
-    "CUDAMemoryError",
-    "Driver",
-    "failed",
-    "forgetting",
-    "install",
-    "installed",
-    "problem",
-]
-
 #: The oldest driver, as ``cuDriverGetVersion`` counts: CUDA 12.0, the first with libraries
 #: (``cuLibraryLoadData``), which serve every device.
 LEAST = 12000
@@ -188,7 +175,7 @@ class Driver:
         return ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
 
     def address(self, name: str) -> int:
-        """Return the address of a function, for machine code.
+        """Return the address of a function.
 
         Raises
         ------

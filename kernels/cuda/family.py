@@ -21,14 +21,10 @@ from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda.box import box
 from arraybridge.kernels.cuda.channels import merge, split
-from arraybridge.kernels.cuda.gather import gather
-from arraybridge.kernels.cuda.narrow import narrow
-from arraybridge.kernels.cuda.plain import plain
-from arraybridge.kernels.cuda.rows import rows
+from arraybridge.kernels.cuda.rows import gather, rows
 from arraybridge.kernels.cuda.shift import shift
 from arraybridge.kernels.cuda.tile import tile
-
-__all__ = ["FAMILY", "Member"]
+from arraybridge.kernels.cuda.transpose import narrow, plain
 
 
 class Member(NamedTuple):

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arraybridge.kernels.cuda.record import Axis, division
-
-__all__ = ["decode", "divide", "outer"]
+from arraybridge.kernels.cuda.plan_types import Axis, division
 
 
 def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -1,8 +1,7 @@
 """Launches: a plan on a device, ready to be put on streams.
 
 A kernel is loaded once for all devices of its compute capability (``cuLibraryLoadData``), and a
-launch described once by a record that the machine code of ``machine_code.launcher`` reads: later
-launches cost a call of a builtin. Where that code cannot be had, ctypes does the same, more slowly.
+launch's arguments are laid out once: a later launch brings the two addresses and the stream.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from array import array
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ctypes import c_uint64, c_void_p
 from typing import Any, NamedTuple
@@ -18,13 +16,10 @@ from typing import Any, NamedTuple
 from arraybridge.kernels.cuda import build, cache, driver
 from arraybridge.kernels.cuda.context import Device, current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError, failed
-from arraybridge.kernels.cuda.record import THREADS, Plan
-from arraybridge.machine_code import launcher
-from arraybridge.machine_code.launcher import CALLS, MOST, Record
+from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
-__all__ = ["Launch", "enqueuer", "error", "is_loaded", "load", "prepare"]
-
-Enqueue = Callable[[int, int, int, int], int]
+#: ``CUDA_ERROR_INVALID_HANDLE``, as the driver says of a kernel on another context's stream.
+INVALID_HANDLE = 400
 
 
 class Launch(NamedTuple):
@@ -32,14 +27,52 @@ class Launch(NamedTuple):
 
     Attributes
     ----------
-    address : int
-        Of the record.
-    kept : tuple
-        The record, and what it refers to.
+    device : Device
+    plan : Plan
+    function : int
+        The driver's handle of the kernel; 0 for its own copy.
+    words : array of int64
+        The kernel's arguments; the first two, its addresses, are not used.
+    pointers : ctypes array
+        Their addresses.
     """
 
-    address: int
-    kept: tuple[Any, ...]
+    device: Device
+    plan: Plan
+    function: int = 0
+    words: array[int] | None = None
+    pointers: Any = None
+
+    def __call__(self, dst: int, src: int, stream: int) -> None:
+        """Put the copy from one address to another on a stream, by the driver's handle of it.
+
+        Threads may do so at the same time.
+
+        Raises
+        ------
+        CUDAError
+        """
+        cuda, plan = driver.installed(), self.plan
+        dst, src = dst + plan.dst_offset, src + plan.src_offset
+        with current(self.device):
+            if not self.function:
+                self._check(stream)
+                cuda.cuMemcpyDtoDAsync(dst, src, *plan.steps, stream)
+                return
+            addresses = (c_uint64 * 2)(dst, src)
+            pointers = type(self.pointers).from_buffer_copy(self.pointers)
+            pointers[0] = ctypes.addressof(addresses)
+            pointers[1] = ctypes.addressof(addresses) + 8
+            sizes = (plan.grid, 1, 1, THREADS, 1, 1, 0)
+            cuda.cuLaunchKernel(self.function, *sizes, stream, pointers, None)
+
+    def _check(self, stream: int) -> None:
+        """Refuse a stream of another context, as the driver itself does for kernels alone."""
+        if stream > 2:
+            its = c_void_p()
+            driver.installed().cuStreamGetCtx(stream, its)
+            if its.value != self.device.context:
+                raise failed(driver.installed(), "cuStreamGetCtx", INVALID_HANDLE)
 
 
 #: What the driver says of code that is of no use: it is compiled again. Image, binary, PTX,
@@ -50,14 +83,12 @@ _Kernel = tuple[str, tuple[object, ...]]
 _kernels: dict[tuple[tuple[int, int], _Kernel], int] = {}  # the driver's, for every device
 _functions: dict[tuple[int, _Kernel], int] = {}  # the driver's, for one
 _loading = threading.RLock()
-_enqueue: Enqueue | None = None
 
 
 @driver.forgetting
 def _forget() -> None:
-    global _loading, _enqueue
+    global _loading
     _loading = threading.RLock()  # a thread of the parent may have had it
-    _enqueue = None
     _kernels.clear()
     _functions.clear()
 
@@ -74,27 +105,13 @@ def prepare(plan: Plan, device: Device) -> Launch:
     OverflowError
         Where a number of the plan does not fit 64 bits.
     """
-    record = Record(
-        context=device.context,
-        dst_offset=plan.dst_offset,
-        src_offset=plan.src_offset,
-        grid=plan.grid,
-        threads=THREADS,
-    )
-    address = ctypes.addressof(record)
     if plan.kernel == "memcpy":
-        (record.nbytes,) = plan.steps
-        return Launch(address, (record,))
+        return Launch(device, plan)
     # One word each: on a machine with little ends an int32 is its first half.
     words = array("q", (0, 0, *plan.extents, *plan.divisions, *plan.steps))
-    if len(words) > MOST:
-        raise ValueError(f"a kernel of {len(words)} arguments: a launch has at most {MOST}")
     first, width = words.buffer_info()[0], words.itemsize
     pointers = (c_void_p * len(words))(*[first + i * width for i in range(len(words))])
-    record.function = load(plan, device)
-    record.count = len(words)
-    record.arguments = ctypes.addressof(pointers)
-    return Launch(address, (record, words, pointers))
+    return Launch(device, plan, load(plan, device), words, pointers)
 
 
 def load(plan: Plan, device: Device) -> int:
@@ -152,69 +169,3 @@ def _library(plan: Plan, device: Device, code: bytes) -> int:
                 cuda.cuLibraryUnload(library)
             raise
     return kernel.value or 0
-
-
-def enqueuer() -> Enqueue:
-    """Return ``enqueue(record, dst, src, stream)``, made on the first call.
-
-    It takes the address of a record, two addresses and the driver's handle of a stream, and
-    returns 0, or what `error` makes an exception of. Threads may call it at the same time.
-    """
-    global _enqueue
-    if _enqueue is None:
-        cuda = driver.installed()
-        functions = {name: cuda.address(name) for name in CALLS}
-        try:
-            _enqueue = launcher.launcher(functions)
-        except Exception:  # no stored code for this machine, and no llvmlite that works
-            _enqueue = _by_ctypes(functions)
-    return _enqueue
-
-
-def _by_ctypes(functions: Mapping[str, int]) -> Enqueue:
-    """What the machine code does, by ctypes."""
-    calls = {
-        name: ctypes.CFUNCTYPE(ctypes.c_int, *driver.FUNCTIONS[name][1])(address)
-        for name, address in functions.items()
-    }
-
-    def call(name: str, *arguments: object) -> int:
-        code = calls[name](*arguments)
-        return code | CALLS.index(name) << 32 if code else 0
-
-    def run(record: Record, dst: int, src: int, stream: int) -> int:
-        dst, src = dst + record.dst_offset, src + record.src_offset
-        if not record.function:
-            its = c_void_p(record.context)
-            code = call("cuStreamGetCtx", stream, its) if stream > 2 else 0
-            if not code and its.value != record.context:
-                code = 400 | CALLS.index("cuStreamGetCtx") << 32  # CUDA_ERROR_INVALID_HANDLE
-            return code or call("cuMemcpyDtoDAsync", dst, src, record.nbytes, stream)
-        pointers = (c_void_p * record.count).from_buffer_copy(
-            (c_void_p * record.count).from_address(record.arguments)
-        )
-        words = (c_uint64 * 2)(dst, src)
-        pointers[0] = ctypes.addressof(words)
-        pointers[1] = ctypes.addressof(words) + 8
-        sizes = (record.grid, 1, 1, record.threads, 1, 1, 0)
-        return call("cuLaunchKernel", record.function, *sizes, stream, pointers, None)
-
-    def enqueue(address: int, dst: int, src: int, stream: int) -> int:
-        record = Record.from_address(address)
-        now = c_void_p()
-        code = call("cuCtxGetCurrent", now)
-        if code or now.value == record.context:
-            return code or run(record, dst, src, stream)
-        code = call("cuCtxPushCurrent", record.context)
-        if code:
-            return code
-        code = run(record, dst, src, stream)
-        popped = call("cuCtxPopCurrent", now)
-        return code or popped
-
-    return enqueue
-
-
-def error(said: int) -> CUDAError:
-    """Make the exception for what ``enqueue`` returned."""
-    return failed(driver.installed(), CALLS[said >> 32], said & 0xFFFFFFFF)

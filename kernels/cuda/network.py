@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Permute", "join_table", "network", "split_table"]
-
 
 class Permute(NamedTuple):
     """One PRMT: byte n of the result is the byte of ``b:a`` that nibble n of `selector` names.

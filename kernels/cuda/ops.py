@@ -21,8 +21,6 @@ from numba.cuda.extending import intrinsic
 
 from arraybridge.kernels.cuda.network import network
 
-__all__ = ["OPS"]
-
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _GLOBAL = 1  # LLVM's address space
 _WIDTHS = (1, 2, 4, 8, 16)

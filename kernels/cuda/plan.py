@@ -9,15 +9,12 @@ from arraybridge.kernels.cuda.boxes import plan_box
 from arraybridge.kernels.cuda.channels import IDENTITY
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import outer
-from arraybridge.kernels.cuda.narrow import LEAST_PITCH, ROWS, WIDE
-from arraybridge.kernels.cuda.plain import PLAIN
-from arraybridge.kernels.cuda.record import MOST, THREADS, Axis, Plan, division
+from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
 from arraybridge.kernels.cuda.tile import SIZE, TILE
+from arraybridge.kernels.cuda.transpose import LEAST_PITCH, PLAIN, ROWS, WIDE
 from arraybridge.layout import Canonical
-
-__all__ = ["ROW", "SMALL", "name", "plan"]
 
 #: Bytes from which on an item is a row.
 ROW = 64

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode
-from arraybridge.kernels.cuda.record import THREADS
-
-__all__ = ["PIECES", "filled", "reversed_items", "rows"]
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: Pieces that a thread copies, all loaded before the first is stored.
 PIECES = 4
@@ -117,3 +115,11 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
                 e = i32(e + THREADS)
 
     return kernel
+
+
+def gather(ops: Any, width: int, axes: int) -> Any:
+    """Make the kernel that copies a nest of items of `width` bytes: `rows`, of single items.
+
+    Stores are as dense as the destination; loads take what they meet.
+    """
+    return rows(ops, width, axes)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
-from arraybridge.kernels.cuda.record import THREADS
+from arraybridge.kernels.cuda.plan_types import THREADS
 from arraybridge.kernels.cuda.rows import filled, reversed_items
-
-__all__ = ["PIECES", "shift"]
 
 #: Vectors that a thread copies, all loaded before the first is stored.
 PIECES = 2

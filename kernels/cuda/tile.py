@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
-from arraybridge.kernels.cuda.record import THREADS
-
-__all__ = ["SIZE", "TILE", "tile"]
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: Bytes of a tile.
 SIZE = 16384

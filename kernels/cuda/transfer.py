@@ -20,12 +20,9 @@ from math import prod
 from typing import NamedTuple
 
 from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import flat
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError
 from arraybridge.layout import c_strides
-
-__all__ = ["BLOCK", "BLOCKS", "fetch", "move", "slices", "upload"]
 
 #: Bytes of a pinned block, and how many there are.
 BLOCK, BLOCKS = 8 << 20, 3
@@ -132,7 +129,7 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
                 at = BLOCK * (turn - len(ring))
                 if at < nbytes:
                     cuda.cuEventSynchronize(block.event)
-                    flat.copy(dst + at, block.address, min(BLOCK, nbytes - at))
+                    cpu.copy_run(dst + at, block.address, min(BLOCK, nbytes - at))
             if turn < len(starts):
                 at = starts[turn]
                 if turn < len(

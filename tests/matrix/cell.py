@@ -147,7 +147,7 @@ class Pair:
 
     def _first_and_later(self, kind, x, how) -> None:
         """The first call of a process and later ones give what ``explain`` says, and the same."""
-        from arraybridge.dispatch.registry import forget
+        from arraybridge.core.registry import forget
 
         from .cases import chosen
 
@@ -333,8 +333,8 @@ def main() -> None:
     cases = {case.name: case for case in chosen(None)}
     try:
         pair = Pair(job["source"], job["target"], job.get("x64", True))
-        import_module("arraybridge.dispatch.registry").library_named(job["source"])
-        import_module("arraybridge.dispatch.registry").library_named(job["target"])
+        import_module("arraybridge.core.registry").library_named(job["source"])
+        import_module("arraybridge.core.registry").library_named(job["target"])
     except Exception as error:
         tell(failed=f"{type(error).__name__}: {_line(error)}")
         return

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import arraybridge
-from arraybridge.cli.versions import package, version_of
+from arraybridge.cli.libraries import package, version_of
 
 from ..support import coexist
 from .cases import Case

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 from benchmarks.svg import WIDTH, Picture
-
-from ..test_layers import LAYERS, PUBLIC, SOURCES, first_level, imported
+from tests.unit.test_layers import LAYERS, PUBLIC, SOURCES, first_level, imported
 
 HIGH, GAP, TOP = 34, 22, 64
 #: What each part is for, in the order of the picture's colors.
 PARTS = {
     "what is called": (
         "#2f81c7",
-        "cli auditing creation adaptation copies namespaces pickling explaining exchange "
-        "signatures",
+        "cli auditing creation adapting copies namespaces pickling explaining exchange signatures",
     ),
     "libraries": ("#e3a008", "libraries"),
     "Array and its functions": ("#9a6fc4", "xp array"),

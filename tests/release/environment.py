@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("program.py")
-ENTRY = "import sys; from arraybridge.installed import problems; sys.exit(problems() or None)"
+ENTRY = "import sys; from arraybridge.installed import problem; sys.exit(problem())"
 
 # Every module by the names that the wheel lists; without its library a module says so, no more.
 IMPORTS = """\

@@ -5,7 +5,6 @@ second time with the kernels that the first has left on disk. Its arguments: the
 package is to be loaded from, and "first" or "again".
 """
 
-import platform
 import sys
 from pathlib import Path
 
@@ -36,9 +35,8 @@ source = np.arange(4_000_000, dtype=np.float32).reshape(2000, 2000)[::-1, ::2]
 ab.copyto(target, source)
 assert (target == source).all()
 assert ab.convert(image, "numpy", dtype="float64", copy=True).dtype == np.float64
-if turn == "again" and sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64"):
-    compilers = {"numba", "llvmlite"} & sys.modules.keys()
-    assert not compilers, f"the stored machine code was not enough: {compilers}"
+if turn == "again":
+    assert "numba" not in sys.modules, "the kernels on disk were not enough"
 
 # The array API, on native arrays and on Arrays.
 xp = ab.namespace(image)

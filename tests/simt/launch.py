@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arraybridge.kernels.cuda.record import Plan
+from arraybridge.kernels.cuda.plan_types import Plan
 
 from .interpreter import call
 from .machine import Machine

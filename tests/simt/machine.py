@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from arraybridge.kernels.cuda.record import THREADS
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 from .checks import WIDTHS, WORD, aligned
 from .interpreter import device

@@ -22,7 +22,7 @@ import numpy as np
 
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
-from arraybridge.kernels.cuda.record import Axis, Plan
+from arraybridge.kernels.cuda.plan_types import Axis, Plan
 from benchmarks import layouts
 
 from .launch import launch

@@ -13,6 +13,7 @@ from typing import Any
 __all__ = ["mutated", "rewritten"]
 
 ROOT = "arraybridge.kernels.cuda"
+_HOMES = {"plain": "transpose", "narrow": "transpose"}  # others are in the file of their name
 _numbers = count()
 
 
@@ -39,13 +40,18 @@ def mutated(
     LookupError
         Where `old` is not there so often.
     """
-    source = import_module(f"{ROOT}.{module or kernel}")
+    home = _HOMES.get(kernel, kernel)
+    source = import_module(f"{ROOT}.{module or home}")
     names = _executed(source.__file__, rewritten(Path(source.__file__), old, new, number))
     if kernel in names:
         return names[kernel]
-    own = import_module(f"{ROOT}.{kernel}")
+    own = import_module(f"{ROOT}.{home}")
     mine = _executed(own.__file__, Path(own.__file__).read_text())
-    shared = {name: names[name] for name in source.__all__ if name in mine}
+    shared = {
+        name: made
+        for name, made in names.items()
+        if name in mine and getattr(made, "__module__", None) == names["__name__"]
+    }
     if not shared:
         raise LookupError(f"{kernel} imports nothing from {module}")
     mine.update(shared)

@@ -12,7 +12,7 @@ import numpy as np
 
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
-from arraybridge.kernels.cuda.record import Plan
+from arraybridge.kernels.cuda.plan_types import Plan
 
 from .launch import launch
 from .memory import DST, SRC, Memory

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arraybridge.kernels.cuda.record import THREADS
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 from .checks import WIDTHS, aligned, inside, vectors
 from .values import Fault

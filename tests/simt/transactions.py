@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arraybridge.kernels.cuda.record import THREADS
+from arraybridge.kernels.cuda.plan_types import THREADS
 
 __all__ = ["LINE", "SECTOR", "Traffic", "traffic"]
 

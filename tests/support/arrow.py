@@ -6,7 +6,7 @@ import ctypes
 from ctypes import CFUNCTYPE, c_int, c_void_p
 from typing import Any
 
-from arraybridge.dlpack import pyapi
+from arraybridge.native import pyapi
 from arraybridge.protocols.arrow_memory import Array, DeviceArray, Schema, Stream
 
 from .pages import Pages

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 
 import numpy as np
 
 import arraybridge as ab
 from arraybridge.array import native_array
-from arraybridge.auditing import AuditLog, Record, watching
-from arraybridge.dispatch.registry import RECORDS, TypeRecord
-from arraybridge.dlpack.offered import table_of
+from arraybridge.auditing import AuditLog, Record, audits
+from arraybridge.auditing import functions as audit_functions
+from arraybridge.core.observers import OBSERVERS
+
+OWN_IMPORT = builtins.__import__
 
 
 def strided() -> np.ndarray:
@@ -27,15 +30,9 @@ def only(logged: AuditLog) -> Record:
     return record
 
 
-def state() -> list[object]:
-    """Return everything that an audit replaces."""
-    found: list[object] = [RECORDS.find, vars(ab.Array)["__dlpack__"], ab.Array.__array__]
-    for cls in native_array.NativeArray.__subclasses__():
-        found += [cls, cls.__dict__.get("__dlpack__"), cls.__dict__.get("_exported")]
-        found.append(cls.__dict__.get("_namespace"))
-        capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
-        if type(capsule).__name__ == "PyCapsule":
-            found.append(table_of(capsule).way)
+def functions() -> list[object]:
+    """Return every function and method of the package outside the audit's own files."""
+    found: list[object] = []
     for name, module in sorted(sys.modules.items()):
         if name.startswith("arraybridge.") and not name.startswith("arraybridge.auditing"):
             found += [
@@ -43,19 +40,15 @@ def state() -> list[object]:
                 for key, value in sorted(vars(module).items())
                 if callable(value) and not isinstance(value, type)
             ]
+    for cls in (ab.Array, *native_array.NativeArray.__subclasses__()):
+        found += [(cls, key, value) for key, value in vars(cls).items() if callable(value)]
     return found
 
 
 def check_off() -> None:
     """Check that no audit is on, and that nothing of one is left."""
-    assert not watching._on
-    assert RECORDS.find is TypeRecord
-    for name, module in [*sys.modules.items()]:
-        if name.startswith("arraybridge.") and not name.startswith("arraybridge.auditing"):
-            for key, value in [*vars(module).items()]:
-                home = getattr(getattr(value, "__code__", None), "co_filename", "")
-                assert "auditing" not in home or key in ("audit",), (name, key)
-    for cls in (ab.Array, *native_array.NativeArray.__subclasses__()):
-        for key, value in vars(cls).items():
-            home = getattr(getattr(value, "__code__", None), "co_filename", "")
-            assert "auditing" not in home, (cls, key)
+    assert not audits._on
+    assert not OBSERVERS
+    assert not audit_functions._on
+    assert not audit_functions._replaced
+    assert builtins.__import__ is OWN_IMPORT

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arraybridge import layout
-from arraybridge.kernels.cpu import loader, plain, pool, strided
+from arraybridge.kernels.cpu import copying, loader, pool
 
 from .pages import Pages
 from .strategies import CANARY, Layout
@@ -79,7 +79,7 @@ def draw(seed: object, number: int, *, huge: bool = False) -> Case:
     given = FAMILIES[family](rng, limit)
     starts = [None, None, 0, 0, rng.randrange(1, 64)]
     nbytes = given.itemsize * prod(given.shape)
-    sliced = nbytes <= strided.ALONE or rng.random() < 0.5
+    sliced = nbytes <= copying.ALONE or rng.random() < 0.5
     return Case(
         family,
         given,
@@ -294,15 +294,15 @@ def run(case: Case) -> None:
     target = Pages(high - low, case.dst_start)
     target.bytes[:] = CANARY
     dst = target.address - low
-    before = strided.ALONE, strided.SLICE
+    before = copying.ALONE, copying.SLICE
     if case.slice:
-        strided.ALONE, strided.SLICE = 0, case.slice
+        copying.ALONE, copying.SLICE = 0, case.slice
     try:
         with pool.num_threads(case.threads):
-            done = strided.copy(dst + form.dst_offset, src + form.src_offset, plan)
+            done = copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan)
             assert done, loader.unavailable()
     finally:
-        strided.ALONE, strided.SLICE = before
+        copying.ALONE, copying.SLICE = before
     _compare(target, dst, src, given)
 
 
@@ -311,7 +311,7 @@ def _compare(target: Pages, dst: int, src: int, given: Layout) -> None:
     expected = np.full(len(target.bytes), CANARY, np.uint8)
     wanted = expected.ctypes.data + dst - first
     if not layout.may_overlap_itself(given.shape, given.dst_strides, given.itemsize):
-        plain.copy(wanted, src, *given)
+        copying.copy_by_numpy(wanted, src, *given)
         wrong = np.flatnonzero(expected != target.bytes)
         assert not len(wrong), (
             f"{len(wrong)} bytes are wrong, the first of them {wrong[0] + first - target.address} "
@@ -320,7 +320,7 @@ def _compare(target: Pages, dst: int, src: int, given: Layout) -> None:
         return
     # What is outside stays as it was; a cell has one of the items that belong there.
     one = np.ones(given.itemsize, np.uint8)
-    plain.copy(wanted, one.ctypes.data, given.shape, given.dst_strides,
+    copying.copy_by_numpy(wanted, one.ctypes.data, given.shape, given.dst_strides,
                    (0,) * len(given.shape), given.itemsize)  # fmt: skip
     outside = target.bytes[expected == CANARY]
     assert (outside == CANARY).all(), "bytes outside of the destination were written"

@@ -1,9 +1,9 @@
 """Every way in which the memory of an array goes, against every view of it.
 
-``python -m tests.support.lifetimes SOURCE TARGET...`` prints, as JSON, how many views it looked at,
-and for which of them the memory was gone, or held other numbers, afterwards. In a process of its
-own, where the C library gives every block of this size back to the system when it is freed: what is
-gone is then not mapped, and nobody has to crash to show it.
+``python -m tests.support.lifetimes SOURCE[+SOURCE] TARGET...`` prints, as JSON, how many views it
+looked at, and for which of them the memory was gone, or held other numbers, afterwards. In a
+process of its own, where the C library gives every block of this size back to the system when it is
+freed: what is gone is then not mapped, and nobody has to crash to show it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.dispatch.registry import forget
+from arraybridge.core.registry import forget
 from arraybridge.layout import in_bytes, span
 
 SIZE = 40_000  # elements: each array is a block of its own
@@ -333,13 +333,15 @@ def after(make: Callable[[], Any], way: Callable[[Any], Any], lose: Any) -> str 
     return "its memory is gone" if now is None else "" if now == before else "other numbers"
 
 
-def main(source: str, *targets: str) -> None:
+def main(sources: str, *targets: str) -> None:
     give_back_what_is_freed()
-    count, wrong = 0, []
-    for case, problem in looked_at(source, list(targets)):
-        count += 1
-        if problem:
-            wrong.append([*case, problem])
+    count, wrong = {}, []
+    for source in sources.split("+"):
+        count[source] = 0
+        for case, problem in looked_at(source, list(targets)):
+            count[source] += 1
+            if problem:
+                wrong.append([source, *case, problem])
     json.dump({"views": count, "wrong": wrong}, sys.stdout)
 
 

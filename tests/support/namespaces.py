@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.dispatch.registry import library_names
+from arraybridge.core.registry import library_names
 from arraybridge.xp.native_namespace import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
@@ -23,7 +23,7 @@ COMPUTING = tuple(
     name
     for name in library_names()
     if "." not in name  # another form of the arrays of one of these
-    and importlib.util.find_spec(f"arraybridge.libraries.{name}.namespace") is not None
+    and Path(ab.libraries.__path__[0], name, "namespace.py").is_file()
 )
 
 

@@ -20,7 +20,7 @@ def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "e
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arraybridge.kernels.cuda.record import THREADS, Plan
+from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 from ..simt.memory import Memory
 

@@ -43,7 +43,7 @@ class QuickStub(Stub):
         super().__init__(*capabilities)
         names = re.findall(r"@(\w+)", QUICK)
         self.stack.append(self.context(0))
-        self._quick = dict(zip(names, linker.compiled(QUICK, *names), strict=True))
+        self._quick = dict(zip(names, linker.linked(linker.object_of(QUICK), *names), strict=True))
 
     def lookup(self, symbol: str) -> int:
         return self._quick.get(symbol.partition("_v")[0]) or super().lookup(symbol)

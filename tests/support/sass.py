@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arraybridge.kernels.cuda.plan import name, plan
-from arraybridge.kernels.cuda.record import Plan
+from arraybridge.kernels.cuda.plan_types import Plan
 from arraybridge.layout import c_strides, canonical
 
 __all__ = [

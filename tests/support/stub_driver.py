@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.family import FAMILY
-from arraybridge.kernels.cuda.record import THREADS, Plan
+from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 from .stub_launches import ptx, read_launch
 

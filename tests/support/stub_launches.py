@@ -7,7 +7,7 @@ from ctypes import c_void_p
 from typing import Any
 
 from arraybridge.kernels.cuda import build
-from arraybridge.kernels.cuda.record import Plan
+from arraybridge.kernels.cuda.plan_types import Plan
 
 __all__ = ["ptx", "read_launch"]
 

@@ -13,13 +13,12 @@ from typing import Any
 import array_api_strict
 import numpy as np
 
-from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...core.edges import Edge
+from ...core.library import Library
+from ...core.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
-from ...layout import in_elements
 from ...protocols.numpy_dtypes import numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
-from ..numpy.exchange import is_writable
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
@@ -118,7 +117,7 @@ class ArrayAPIStrict(Library):
         return native
 
     def array_class(self) -> Any:
-        from .array import StrictArray
+        from .namespace import StrictArray
 
         return StrictArray
 
@@ -139,24 +138,20 @@ def _place(x: Any) -> Device:
 
 
 def _from_numpy(x: np.ndarray) -> Any:
-    """Wrap the array itself; the wrapper refuses dtypes that the standard lacks."""
-    return _Array._new(x, device=_CPU_DEVICE) if _is_plain(x) else None
+    """Wrap the array itself."""
+    return _Array._new(x, device=_CPU_DEVICE)
 
 
-def _to_numpy(x: Any) -> np.ndarray | None:
-    """The wrapped array, if it is on the CPU device."""
-    array = x._array
-    return array if x.device == _CPU_DEVICE and _is_plain(array) else None
-
-
-def _is_plain(array: np.ndarray, _kind: type = np.ndarray) -> bool:
-    """Whether an array is shared as it is: a plain ndarray with strides of whole elements."""
-    flags = array.flags
-    if type(array) is not _kind or flags.writeable != is_writable(array):
-        return False
-    return in_elements(array.shape, array.strides, array.itemsize)[1]
+def _to_numpy(x: Any) -> np.ndarray:
+    """Return the wrapped array, unless it is writable with a warning."""
+    array: np.ndarray = x._array
+    if array.flags.num < 0 or type(array) is not np.ndarray:
+        return NUMPY.wrap(LIBRARY.export(x))
+    return array
 
 
 LIBRARY = ArrayAPIStrict()
-LIBRARY.doors = {"numpy": _from_numpy}
-NUMPY.doors["array_api_strict"] = _to_numpy
+LIBRARY.edges = (
+    Edge("numpy", "array_api_strict", _from_numpy),
+    Edge("array_api_strict", "numpy", _to_numpy),
+)

@@ -15,10 +15,10 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...dispatch.kernel import NoKernel, kernel_for
-from ...dispatch.library import Library
-from ...dispatch.plan import absent_device
-from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...core.kernel import NoKernel, kernel_for
+from ...core.library import Library
+from ...core.planner import absent_device
+from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
@@ -122,11 +122,10 @@ class CuPy(Library):
         with cupy.cuda.Device(info.device.id):
             return cupy.empty(info.shape, numpy_dtype(info.dtype))
 
-    def compact(self, x: cupy.ndarray) -> cupy.ndarray | None:
-        if type(x) is not cupy.ndarray:
-            return None
-        if x.flags.c_contiguous:
-            return x
+    def has_edges(self, array_type: type) -> bool:
+        return array_type is cupy.ndarray
+
+    def copy_on_device(self, x: cupy.ndarray) -> cupy.ndarray | None:
         kind, number = x.dtype, x.data.device_id
         device = _places.get(number) or _places.setdefault(number, Device(_DEVICE, number))
         kernel = kernel_for(device)
@@ -181,7 +180,7 @@ class CuPy(Library):
         return native
 
     def array_class(self) -> Any:
-        from .array import CuPyArray
+        from .namespace import CuPyArray
 
         return CuPyArray
 

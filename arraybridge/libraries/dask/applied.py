@@ -10,30 +10,30 @@ import dask.array
 import numpy
 from dask.array.utils import meta_from_array
 
-from ...array.carrier import Array
-from ...array.gufunc import Signature
-from ...array.kinds import is_array
-from ...array.terms import spelled
-from ...dispatch.records import ConversionError
-from ...dispatch.registry import library_of_type
-from ...exchange import convert
-from .arrays import Seeing, one_of, prepare
+from ...adapting.gufunc import Signature
+from ...adapting.options import name_of
+from ...array.array import Array
+from ...array.array_types import is_array
+from ...conversion import convert
+from ...core.records import ConversionError
+from ...core.registry import library_of_type
+from .arrays import OnNativeArrays, one_element, prepare
 from .chunk import Chunk, chunked
 
 
-def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
+def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any) -> Any:
     """Call an adapted function later, on blocks.
 
     Parameters
     ----------
     function : callable
         Takes arrays of any library, and returns those of the caller.
-    terms : dict
+    adapt_options : dict
         ``library``, ``blockwise``, ``signature``, ``depth``, ``boundary``, ``copy``,
         ``alias_readonly`` of :func:`arraybridge.adapt`.
     """
     prepare()
-    name = spelled(function)
+    name = name_of(function)
     for x in args:
         if is_array(x) and not _is_graph(x):
             raise TypeError(
@@ -46,14 +46,14 @@ def applied(function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any
             raise TypeError(
                 f"{name} is called by blocks: pass the Dask array {keyword} by position"
             )
-    copies = terms["copy"] is not True and not terms["alias_readonly"]
-    call = Seeing(ReadOnly(function, terms["library"], copies))
-    how: Any = terms.get("blockwise")
+    copies = adapt_options["copy"] is not True and not adapt_options["alias_readonly"]
+    call = OnNativeArrays(ReadOnly(function, adapt_options["library"], copies))
+    how: Any = adapt_options.get("blockwise")
     options = dict(how) if isinstance(how, dict) else {}
-    if terms.get("signature") is not None:
-        return _along(call, name, terms["signature"], args, kwargs, options)
-    if terms.get("depth") is not None:
-        margin = {"depth": terms["depth"], "boundary": terms.get("boundary")}
+    if adapt_options.get("signature") is not None:
+        return _along(call, name, adapt_options["signature"], args, kwargs, options)
+    if adapt_options.get("depth") is not None:
+        margin = {"depth": adapt_options["depth"], "boundary": adapt_options.get("boundary")}
         if "meta" not in options and "dtype" not in options:
             options["meta"] = _model(call, args, kwargs)
         return dask.array.map_overlap(call, *args, **margin, **options, **kwargs)
@@ -118,7 +118,7 @@ class ReadOnly:
             version = _bytes(block) != _bytes(seen)
         if version:
             raise ConversionError(
-                f"{spelled(self.function)} wrote to a block of a Dask array, which others read as "
+                f"{name_of(self.function)} wrote to a block of a Dask array, which others read as "
                 "well: let it return what it writes to, or pass copy=True to adapt"
             )
 
@@ -171,7 +171,7 @@ def _is_graph(x: Any) -> bool:
 
 def _model(call: Any, args: Any, kwargs: Any) -> Any:
     """Return an empty block of what a function gives, by calling it on one element."""
-    result = call(*[one_of(x) if _is_graph(x) else x for x in args], **kwargs)
+    result = call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
     first = next(x for x in args if _is_graph(x))
     return meta_from_array(result, ndim=first.ndim)
 
@@ -194,7 +194,7 @@ def _along(
                 'blockwise={"allow_rechunk": True} to adapt'
             )
     if "meta" not in options and "output_dtypes" not in options:
-        given = call(*[one_of(x) if _is_graph(x) else x for x in args], **kwargs)
+        given = call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
         signature.check_results(name, given)
         loops = [x.ndim - len(axes) for x, axes in zip(args, inputs, strict=True) if _is_graph(x)]
         pairs = zip(given if len(outputs) > 1 else [given], outputs, strict=True)

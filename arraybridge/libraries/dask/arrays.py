@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from typing import Any
+from uuid import uuid4
 
 import dask.array
 import numpy
@@ -12,10 +13,11 @@ from dask.array.core import finalize
 from dask.delayed import Delayed
 from dask.utils import typename
 
-from ...array.kinds import Kind, kind_of
+from ...array.array_types import ArrayType, array_type_of
 from ...array.native_array import NativeArray, array_class
-from ...dispatch.registry import known_name, library_named
-from ...exchange import converted
+from ...conversion import convert, converted
+from ...core.records import ConversionError
+from ...core.registry import known_name, library_named
 from .chunk import Chunk, bare, chunk_class, chunked
 from .lookups import register_lookups
 from .registration import register_sizes
@@ -51,18 +53,18 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
         return _elementwise
 
     def _rebuild(self, *args: Any, **options: Any) -> Any:
-        made = super()._rebuild(*args, **options)  # persisted: no layer below tells of blocks
+        made = super()._rebuild(*args, **options)  # persisted: no layer below says so
         made.__class__ = BridgedArray
         made.dask.layers[made.name].collection_annotations["type"] = _BRIDGED
         return made
 
     def map_blocks(self, func: Any, *args: Any, **options: Any) -> Any:
         """``dask.array.Array.map_blocks``, with the library's own arrays."""
-        return super().map_blocks(seeing(func), *args, **_described(options))
+        return super().map_blocks(on_native_arrays(func), *args, **_described(options))
 
     def map_overlap(self, func: Any, *args: Any, **options: Any) -> Any:
         """``dask.array.Array.map_overlap``, with the library's own arrays."""
-        return super().map_overlap(seeing(func), *args, **_described(options))
+        return super().map_overlap(on_native_arrays(func), *args, **_described(options))
 
     def to_delayed(self, *args: Any, **options: Any) -> Any:
         """``dask.array.Array.to_delayed``: what is computed is the library's own array."""
@@ -73,7 +75,7 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
 
     def store(self, target: Any, **options: Any) -> Any:
         """``dask.array.Array.store``, of NumPy's blocks, as files have them."""
-        return dask.array.store([brought(self, "numpy")], [target], **options)
+        return dask.array.store([convert_blocks(self, "numpy")], [target], **options)
 
     def _scalarfunc(self, cast_type: Any) -> Any:
         if self.size > 1:
@@ -128,11 +130,11 @@ def of_blocks(x: Any) -> Any:
     """Make a Dask array of such blocks, or from one, a `BridgedArray`: Dask's ``array_plugins``.
 
     Dask says itself, of some that it makes of them, that their blocks are NumPy's (a selection by a
-    mask): what the layers below are tells more. Of Arrays in the blocks (``from_array(array)``),
+    mask): the layers below say more. Of Arrays in the blocks (``from_array(array)``),
     which refuse NumPy's functions, such blocks are made.
     """
     if type(x) is dask.array.Array and isinstance(x._meta, NativeArray):
-        return brought(x, x._meta.library, wrapped=True)
+        return convert_blocks(x, x._meta.library, wrapped=True)
     if type(x) is dask.array.Array and (isinstance(x._meta, Chunk) or _is_on_blocks(x)):
         x.__class__ = BridgedArray
     return x
@@ -147,14 +149,14 @@ def _is_on_blocks(x: Any) -> bool:
         if note is not None and "type" in note:
             if note["type"] == _BRIDGED:
                 return True
-        elif name not in seen:  # the layer of no array: what it has been made of tells
+        elif name not in seen:  # the layer of no array: look at what it has been made of
             seen.add(name)
             wanted.extend(below.get(name, ()))
     return False
 
 
-class Seeing:
-    """A function that sees the library's own arrays, and gives blocks."""
+class OnNativeArrays:
+    """A function that takes the library's own arrays, and returns blocks."""
 
     def __init__(self, function: Any, wrapped: bool = False) -> None:
         self.function = function
@@ -167,10 +169,10 @@ class Seeing:
     def __dask_tokenize__(self) -> Any:
         from dask.tokenize import normalize_token
 
-        return "arraybridge.Seeing", normalize_token(self.function)
+        return "arraybridge.OnNativeArrays", normalize_token(self.function)
 
     def __reduce__(self) -> Any:
-        return Seeing, (self.function,)
+        return OnNativeArrays, (self.function,)
 
 
 def _is_wrapped(args: Any) -> bool:
@@ -182,22 +184,24 @@ def _is_ufuncs(function: Any) -> bool:
     return isinstance(getattr(function, "__self__", None), numpy.ufunc)
 
 
-def seeing(function: Any) -> Any:
+def on_native_arrays(function: Any) -> Any:
     """Return a function as Dask is to call it: NumPy's and Dask's own see the blocks."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
     inner = getattr(inner, "__self__", inner) if _is_ufuncs(inner) else inner
     package = getattr(inner, "__module__", None) or type(inner).__module__
-    if isinstance(inner, numpy.ufunc | Seeing) or package.partition(".")[0] in _KEEPS_BLOCKS:
+    keeps = package.partition(".")[0] in _KEEPS_BLOCKS
+    if keeps or isinstance(inner, numpy.ufunc | OnNativeArrays):
         return function
-    return Seeing(function)
+    return OnNativeArrays(function)
 
 
-class Bring:
+class ConvertBlock:
     """Convert one block; what ``convert`` maps over a Dask array."""
 
-    def __init__(self, kind: Kind, options: dict[str, Any]) -> None:
+    def __init__(self, kind: ArrayType, options: dict[str, Any]) -> None:
+        register_lookups()  # in a worker, this may be the first that it hears of arraybridge
         self.kind = kind
         self.options = options
         self.__name__ = kind.library
@@ -214,22 +218,23 @@ class Bring:
     __call__ = convert  # the name that audits log
 
     def __dask_tokenize__(self) -> Any:
-        return "arraybridge.Bring", *self.kind, sorted((k, str(v)) for k, v in self.options.items())
+        options = sorted((k, str(v)) for k, v in self.options.items())
+        return "arraybridge.ConvertBlock", *self.kind, options
 
     def __reduce__(self) -> Any:
-        return Bring, (self.kind, self.options)
+        return ConvertBlock, (self.kind, self.options)
 
 
-def kind_of_blocks(x: Any) -> Kind | None:
+def kind_of_blocks(x: Any) -> ArrayType | None:
     """Return the kind of the arrays in the blocks of a Dask array; None if nothing knows it."""
     meta = x._meta
     if isinstance(meta, Chunk):
         return meta.kind
     known = type(meta) is numpy.ndarray and not isinstance(x, BridgedArray)
-    return Kind("numpy", False) if known else None
+    return ArrayType("numpy", False) if known else None
 
 
-def brought(x: Any, library: object, *, wrapped: bool = False, **options: Any) -> Any:
+def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options: Any) -> Any:
     """Convert the blocks of a Dask array, when they are computed.
 
     Raises
@@ -243,20 +248,20 @@ def brought(x: Any, library: object, *, wrapped: bool = False, **options: Any) -
         if own is None:
             raise TypeError(f"name a library: nothing is known of blocks of {_named(x)}")
         library = own.library
-    kind = Kind(library_named(known_name(library)).name, wrapped)
+    kind = ArrayType(library_named(known_name(library)).name, wrapped)
     options = given(options)
     if not options and kind_of_blocks(x) == kind:
         return x
     if array_class(kind.library) is None:
         raise TypeError(_no_namespace(kind.library))
-    bring = Bring(kind, options)
-    meta = bring(x._meta)
+    call = ConvertBlock(kind, options)
+    meta = call(x._meta)
     return dask.array.map_blocks(
-        bring, x, meta=meta, dtype=meta.dtype, name=f"to-{bring.__name__}-{_token(bring, x)}"
+        call, x, meta=meta, dtype=meta.dtype, name=f"to-{call.__name__}-{_token(call, x)}"
     )
 
 
-def one_of(x: Any) -> Any:
+def one_element(x: Any) -> Any:
     """Return the smallest array of the kind of the blocks that has elements."""
     meta = x._meta
     if isinstance(meta, Chunk):
@@ -290,15 +295,15 @@ def _token(*what: Any) -> str:
 def with_blocks(x: Any, **options: Any) -> Any:
     """Convert the blocks of a Dask array within their library: to a device, say."""
     kind = kind_of_blocks(x)
-    return brought(x, None, wrapped=kind is not None and kind.wrapped, **options)
+    return convert_blocks(x, None, wrapped=kind is not None and kind.wrapped, **options)
 
 
-def alike(model: Any, x: Any, **options: Any) -> Any:
+def convert_like(model: Any, x: Any, **options: Any) -> Any:
     """Convert the blocks of a Dask array to the kind of another's."""
     kind = kind_of_blocks(model)
     if kind is None:
         raise TypeError(f"nothing is known of blocks of {_named(model)}")
-    return brought(x, kind.library, wrapped=kind.wrapped, **options)
+    return convert_blocks(x, kind.library, wrapped=kind.wrapped, **options)
 
 
 def _named(x: Any) -> str:
@@ -311,10 +316,10 @@ def over(x: Any, like: Any = None, **options: Any) -> Any:
     kind = None if like is None else kind_of_blocks(like)
     options = given(options)
     if kind is None:
-        kind = kind_of(x)
+        kind = array_type_of(x)
     if array_class(kind.library) is None:
         raise TypeError(_no_namespace(kind.library))
-    block = Bring(kind, options)(x)
+    block = ConvertBlock(kind, options)(x)
     return dask.array.from_array(block, chunks="auto", asarray=False)
 
 
@@ -325,3 +330,28 @@ def prepare() -> None:
     register_lookups()
     plugins = tuple(config.get("array_plugins", ()))
     config.set(array_plugins=(*plugins, of_blocks))
+
+
+def token_of_array(x: Any) -> Any:
+    """Return what Dask hashes for an Array: its elements, on the host.
+
+    Off the host the elements would have to be fetched, and Dask gets a name of this Array alone.
+    """
+    try:
+        info = x.info
+        if not info.device.host:
+            return _unique(x, f"it is on {info.device}")
+        elements = numpy.ascontiguousarray(convert(x, "numpy"))
+    except (ConversionError, TypeError) as error:
+        return _unique(x, str(error))
+    from dask.hashing import hash_buffer_hex
+
+    data = hash_buffer_hex(elements.reshape(-1).view("u1")) if elements.size else ""
+    return "arraybridge.Array", x.library, str(info.device), info.dtype_name, info.shape, data
+
+
+def _unique(x: Any, why: str) -> Any:
+    from dask.tokenize import _maybe_raise_nondeterministic
+
+    _maybe_raise_nondeterministic(f"the elements of {x!r} are not read for a token: {why}")
+    return uuid4().hex

@@ -1,4 +1,4 @@
-"""Dask's own door: ``x.to_backend("torch")``, and ``dask.config.set({"array.backend": "torch"})``.
+"""Dask's backends: ``x.to_backend("torch")``, and ``dask.config.set({"array.backend": "torch"})``.
 
 The classes of the entry points ``dask.array.backends``.
 """
@@ -12,8 +12,8 @@ import numpy
 from dask import config
 from dask.array.backends import ArrayBackendEntrypoint
 
-from ...array.kinds import Kind
-from .arrays import Bring, brought, prepare
+from ...array.array_types import ArrayType
+from .arrays import ConvertBlock, convert_blocks, prepare
 
 
 class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
@@ -36,12 +36,12 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
     @classmethod
     def to_backend(cls, data: Any, **options: Any) -> Any:
         """Convert the blocks; the options are those of :func:`arraybridge.convert`."""
-        return brought(data, cls.library or None, wrapped=cls.wrapped, **options)
+        return convert_blocks(data, cls.library or None, wrapped=cls.wrapped, **options)
 
     @classmethod
     def to_backend_dispatch(cls) -> Any:
         """Return what converts one block."""
-        return Bring(Kind(cls.library or "numpy", cls.wrapped), {})
+        return ConvertBlock(ArrayType(cls.library or "numpy", cls.wrapped), {})
 
     @classmethod
     def _made(cls, name: str, *args: Any, meta: Any = None, **options: Any) -> Any:
@@ -51,26 +51,6 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
             return getattr(dask.array, name)(*args, meta=model, **options)
 
     @classmethod
-    def ones(cls, *args: Any, **options: Any) -> Any:
-        """``dask.array.ones``."""
-        return cls._made("ones", *args, **options)
-
-    @classmethod
-    def zeros(cls, *args: Any, **options: Any) -> Any:
-        """``dask.array.zeros``."""
-        return cls._made("zeros", *args, **options)
-
-    @classmethod
-    def empty(cls, *args: Any, **options: Any) -> Any:
-        """``dask.array.empty``."""
-        return cls._made("empty", *args, **options)
-
-    @classmethod
-    def full(cls, *args: Any, **options: Any) -> Any:
-        """``dask.array.full``."""
-        return cls._made("full", *args, **options)
-
-    @classmethod
     def arange(cls, *args: Any, like: Any = None, **options: Any) -> Any:
         """``dask.array.arange``."""
         like = cls.to_backend_dispatch()(numpy.empty((), "float32")) if like is None else like
@@ -78,37 +58,25 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
             return dask.array.arange(*args, like=like, **options)
 
 
-class Torch(Backend):
-    """``to_backend("torch")``: what is computed is a tensor."""
+def _creating(name: str) -> Any:
+    def method(cls: Any, *args: Any, **options: Any) -> Any:
+        return cls._made(name, *args, **options)
 
-    library = "torch"
-
-
-class JAX(Backend):
-    """``to_backend("jax")``: what is computed is an array of JAX."""
-
-    library = "jax"
+    method.__name__, method.__doc__ = name, f"``dask.array.{name}``."
+    return classmethod(method)
 
 
-class Arrays(Backend):
-    """``to_backend("arraybridge")``: Arrays, over the library that the blocks have."""
-
-    wrapped = True
+for _name in ("ones", "zeros", "empty", "full"):
+    setattr(Backend, _name, _creating(_name))
 
 
-class NumPyArrays(Backend):
-    """``to_backend("arraybridge.numpy")``."""
-
-    library, wrapped = "numpy", True
-
-
-class TorchArrays(Backend):
-    """``to_backend("arraybridge.torch")``."""
-
-    library, wrapped = "torch", True
+def _backend(library: str, wrapped: bool) -> Any:
+    """Make the backend of blocks of a library; what is computed may be Arrays."""
+    name = ("arraybridge." * wrapped + library).rstrip(".")
+    said = f'``to_backend("{name}")``: ' + ("Arrays" if wrapped else "the library's own arrays")
+    return type(name, (Backend,), {"library": library, "wrapped": wrapped, "__doc__": said})
 
 
-class JAXArrays(Backend):
-    """``to_backend("arraybridge.jax")``."""
-
-    library, wrapped = "jax", True
+Torch, JAX = _backend("torch", False), _backend("jax", False)
+Arrays, NumPyArrays = _backend("", True), _backend("numpy", True)
+TorchArrays, JAXArrays = _backend("torch", True), _backend("jax", True)

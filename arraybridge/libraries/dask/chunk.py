@@ -9,20 +9,25 @@ by which they are promoted, since Dask declares its results by them.
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 import sys
 from typing import Any, ClassVar, Self
 
 import numpy
 
-from ...array.carrier import Array
-from ...array.kinds import Kind
+from ...array.array import Array
+from ...array.array_types import ArrayType
 from ...array.native_array import array_class
 from ...array.operators import OPERATORS
-from ...array.overrides import CONVERTING
-from ...dispatch.records import ConversionError
-from ...dispatch.registry import library_of_type
+from ...array.unsupported import CONVERTING, _in_the_standard
+from ...core.library import Library
+from ...core.records import ConversionError
+from ...core.registry import library_of_type
 from ...protocols.foreign import check_whole
-from .numpy_rules import cast, dtype_of, positions
+from . import numpy_functions
+from .numpy_rules import IGNORED, cast, dtype_of, is_array, number, own_dtype, positions
+from .ufuncs import UFUNCS
 
 _KERNELS = "dask.array.chunk"  # joins positions of blocks with those that it has made by NumPy
 _INDEXES = "dask.array.slicing"  # NumPy's positions by a block: nonzero
@@ -35,7 +40,7 @@ class Chunk:
     ----------
     array : Array
         The block as an :class:`arraybridge.Array`.
-    kind : Kind
+    kind : ArrayType
         What a computed Dask array of such blocks is: an array of a library, or an Array over it.
     counts : bool
         Whether its elements are numbers of elements, which have no data type of their own: JAX
@@ -46,7 +51,7 @@ class Chunk:
     __array_priority__ = 2000  # of the arrays in one list Dask asks the highest how to join them
     __hash__ = None  # type: ignore[assignment]
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[ArrayType]
     counts: ClassVar[bool] = False
     array: Any
 
@@ -87,8 +92,7 @@ class Chunk:
     @property
     def size(self) -> int:
         """The number of elements."""
-        size: int = self.array.size
-        return size
+        return int(self.array.size)
 
     @property
     def itemsize(self) -> int:
@@ -99,21 +103,6 @@ class Chunk:
     def nbytes(self) -> int:
         """Bytes of the elements."""
         return self.size * self.dtype.itemsize
-
-    @property
-    def T(self) -> Any:
-        """The axes in reverse order."""
-        return numpy.transpose(self)  # type: ignore[call-overload]
-
-    @property
-    def real(self) -> Any:
-        """The real part."""
-        return numpy.real(self)  # type: ignore[call-overload]
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary part."""
-        return numpy.imag(self)  # type: ignore[call-overload]
 
     def of(self, array: Any) -> Self:
         """Return a block of this kind of an Array."""
@@ -203,27 +192,6 @@ class Chunk:
             return positions(self.array, key)
         return int(key) if isinstance(key, numpy.integer) else key
 
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def __bool__(self) -> bool:
-        return bool(self.array)
-
-    def __int__(self) -> int:
-        return int(self.array)
-
-    def __float__(self) -> float:
-        return float(self.array)
-
-    def __complex__(self) -> complex:
-        return complex(self.array)
-
-    def __index__(self) -> int:
-        return self.array.__index__()  # type: ignore[no-any-return]
-
-    def __arraybridge__(self) -> Any:
-        return self.array.__arraybridge__()
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         caller = sys._getframe(1).f_globals.get("__name__", "")
         package = caller.partition(".")[0]
@@ -236,20 +204,10 @@ class Chunk:
             )
         return self.array.__array__(dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> object:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()  # type: ignore[no-any-return]
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from .functions import ufunc_of
-
         return ufunc_of(self, ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        from .functions import function_of
-
         caller = sys._getframe(1).f_globals.get("__name__", "")
         return function_of(self, function, args, options, host=caller == _KERNELS)
 
@@ -261,9 +219,6 @@ class Chunk:
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.counts, self.array.__dask_tokenize__()
-
-    def __reduce__(self) -> Any:
-        return _restored, (self.kind.wrapped, self.counts, self.array)
 
     def __repr__(self) -> str:
         held = "its Array is .array" if self.kind.wrapped else "its own array is .native"
@@ -307,26 +262,34 @@ for _name in (
     setattr(Chunk, _name, _method(_name))
 setattr(Chunk, "flatten", _method("ravel"))  # noqa: B010 - of a type checker's making
 setattr(Chunk, "conjugate", _method("conj"))  # noqa: B010
+for _name, _numpys in (("T", "transpose"), ("real", "real"), ("imag", "imag")):
+    setattr(Chunk, _name, property(_method(_numpys)))
 
 
-def chunk_class(kind: Kind, counts: bool = False) -> type[Chunk]:
+def _of_array(name: str) -> Any:
+    function = getattr(Array, name)
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(self.array, name)(*args, **options)
+
+    return functools.update_wrapper(method, function)
+
+
+for _name in "arraybridge bool complex dlpack dlpack_device float index int len".split():
+    setattr(Chunk, f"__{_name}__", _of_array(f"__{_name}__"))
+
+
+def chunk_class(kind: ArrayType, counts: bool = False) -> type[Chunk]:
     """Return the class of blocks of a kind of arrays."""
     return _made(kind, counts)
 
 
 @functools.cache
-def _made(kind: Kind, counts: bool) -> type[Chunk]:
-    from .lookups import register_lookups
-
-    register_lookups()  # in a worker, such a class is the first that it hears of arraybridge
+def _made(kind: ArrayType, counts: bool) -> type[Chunk]:
     name = f"arraybridge.{kind.library}" if kind.wrapped else kind.library
     base = _made(kind, False) if counts else Chunk
     body = {"__slots__": (), "kind": kind, "counts": counts, "__module__": __name__}
     return type(f"Chunk[{name}]", (base,), body)
-
-
-def _restored(wrapped: bool, counts: bool, array: Any) -> Chunk:
-    return chunk_class(Kind(array.library, wrapped), counts)(array)
 
 
 def chunked(x: Any, wrapped: bool) -> Any:
@@ -336,7 +299,7 @@ def chunked(x: Any, wrapped: bool) -> Any:
     if isinstance(x, tuple | list):
         return type(x)([chunked(each, wrapped) for each in x])
     if isinstance(x, Array):
-        return chunk_class(Kind(x.library, True))(x)
+        return chunk_class(ArrayType(x.library, True))(x)
     library = library_of_type(type(x))
     if library is None or isinstance(x, numpy.generic):
         return x
@@ -346,7 +309,7 @@ def chunked(x: Any, wrapped: bool) -> Any:
     if cls is None:
         return x
     check_whole(x)
-    return chunk_class(Kind(library.name, wrapped))(cls._taken(x))
+    return chunk_class(ArrayType(library.name, wrapped))(cls._taken(x))
 
 
 def bare(x: Any) -> Any:
@@ -358,3 +321,310 @@ def bare(x: Any) -> Any:
     if isinstance(x, dict):
         return {name: bare(each) for name, each in x.items()}
     return x
+
+
+# NumPy's functions on blocks, by those of the standard in the block's own library. Elementwise
+# functions promote by NumPy's rules, which Dask has declared the result by. What is not here is
+# refused: NumPy would take the block for its own array.
+
+_TYPED = (numpy.generic, numpy.ndarray)  # numbers that have a data type
+_PYTHON = (bool, int, float, complex)
+_weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
+_LOGICAL = (numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not)
+_COMPARISONS = (
+    numpy.equal, numpy.not_equal, numpy.less, numpy.less_equal, numpy.greater, numpy.greater_equal,
+)  # fmt: skip
+#: ufunc.reduce and ufunc.accumulate, by the function that NumPy has for each.
+_REDUCED = {
+    (numpy.add, "reduce"): numpy.sum,
+    (numpy.multiply, "reduce"): numpy.prod,
+    (numpy.maximum, "reduce"): numpy.max,
+    (numpy.minimum, "reduce"): numpy.min,
+    (numpy.logical_and, "reduce"): numpy.all,
+    (numpy.logical_or, "reduce"): numpy.any,
+    (numpy.add, "accumulate"): numpy.cumsum,
+    (numpy.multiply, "accumulate"): numpy.cumprod,
+}
+
+
+def function_of(self: Chunk, function: Any, args: Any, options: Any, host: bool = False) -> Any:
+    """``Chunk.__array_function__``; with ``host`` of Dask's, which joins positions in two kinds."""
+    if function is numpy.apply_along_axis:
+        return numpy_functions.along_axis(*args, **options)
+    known = numpy_functions.FUNCTIONS.get(function)
+    host = function in numpy_functions.WITH_HOST or (host and function is numpy.concatenate)
+    xp, args, options = self.xp, arrays_of(self, args, host), arrays_of(self, options, host)
+    if known is not None:
+        args, options = _named(function, known, args, options, 1)
+        return blocks_of(self, _applied(self, functools.partial(known, xp), args, options))
+    path = _in_the_standard().get(function) or _beyond(xp, function)
+    if path is None or not hasattr(_within(xp, path), path.rpartition(".")[2]):
+        raise _refused(self, f"{function.__module__}.{function.__name__}")
+    own = getattr(_within(xp, path), path.rpartition(".")[2])
+    if isinstance(options.get("dtype"), numpy.dtype | type | str):
+        options["dtype"] = own_dtype(self.array, options["dtype"])
+    return blocks_of(self, _applied(self, own, *_named(function, own, args, options)))
+
+
+def _beyond(xp: Any, function: Any) -> str | None:
+    """Return the name of one of NumPy's functions that a namespace has beyond the standard."""
+    name = function.__name__
+    if function is numpy.lib.stride_tricks.sliding_window_view:
+        return f"lib.stride_tricks.{name}"
+    return name if getattr(numpy, name, None) is function and hasattr(xp, name) else None
+
+
+def _applied(self: Chunk, own: Any, args: Any, options: Any) -> Any:
+    """Apply a function; to Dask's empty model of a block even one that takes no empty array.
+
+    (A transform, a median.) What it gives is empty then: nothing else is known of it.
+    """
+    try:
+        return own(*args, **options)
+    except (ValueError, RuntimeError):
+        if self.size or any(self.shape) or not self.ndim:
+            raise
+        ones = [self.xp.ones((1,) * x.ndim, dtype=x.dtype) if is_array(x) else x for x in args]
+        result = own(*ones, **options)
+        every = result if isinstance(result, tuple) else (result,)
+        if not all(is_array(x) and x.ndim for x in every):
+            raise
+        made = [x[(slice(0, 0),) * x.ndim] for x in every]
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+
+def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    """``Chunk.__array_ufunc__``."""
+    if any(hasattr(x, "_elemwise") for x in inputs):
+        return NotImplemented  # a Dask array takes the block
+    if method == "outer":
+        a, b = inputs
+        if numpy.ndim(a) and numpy.ndim(b):
+            a = numpy.reshape(a, (*numpy.shape(a), *(1,) * numpy.ndim(b)))
+        return ufunc(a, b, **options)
+    if method != "__call__":
+        function = _REDUCED.get((ufunc, method))
+        if function is None:
+            raise _refused(self, f"numpy.{ufunc.__name__}.{method}")
+        defaults = {"axis": 0}  # the method's, where the function's is None
+        return function_of(self, function, inputs, defaults | options)
+    out, where = options.pop("out", None), options.pop("where", True)
+    wanted, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
+    if options.keys() - {"subok", "order"}:
+        raise _refused(self, f"numpy.{ufunc.__name__} with {', '.join(options)}")
+    results = _called(self, ufunc, inputs, wanted, casting)
+    if out is not None or where is not True:
+        out = (None,) * ufunc.nout if out is None else out
+        made = [
+            _write_out(self, ufunc, *each, where, casting)
+            for each in zip(results, out, strict=True)
+        ]
+        results = tuple(made)
+    return results if ufunc.nout > 1 else results[0]
+
+
+def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> tuple[Any, ...]:
+    """Return the results of a ufunc, each a block."""
+    xp = self.xp
+    own = _own(xp, ufunc)
+    if own is None:
+        raise _refused(self, f"numpy.{ufunc.__name__}")
+    inputs = [numpy.asarray(x) if isinstance(x, list | tuple) else x for x in inputs]
+    arrays = arrays_of(self, inputs)
+    for x in arrays:
+        if not isinstance(x, _PYTHON) and not is_array(x):
+            raise _mixed(self, type(x))
+    takes, gives = _loop(ufunc, inputs, arrays, wanted, casting)
+    try:
+        arrays = [
+            cast(x, dtype) if is_array(x) else number(self.array, x, dtype)
+            for x, dtype in zip(arrays, takes, strict=True)
+        ]
+    except OverflowError:
+        if ufunc not in _COMPARISONS:
+            raise
+        arrays = [_ordered(self, x) for x in arrays]
+    result = own(*arrays)
+    if self.counts:  # of what counts are beside, if anything
+        self = next((x for x in inputs if isinstance(x, Chunk) and not x.counts), self)
+    every = result if isinstance(result, tuple) else (result,)
+    if gives is not None:
+        every = tuple(cast(x, dtype) for x, dtype in zip(every, gives, strict=True))
+    return tuple(self.of(x) for x in every)
+
+
+@functools.cache
+def _own(xp: Any, ufunc: Any) -> Any:
+    """Return the function of a namespace that does what a ufunc does; None if there is none."""
+    own, path = UFUNCS.get(ufunc), _in_the_standard().get(ufunc)
+    if own is not None:
+        return functools.partial(own, xp)
+    return None if path is None else getattr(_within(xp, path), path.rpartition(".")[2], None)
+
+
+def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
+    """Return NumPy's data types of the operands and of the results."""
+    given = [
+        x.dtype if isinstance(x, _TYPED) else _weak.get(type(y)) or dtype_of(y)
+        for x, y in zip(inputs, arrays, strict=True)
+    ]
+    if ufunc in _LOGICAL:
+        return [numpy.dtype(bool)] * len(given), None
+    wish = {}
+    if wanted is not None:
+        wish["signature"] = (*[None] * ufunc.nin, *[numpy.dtype(wanted)] * ufunc.nout)
+    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), casting=casting, **wish)
+    return loop[: ufunc.nin], loop[ufunc.nin :]
+
+
+def _ordered(self: Chunk, x: Any) -> Any:
+    """Return what compares as an operand does: zeros, and an infinity for an integer beyond."""
+    xp, device = self.xp, self.array.device
+    if is_array(x):
+        return xp.zeros(x.shape, dtype=xp.float32, device=device)
+    return xp.asarray(math.copysign(math.inf, x), dtype=xp.float32, device=device)
+
+
+def _write_out(self: Chunk, ufunc: Any, result: Any, out: Any, where: Any, casting: Any) -> Any:
+    """Return ``out`` with a result written to it, where a condition says so."""
+    name = f"numpy.{ufunc.__name__}"
+    if out is None:  # what the condition leaves out is of any value
+        return numpy.where(where, result, numpy.zeros_like(result))
+    if not isinstance(out, Chunk):
+        raise _refused(self, f"{name} with out= of {type(out).__name__}")
+    if not numpy.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(
+            f"{name} gives {result.dtype}, which out= of {out.dtype} does not take by the rule "
+            f"{casting!r}: pass casting='unsafe'"
+        )
+    result = result.astype(out.dtype)
+    if where is not True:
+        result = numpy.where(where, result, out)
+    if result.shape != out.shape:
+        if numpy.broadcast_shapes(result.shape, out.shape) != out.shape:
+            raise ValueError(f"{name} of the shape {result.shape} with out= of {out.shape}")
+        result = numpy.broadcast_to(result, out.shape)
+    out[...] = result
+    return out
+
+
+def arrays_of(self: Chunk, x: Any, host: bool = False) -> Any:
+    """Replace blocks by Arrays, and scalars of NumPy's by Python's.
+
+    With ``host``, for functions of positions and conditions, which Dask makes by NumPy, ndarrays
+    pass; elsewhere they are refused.
+    """
+    if isinstance(x, Chunk):
+        if x.array.library != self.array.library:
+            raise TypeError(
+                f"blocks of {self.array.library} and {x.array.library} in one operation: bring the "
+                "Dask arrays into one library with `xp, *arrays = arraybridge.unify(...)`"
+            )
+        return x.array
+    if isinstance(x, tuple | list):
+        return type(x)([arrays_of(self, each, host) for each in x])
+    if isinstance(x, dict):
+        return {name: arrays_of(self, each, host) for name, each in x.items()}
+    if isinstance(x, numpy.generic) and not host:
+        return x.item()
+    if isinstance(x, numpy.ndarray) and not host:
+        return _host_array(self, x)
+    return x
+
+
+def _host_array(self: Chunk, x: numpy.ndarray[Any, Any]) -> Any:
+    """Refuse an ndarray beside a block, unless it is a number without axes."""
+    if not x.ndim:
+        return x.item()
+    if x.size == 1 and x.dtype.kind in "iu" and self.dtype.kind in "iu":
+        return positions(self.array, x)  # an offset
+    raise _mixed(self, numpy.ndarray)
+
+
+def _mixed(self: Chunk, other: type) -> TypeError:
+    return TypeError(
+        f"a block of {self.array.library} and a {other.__module__}.{other.__qualname__} in one "
+        "operation: bring the Dask arrays into one library with "
+        "`xp, *arrays = arraybridge.unify(...)`"
+    )
+
+
+def blocks_of(self: Chunk, x: Any) -> Any:
+    """Make blocks of the Arrays in a result."""
+    if is_array(x) and not isinstance(x, Chunk):
+        return self.of(x)
+    if isinstance(x, tuple):
+        made = [blocks_of(self, each) for each in x]
+        return type(x)(*made) if hasattr(x, "_fields") else tuple(made)
+    return [blocks_of(self, each) for each in x] if isinstance(x, list) else x
+
+
+def _within(xp: Any, path: str) -> Any:
+    for extension in path.split(".")[:-1]:
+        xp = getattr(xp, extension, None)
+    return xp
+
+
+def _named(
+    function: Any, own: Any, args: Any, options: dict[str, Any], before: int = 0
+) -> tuple[Any, Any]:
+    """Return the arguments of NumPy's function as another one takes them.
+
+    What is NumPy's default, or changes no value, is dropped where the other has no such keyword;
+    anything else that it lacks is refused.
+
+    Parameters
+    ----------
+    before : int
+        How many arguments of its own the other one takes first.
+    """
+    takes, has = _parameters(own), _parameters(function)
+    kinds, names = {each.kind for each in takes.values()}, list(has)
+    known = not kinds.union(p.kind for p in has.values()) & {inspect.Parameter.VAR_POSITIONAL}
+    if known and len(args) <= len(names):
+        by_place = [name for name, each in takes.items() if each.kind in _BY_PLACE][before:]
+        places = len(by_place)
+        if before:  # in NumPy's places; by NumPy's names from the first that differs
+            pairs = enumerate(zip(by_place, names, strict=False))
+            places = next((i for i, (ours, numpys) in pairs if i and ours != numpys), places)
+        options = dict(zip(names[places:], args[places:], strict=False)) | options
+        args = args[:places]
+    kept = {}
+    for name, value in options.items():
+        if name in takes or (inspect.Parameter.VAR_KEYWORD in kinds and name not in has):
+            if not (before and value is numpy._NoValue):
+                kept[name] = value
+        elif name not in IGNORED and not _is_default(name, value, has.get(name)):
+            raise TypeError(f"{function.__name__} of blocks takes no {name}=")
+    return args, kept
+
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@functools.cache
+def _parameters(function: Any) -> Any:
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:  # of a function in C
+        return inspect.signature(lambda *args, **options: None).parameters
+
+
+def _is_default(name: str, value: Any, parameter: Any) -> bool:
+    default = None if parameter is None else parameter.default
+    return (
+        value is None
+        or value is numpy._NoValue
+        or value is default
+        or (name == "where" and value is True)
+        or (type(value) is type(default) and bool(value == default))
+    )
+
+
+def _refused(self: Chunk, name: str) -> TypeError:
+    library: Library = self.array._library
+    return TypeError(
+        f"{name} does not take blocks of {library.name}: NumPy would make its own arrays of them. "
+        "Give Dask a function of the library with map_blocks, or take NumPy's blocks with "
+        "arraybridge.convert(x, 'numpy')"
+    )

@@ -6,8 +6,8 @@ from typing import Any
 
 import dask.array
 
-from ...dispatch.library import Library
-from ...dispatch.records import Accepts, TensorInfo
+from ...core.library import Library
+from ...core.records import Accepts, TensorInfo
 from ...protocols.foreign import no_array
 
 
@@ -21,7 +21,7 @@ class Dask(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, dask.array.Array)
 
-    def has_doors(self, array_type: type) -> bool:
+    def has_edges(self, array_type: type) -> bool:
         return False
 
     def describe(self, x: Any) -> TensorInfo:
@@ -31,7 +31,7 @@ class Dask(Library):
         from . import arrays
 
         if target is not self:
-            return arrays.brought(x, target.name, **options)
+            return arrays.convert_blocks(x, target.name, **options)
         if self.owns(type(x)):
             asked = arrays.given(options)
             return arrays.with_blocks(x, **asked) if asked else x
@@ -41,7 +41,7 @@ class Dask(Library):
         from . import arrays
 
         if self.owns(type(x)):
-            return arrays.alike(model, x, **options)
+            return arrays.convert_like(model, x, **options)
         return arrays.over(x, like=model, **options)
 
     def applied(self, function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
@@ -51,11 +51,10 @@ class Dask(Library):
 
     def token(self, x: Any) -> Any:
         """Return what Dask hashes for an Array."""
-        from .arrays import prepare
-        from .tokens import token_of_array
+        from . import arrays
 
-        prepare()
-        return token_of_array(x)
+        arrays.prepare()
+        return arrays.token_of_array(x)
 
     def native_namespace(self) -> Any:
         import array_api_compat.dask.array as namespace

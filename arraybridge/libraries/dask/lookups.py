@@ -12,11 +12,11 @@ from typing import Any
 import numpy
 from dask.array import chunk_types, dispatch
 
-from ...array.carrier import Array
-from ...dispatch.records import ConversionError
-from ...exchange import convert
-from .chunk import Chunk, chunk_class, chunked
-from .functions import function_of
+from ...array.array import Array
+from ...array.array_types import ArrayType
+from ...conversion import convert
+from ...core.records import ConversionError
+from .chunk import Chunk, chunk_class, chunked, function_of
 from .numpy_rules import own_dtype
 
 _FUNCTIONS = {
@@ -139,3 +139,15 @@ def _no_empty(*_: Any, **__: Any) -> Any:
         "dask.array.percentile does not take blocks of other libraries: its neighbor nanquantile "
         "does; or take NumPy's blocks with arraybridge.convert(x, 'numpy')"
     )
+
+
+def _restored(wrapped: bool, counts: bool, array: Any) -> Chunk:
+    register_lookups()  # in a worker, such a block is the first that it hears of arraybridge
+    return chunk_class(ArrayType(array.library, wrapped), counts)(array)
+
+
+def _reduce(self: Chunk) -> Any:
+    return _restored, (self.kind.wrapped, self.counts, self.array)
+
+
+setattr(Chunk, "__reduce__", _reduce)  # noqa: B010 - of a type checker's making

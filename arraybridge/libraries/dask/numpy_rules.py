@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy
 
-from ...exchange import convert
+from ...conversion import convert
 from ...protocols.numpy_dtypes import numpy_dtype
 
 #: Keywords of NumPy's that change no value.
-IGNORED = frozenset({"order", "like", "subok", "casting", "assume_unique", "kind"})
+IGNORED = frozenset(
+    "order like subok casting assume_unique kind stable overwrite_input optimize".split()
+)
 
 _numpys: dict[Any, numpy.dtype[Any]] = {}  # by the library's own data type
 
@@ -79,9 +81,6 @@ def joined(arrays: Any) -> list[Any]:
     return [cast(x, common) for x in arrays]
 
 
-def check_keywords(name: str, options: dict[str, Any]) -> None:
-    """Refuse keywords of NumPy's that would change a value, unless they have their defaults."""
-    for key, value in options.items():
-        usual = value is None or value is numpy._NoValue or (key == "where" and value is True)
-        if not usual and key not in IGNORED:
-            raise TypeError(f"{name} of blocks takes no {key}=")
+def is_array(x: Any) -> bool:
+    """Whether an argument is an Array."""
+    return hasattr(type(x), "__arraybridge__")

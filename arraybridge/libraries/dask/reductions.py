@@ -1,4 +1,4 @@
-"""NumPy's reductions and accumulations of blocks, by the standard's; see `composed`."""
+"""NumPy's reductions and accumulations of blocks, by the standard's; see `numpy_functions`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy
 
-from .numpy_rules import cast, check_keywords, dtype_of
-
-_NO = numpy._NoValue
-
-
-def _keeps(keepdims: Any) -> bool:
-    return keepdims is not _NO and bool(keepdims)
+from .numpy_rules import cast, dtype_of
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...]:
@@ -23,7 +17,7 @@ def _axes(a: Any, axis: Any) -> tuple[int, ...]:
     return (int(axis),) if isinstance(axis, int | numpy.integer) else tuple(axis)
 
 
-def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: Any, **extra: Any) -> Any:
+def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: bool, **extra: Any) -> Any:
     """Reduce over the axes that NumPy would; over none, each element by itself.
 
     The standard does not say what ``axis=()`` is, nor that an array without axes is reduced.
@@ -31,17 +25,20 @@ def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: Any, **extra: 
     axes = _axes(a, axis)
     if not axes:
         return function(xp.expand_dims(a, axis=a.ndim), axis=a.ndim, **extra)
-    return function(a, axis=axes, keepdims=_keeps(keepdims), **extra)
+    return function(a, axis=axes, keepdims=keepdims, **extra)
+
+
+def _check_ordered(a: Any, name: str) -> None:
+    if dtype_of(a).kind == "c":
+        raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
 
 
 def _total(name: str, neutral: float | None = None) -> Callable[..., Any]:
-    """Return ``sum`` or ``prod``, with something neutral in the place of NaN if it is given."""
+    """Make ``sum`` or ``prod``, with something neutral in the place of NaN if it is given."""
 
     def function(
-        xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-        keepdims: Any = False, **options: Any,
-    ) -> Any:  # fmt: skip
-        check_keywords(name, {"out": out, **options})
+        xp: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False
+    ) -> Any:
         a, extra = _to_add(xp, a if neutral is None else _without_nan(xp, a, neutral), dtype)
         if dtype_of(a).kind == "b":  # as booleans add and multiply
             return _reduced(xp, xp.any if name == "sum" else xp.all, a, axis, keepdims)
@@ -57,7 +54,7 @@ def _without_nan(xp: Any, a: Any, value: float) -> Any:
 
 
 def _to_add(xp: Any, a: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
-    """Return an Array in the data type that NumPy adds in, and what the standard is to be told."""
+    """Return an Array in the data type that NumPy adds in, and the standard's keyword for it."""
     if dtype is None:
         return (xp.astype(a, xp.int8) if dtype_of(a).kind == "b" else a), {}
     a = cast(a, numpy.dtype(dtype))
@@ -65,24 +62,17 @@ def _to_add(xp: Any, a: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _truth(name: str) -> Callable[..., Any]:
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-    ) -> Any:
-        check_keywords(name, {"out": out, **options})
+    def function(xp: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return _reduced(xp, getattr(xp, name), a, axis, keepdims)
 
     return function
 
 
 def _extreme(name: str, missing: float | None = None) -> Callable[..., Any]:
-    """Return ``max`` or ``min``, with ``missing`` in the place of NaN."""
+    """Make ``max`` or ``min``, with ``missing`` in the place of NaN."""
 
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-    ) -> Any:
-        check_keywords(name, {"out": out, **options})
-        if dtype_of(a).kind == "c":
-            raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
+    def function(xp: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        _check_ordered(a, name)
         if not a.size:  # of an empty block Dask makes one of other extents: no axis can be trusted
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
         if dtype_of(a).kind == "b":
@@ -98,10 +88,9 @@ def _extreme(name: str, missing: float | None = None) -> Callable[..., Any]:
 
 def _moment(name: str) -> Callable[..., Any]:
     def function(
-        xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-        keepdims: Any = False, **options: Any,
+        xp: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0,
+        keepdims: bool = False,
     ) -> Any:  # fmt: skip
-        check_keywords(name, {"out": out, **options})
         if dtype is not None and numpy.dtype(dtype).kind in "biu":
             raise TypeError(f"{name} of blocks has no dtype={numpy.dtype(dtype)}: cast its result")
         extra = {} if name == "mean" else {"correction": ddof}
@@ -117,12 +106,8 @@ def _inexact(a: Any, dtype: Any) -> Any:
 
 
 def _place(name: str, missing: float | None = None) -> Callable[..., Any]:
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
-    ) -> Any:
-        check_keywords(name, {"out": out})
-        if dtype_of(a).kind == "c":
-            raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
+    def function(xp: Any, a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        _check_ordered(a, name)
         kept = (1,) * a.ndim if axis is None else None
         if axis is None:
             a, axis = xp.reshape(a, (-1,)), 0
@@ -132,15 +117,14 @@ def _place(name: str, missing: float | None = None) -> Callable[..., Any]:
             a = _without_nan(xp, a, missing)
         if dtype_of(a).kind == "b":
             a = xp.astype(a, xp.int8)
-        found = getattr(xp, name)(a, axis=axis, keepdims=_keeps(keepdims))
-        return found if kept is None or not _keeps(keepdims) else xp.reshape(found, kept)
+        found = getattr(xp, name)(a, axis=axis, keepdims=keepdims)
+        return found if kept is None or not keepdims else xp.reshape(found, kept)
 
     return function
 
 
 def _cumulative(name: str, neutral: float | None = None) -> Callable[..., Any]:
-    def function(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        check_keywords(name, {"out": out})
+    def function(xp: Any, a: Any, axis: Any = None, dtype: Any = None) -> Any:
         a, extra = _to_add(xp, a if neutral is None else _without_nan(xp, a, neutral), dtype)
         if axis is None or not a.ndim:
             a, axis = xp.reshape(a, (-1,)), 0
@@ -151,38 +135,46 @@ def _cumulative(name: str, neutral: float | None = None) -> Callable[..., Any]:
     return function
 
 
-def _median(skips_nan: bool) -> Callable[..., Any]:
-    """Return ``median`` or, where NaN does not count, ``nanmedian``."""
+class _Lines:
+    """An array as lines of all elements along some axes, and results in its shape again."""
 
-    def function(
-        xp: Any, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-        keepdims: Any = False,
-    ) -> Any:  # fmt: skip
-        check_keywords("median", {"out": out})
-        if dtype_of(a).kind == "c":
-            raise TypeError("the standard has no order of complex numbers, and blocks no median")
-        axes = tuple(n % a.ndim for n in _axes(a, axis))
-        kept = [n for n in range(a.ndim) if n not in axes]
-        shape, n = tuple(a.shape[n] for n in kept), math.prod(a.shape[n] for n in axes)
-        flat = xp.reshape(xp.permute_dims(a, (*kept, *axes)), (*shape, n))
-        flat = xp.sort(_inexact(flat, None), axis=-1)  # NaN last
-        nan = xp.asarray(math.nan, dtype=flat.dtype, device=a.device)
+    def __init__(self, xp: Any, a: Any, axis: Any) -> None:
+        self.xp, self.full = xp, a.shape
+        self.axes = tuple(n % a.ndim for n in _axes(a, axis))
+        self.kept = [n for n in range(a.ndim) if n not in self.axes]
+        self.shape = tuple(a.shape[n] for n in self.kept)
+        self.length = math.prod(a.shape[n] for n in self.axes)
+
+    def of(self, x: Any) -> Any:
+        x = self.xp.permute_dims(x, (*self.kept, *self.axes))
+        return self.xp.reshape(x, (*self.shape, self.length))
+
+    def reduced(self, x: Any, keepdims: bool) -> Any:
+        kept = tuple(1 if n in self.axes else extent for n, extent in enumerate(self.full))
+        return self.xp.reshape(x, kept if keepdims else self.shape)
+
+
+def _median(skips_nan: bool) -> Callable[..., Any]:
+    """Make ``median`` or, where NaN does not count, ``nanmedian``."""
+
+    def function(xp: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        _check_ordered(a, "median")
+        lines = _Lines(xp, a, axis)
+        flat = xp.sort(_inexact(lines.of(a), None), axis=-1)  # NaN last
+        nan, n = xp.asarray(math.nan, dtype=flat.dtype, device=a.device), lines.length
         if not n:
-            middle = xp.broadcast_to(nan, shape)
-        else:
-            nans = xp.isnan(flat)
-            count = xp.sum(~nans, axis=-1, keepdims=True, dtype=xp.int32)
-            count = count if skips_nan else xp.full_like(count, n)
-            first, second = (
-                xp.take_along_axis(flat, xp.clip(at // 2, 0, n - 1), axis=-1)
-                for at in (count - 1, count)
-            )
-            middle = xp.squeeze((first + second) / 2, axis=-1)
-            if not skips_nan:
-                middle = xp.where(xp.any(nans, axis=-1), nan, middle)
-        if _keeps(keepdims):
-            return xp.reshape(middle, tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)))
-        return middle
+            return lines.reduced(xp.broadcast_to(nan, lines.shape), keepdims)
+        nans = xp.isnan(flat)
+        count = xp.sum(~nans, axis=-1, keepdims=True, dtype=xp.int32)
+        count = count if skips_nan else xp.full_like(count, n)
+        first, second = (
+            xp.take_along_axis(flat, xp.clip(at // 2, 0, n - 1), axis=-1)
+            for at in (count - 1, count)
+        )
+        middle = xp.squeeze((first + second) / 2, axis=-1)
+        if not skips_nan:
+            middle = xp.where(xp.any(nans, axis=-1), nan, middle)
+        return lines.reduced(middle, keepdims)
 
     return function
 
@@ -191,14 +183,8 @@ def inverted_cdf(
     xp: Any, a: Any, q: Any, axis: Any, keepdims: bool, weights: Any, skips_nan: bool
 ) -> Any:
     """Return the elements at which the sum of weights, or a count, first comes up to quantiles."""
-    axes = tuple(n % a.ndim for n in _axes(a, axis))
-    kept = [n for n in range(a.ndim) if n not in axes]
-    shape, n = tuple(a.shape[n] for n in kept), math.prod(a.shape[n] for n in axes)
-
-    def lines(x: Any) -> Any:
-        return xp.reshape(xp.permute_dims(x, (*kept, *axes)), (*shape, n))
-
-    flat = lines(a)
+    lines = _Lines(xp, a, axis)
+    flat = lines.of(a)
     order = xp.argsort(flat, axis=-1)  # NaN last
     flat = xp.take_along_axis(flat, order, axis=-1)
     whole = dtype_of(a).kind in "biu"
@@ -208,8 +194,10 @@ def inverted_cdf(
     count = xp.sum(counted, axis=-1, keepdims=True)
     if weights is not None:
         if weights.ndim == 1 and a.ndim > 1:
-            weights = xp.reshape(weights, tuple(-1 if n in axes else 1 for n in range(a.ndim)))
-        weights = lines(xp.broadcast_to(cast(weights, numpy.dtype("f8")), a.shape))
+            weights = xp.reshape(
+                weights, tuple(-1 if n in lines.axes else 1 for n in range(a.ndim))
+            )
+        weights = lines.of(xp.broadcast_to(cast(weights, numpy.dtype("f8")), a.shape))
         reached = xp.cumulative_sum(xp.take_along_axis(weights, order, axis=-1) * counted, axis=-1)
         reached = reached / reached[..., -1:]
     results = []
@@ -219,13 +207,12 @@ def inverted_cdf(
         else:  # the quantile 0 is the first element that weighs anything
             below = reached <= 0 if each == 0 else reached < each
             place = xp.sum(xp.astype(below, xp.float64), axis=-1, keepdims=True)
-        place = xp.astype(xp.clip(place, 0, n - 1), xp.int64)
+        place = xp.astype(xp.clip(place, 0, lines.length - 1), xp.int64)
         found = xp.take_along_axis(flat, place, axis=-1)
         if not skips_nan and not whole:
             missing = xp.any(xp.isnan(flat), axis=-1, keepdims=True)
             found = xp.where(missing, xp.asarray(math.nan, dtype=a.dtype, device=a.device), found)
-        ends = tuple(1 if n in axes else a.shape[n] for n in range(a.ndim)) if keepdims else shape
-        results.append(xp.reshape(found, ends))
+        results.append(lines.reduced(found, keepdims))
     return xp.reshape(xp.stack(results), (*numpy.shape(q), *results[0].shape))
 
 

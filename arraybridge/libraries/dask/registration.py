@@ -25,7 +25,7 @@ def register_sizes() -> None:
     """Register the sizes."""
     from dask.sizeof import sizeof
 
-    from ...array.carrier import Array
+    from ...array.array import Array
     from .chunk import Chunk
 
     sizeof.register((Array, Chunk), size)

@@ -15,9 +15,9 @@ from dpctl import SyclDevice, SyclDeviceCreationError, get_num_devices
 from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
-from ...dispatch.library import Library
-from ...dispatch.plan import absent_device
-from ...dispatch.records import Accepts, ConversionError, TensorInfo, first_line
+from ...core.library import Library
+from ...core.planner import absent_device
+from ...core.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
@@ -145,7 +145,7 @@ class Dpnp(Library):
         return native
 
     def array_class(self) -> Any:
-        from .array import DpnpArray
+        from .namespace import DpnpArray
 
         return DpnpArray
 

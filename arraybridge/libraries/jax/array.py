@@ -17,25 +17,21 @@ and requesting one of them, or integers beyond 32 bits, is an error.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
-import numpy as np
 
 from ...array.exporting import export_route
 from ...array.native_array import NativeArray
-from ...array.offered import exported_view, slot
-from ...dispatch.plan import checked_copy
+from ...core.observers import OBSERVERS, notify
+from ...core.request import checked_copy
 from ...dlpack import CPU, check_stream, reads_versioned
-from ...dlpack.pyapi import CapsuleType
-from ...protocols.numpy_dtypes import CHARS
-from ...xp.entrance import native_device
-from ...xp.integers import writing_wide_integers
+from ...native.pyapi import CapsuleType
+from ...xp.asarray import native_device
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .exchange import LIBRARY, numpy_view, only_one_cpu
+from .exchange import LIBRARY, only_one_cpu
 from .namespace import TABLE, WIDE, native
 
 try:
@@ -51,24 +47,23 @@ class JaxArray(NativeArray):
     a result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and their like.
     """
 
-    __slots__ = ("_kept",)  # what native code exports again
+    __slots__ = ()
 
     _home = LIBRARY
     _native_namespace = native
     _native_type = _Concrete
-    _export_way = "view"
     _errors = (OverflowError,)
     _corrected = corrected_operators(TABLE, native)
     _mutable = False
     _weakly_typed = True
     _get = staticmethod(indexing.get)
-    _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
+    _set = staticmethod(WIDE.writing(indexing.set))
 
     @classmethod
-    def _beyond(cls, path: str) -> Any:
-        from .beyond import FUNCTIONS
+    def _numpy_extra(cls, path: str) -> Any:
+        from .numpy_extras import FUNCTIONS
 
-        return FUNCTIONS.get(path) or super()._beyond(path)
+        return FUNCTIONS.get(path) or super()._numpy_extra(path)
 
     @staticmethod
     def _normal(result: Any) -> Any:
@@ -80,30 +75,6 @@ class JaxArray(NativeArray):
         if getattr(result, "weak_type", False):
             return jax.lax.convert_element_type(result, result.dtype)
         return result
-
-    @classmethod
-    def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
-        array = cls._of(None)
-        array._kept = value = (None, None, b"")
-        return {"kept": slot(array, value)}, {}
-
-    def _view(self) -> np.ndarray | None:
-        """JAX's own view for NumPy; None where that is a copy, or may be one."""
-        native = self._native
-        if native.__class__ is not _Concrete or not only_one_cpu() or native.is_deleted():
-            return None
-        return numpy_view(native)
-
-    def _exported(self) -> int:
-        view = self._view()
-        if view is None:
-            return 0
-        if not hasattr(self, "_kept") and view.dtype.char in CHARS:
-            self._kept = _ONCE  # it pays to keep the view from the second time on
-            return exported_view(view)
-        tensor = LIBRARY.export_described(self._native, LIBRARY.describe(self._native))
-        self._kept = self._native, tensor.owner, tensor.image()
-        return tensor.to_struct(as_is=True)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
@@ -164,16 +135,11 @@ class JaxArray(NativeArray):
             info = self.info._replace(readonly=False)
             if export_route(info, max_version, dl_device, False).kind == "view":
                 check_stream(stream, info.device)
+                if OBSERVERS:
+                    notify(export_route(info, max_version, dl_device, False), info)
                 stream = None if info.device == CPU else stream  # of which JAX refuses even -1
                 capsule: CapsuleType = self._native.__dlpack__(stream=stream, copy=False)
                 return capsule
-        if not legacy and stream is None and dl_device is None and not copy:
-            view = self._view()
-            if view is not None and view.dtype.char in CHARS:
-                exported: CapsuleType = (
-                    _numpy_arrays()._of(view).__dlpack__(max_version=max_version)
-                )
-                return exported
         return super().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
@@ -192,16 +158,6 @@ class JaxArray(NativeArray):
         if isinstance(self._native, jax.Array) and self._native.is_deleted():
             return "<deleted>"
         return super()._printed()
-
-
-_ONCE = (None, None, b"")  # of an Array that was exported once
-
-
-@functools.cache
-def _numpy_arrays() -> Any:
-    from ..numpy.array import NumPyArray
-
-    return NumPyArray
 
 
 def _unflatten(_: None, leaves: Any) -> Any:

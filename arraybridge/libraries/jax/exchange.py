@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...dispatch.library import Library
-from ...dispatch.records import Accepts, ConversionError, TensorInfo
+from ...core.edges import Edge
+from ...core.library import Library
+from ...core.records import Accepts, ConversionError, TensorInfo
+from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ...layout import c_strides
 from ...protocols.numpy_dtypes import numpy_dtype
@@ -81,8 +84,21 @@ class Jax(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, _ARRAYS)
 
-    def has_doors(self, array_type: type) -> bool:
-        return not issubclass(array_type, _TRACER)
+    def has_edges(self, array_type: type) -> bool:
+        return not issubclass(array_type, _TRACER) and only_one_cpu()
+
+    @staticmethod
+    def signature(x: jax.Array) -> Hashable | None:
+        """Data type and axes."""
+        return None if x.is_deleted() else (x.dtype, x.ndim)
+
+    def decode(self, key: Any) -> Signature:
+        kind = _dlpack_dtypes.get(key[0])
+        if kind is None:
+            raise Finer("refused")
+        return Signature.on_host(
+            dtype=kind, ndim=key[1], readonly=True, negative=False, compact=True, padded=False
+        )
 
     def describe(self, x: jax.Array) -> TensorInfo:
         if isinstance(x, _TRACER):
@@ -99,7 +115,7 @@ class Jax(Library):
             _check_one_device(x)
             return TensorInfo.of_tensor(self.export(x), "jax")
         try:
-            data = x.unsafe_buffer_pointer()
+            data = address_of_buffer(x)
         except RuntimeError as error:  # deleted or donated
             raise ConversionError(f"the JAX array has no memory: {error}") from error
         shape = x.shape
@@ -235,6 +251,17 @@ class Jax(Library):
         return JaxArray
 
 
+def address_of_buffer(x: jax.Array) -> int:
+    """Return the address of an array on one device, once it is computed.
+
+    ``unsafe_buffer_pointer`` waits for that too, but with the GIL: a thread of JAX's that ends what
+    it computed from is kept waiting by deleters that take the GIL, as NumPy's do, and none goes on.
+    """
+    x.block_until_ready()
+    address: int = x.unsafe_buffer_pointer()
+    return address
+
+
 def _check_one_device(x: jax.Array) -> None:
     count = len(x.sharding.device_set)
     if count > 1:
@@ -320,15 +347,15 @@ def numpy_view(x: jax.Array) -> np.ndarray | None:
     base: object = array.base
     if base.__class__ is memoryview:  # by the buffer protocol, which copies nothing
         return array
-    if array.flags.owndata or address_of(array) != x.unsafe_buffer_pointer():
+    if array.flags.owndata or address_of(array) != address_of_buffer(x):
         return None
     return array
 
 
-def _to_numpy(x: jax.Array) -> np.ndarray | None:
-    # With several devices np.asarray could be a hidden transfer.
-    return numpy_view(x) if only_one_cpu() else None
+def _to_numpy(x: jax.Array) -> np.ndarray:
+    view = numpy_view(x)
+    return NUMPY.wrap(LIBRARY.export(x)) if view is None else view
 
 
 LIBRARY = Jax()
-NUMPY.doors["jax"] = _to_numpy
+LIBRARY.edges = (Edge("jax", "numpy", _to_numpy, lambda s: s.dtype.name not in _PACKED),)

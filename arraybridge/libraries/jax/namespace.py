@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...array.bounds import scalar_of
-from ...xp.integers import Wide
+from ...array.promotion import scalar_of
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
-from .corrections import CORRECTIONS, creation
+from ...xp.numbers import Wide
+from .corrections import CORRECTIONS, check_dtype
 
 
 def _as_scalar(value: int, dtype: Any) -> jax.Array:
@@ -32,11 +32,6 @@ def _plain(value: Any) -> Any:
 WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain)  # what it takes with x64 off
 
 TABLE = NativeNamespace(
-    "jax",
-    "jax.numpy",
-    CORRECTIONS,
-    handlers=(WIDE,),
-    check_dtype=creation.check_dtype,
-    takes_numpy=True,
+    "jax", "jax.numpy", CORRECTIONS, WIDE, check_dtype=check_dtype, takes_numpy=True
 )
 native = make_native_namespace(TABLE)

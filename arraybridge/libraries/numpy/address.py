@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...layout import in_bytes, in_elements, relaxed
+
 # `data` is the first field of NumPy's arrays (PyArrayObject_fields in ndarraytypes.h).
 _AT = object.__basicsize__
 _read: Any = c_size_t.from_address
@@ -30,6 +32,16 @@ def _quickest() -> Callable[[np.ndarray], int]:
 
 #: The address, in a tenth of the time of ``x.ctypes.data``.
 address_of = _quickest()
+
+
+def with_plain_strides(x: np.ndarray) -> np.ndarray:
+    """Return a view with the strides of a dense array for axes that reach nothing.
+
+    Libraries mind the strides of axes of one element, which may be negative or anything.
+    """
+    strides, _ = in_elements(x.shape, x.strides, x.itemsize)
+    plain = in_bytes(relaxed(x.shape, strides), x.itemsize)
+    return np.lib.stride_tricks.as_strided(x, strides=plain)
 
 
 class Memory:

@@ -10,7 +10,7 @@ from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
 from ...xp.namespace import defer_namespace
 from . import indexing
-from .exchange import LIBRARY
+from .exchange import LIBRARY, PLAIN
 
 # A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.
 _UFUNCS = {
@@ -35,7 +35,6 @@ class NumPyArray(NativeArray):
 
     _home = LIBRARY
     _native_type = numpy.ndarray
-    _export_way = "array"
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS
     _corrected = _CORRECTED
@@ -48,11 +47,13 @@ class NumPyArray(NativeArray):
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
-    def _as_numpy(self, copy: bool | None) -> Any:
-        """Return the native array itself, as the plan does: it is one already."""
-        if (copy is None or copy is False) and self._native.__class__ is numpy.ndarray:
-            return self._native
-        return super()._as_numpy(copy)
+    def _numpy_view(self) -> numpy.ndarray | None:
+        x = self._native
+        if x.__class__ is numpy.ndarray and x.dtype in PLAIN and x.flags.num >= 0:
+            itemsize = x.itemsize
+            if all(step >= 0 and not step % itemsize for step in x.strides):
+                return x
+        return None  # `Library.describe` looks at such strides, and at what warns of writing
 
     @staticmethod
     def _scalar(other: Any) -> Any:

@@ -9,27 +9,15 @@ from typing import Any
 import numpy
 from array_api_compat import numpy as xp
 
-from ...array.bounds import is_numeric
-from ...exchange import imported
-from ...xp.corrections import Correction, probes, spaces
-from ...xp.corrections.differences import differences
-from ...xp.corrections.empty import along_no_axes, matrix_rank
-from ...xp.corrections.limits import floats_in_finfo
-from ...xp.corrections.special_cases import (
-    complex_function,
-    deviation,
-    floor_divide,
-    numpy_like,
-    turned,
-)
-from ...xp.sources import no_numbers, readable
-from .extended import isdtype, limits, result_type
+from ...array.promotion import is_numeric, range_of
+from ...xp import corrections
+from ...xp.asarray import no_numbers, readable
+from ...xp.corrections import Correction
+from ...xp.data_types import result_type as common_type
+from ...xp.special_cases import numpy_like
 
 MEANS = numpy_like(
-    xp,
-    eager=True,
-    tally=numpy.count_nonzero,
-    quiet=lambda: numpy.errstate(invalid="ignore"),
+    xp, eager=True, tally=numpy.count_nonzero, quiet=lambda: numpy.errstate(invalid="ignore")
 )
 
 
@@ -41,14 +29,6 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     if not is_numeric(result.dtype):
         raise no_numbers(result)
     return result if result.dtype.isnative else readable(result, shared=copy is False)
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """Import an array; copy where its memory does not show the elements, unless ``copy=False``.
-
-    NumPy's own reads tensors of PyTorch whose negative bit is set as they lie in memory.
-    """
-    return readable(imported(x, "numpy", device, copy), shared=copy is False)
 
 
 def check_dtype(dtype: Any) -> Any:
@@ -68,15 +48,92 @@ def check_dtype(dtype: Any) -> Any:
     return known if known.isnative else known.newbyteorder("=")
 
 
-def _takes(obj: Any) -> Callable[[Any], bool]:
-    def needed(xp: Any) -> bool:
-        try:
-            xp.asarray(obj)
-        except TypeError:
-            return False
-        return True
+# Data types registered with NumPy: ml_dtypes' bfloat16, float8 and int4. NumPy computes with them,
+# but ``isdtype``, ``finfo`` and ``iinfo`` know its own alone. PyTorch and JAX count theirs among
+# the real floating-point and the integer ones: so they do here.
 
-    return needed
+_KINDS = (
+    ("bool",),
+    ("integral", "numeric"),
+    ("real floating", "numeric"),
+    ("complex floating", "numeric"),
+)
+
+
+def _extended(x: Any) -> numpy.dtype | None:
+    """The data type of ml_dtypes that ``x`` means or has; None for other data types."""
+    if isinstance(x, type) and not issubclass(x, numpy.generic):
+        return None
+    dtype = x if isinstance(x, numpy.dtype | type) else getattr(x, "dtype", None)
+    if isinstance(dtype, numpy.dtype | type):
+        dtype = numpy.dtype(dtype)
+        return dtype if dtype.isbuiltin == 2 else None  # a user-defined data type
+    return None
+
+
+def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
+    """``isdtype`` that knows the kinds of ml_dtypes' data types."""
+
+    def isdtype(dtype: Any, kind: Any) -> bool:
+        extended = _extended(dtype)
+        if extended is None:
+            return plain(dtype, kind)
+        found = _kinds(extended)
+        for each in kind if isinstance(kind, tuple) else (kind,):
+            if not isinstance(each, str):
+                if extended == each:
+                    return True
+                continue
+            plain(numpy.dtype("f4"), each)  # which refuses what is no kind
+            if each in found:
+                return True
+        return False
+
+    return isdtype
+
+
+def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
+    kind, least, _ = range_of(dtype)
+    if kind == 1:
+        return (*_KINDS[kind], "signed integer" if least else "unsigned integer")
+    return _KINDS[kind]
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """``result_type`` that knows what NumPy's operators make of ml_dtypes' data types."""
+    if not any(_extended(x) is not None for x in arrays_and_dtypes):
+        return xp.result_type(*arrays_and_dtypes)
+    return numpy.dtype(_promoted(*arrays_and_dtypes))
+
+
+def _added(one: Any, another: Any) -> Any:
+    """The data type of a sum; that of both has not been registered for every pair."""
+    one, another = numpy.dtype(one), numpy.dtype(another)
+    return one if one == another else numpy.add.resolve_dtypes((one, another, None))[2]
+
+
+def _beside(dtype: Any, number: Any) -> Any:
+    if isinstance(number, bool):
+        return dtype
+    return numpy.add.resolve_dtypes((numpy.dtype(dtype), type(number), None))[2]
+
+
+_promoted = common_type(_added, _beside)
+
+
+def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """``finfo`` or ``iinfo`` that asks ml_dtypes about its own data types."""
+
+    def function(type: Any, /) -> Any:
+        extended = _extended(type)
+        if extended is None:
+            return plain(type)
+        import ml_dtypes
+
+        return getattr(ml_dtypes, name)(extended)
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def _of_ml_dtypes(name: str) -> Any:
@@ -89,90 +146,37 @@ def _promotes_otherwise(xp: Any) -> bool:
     return bool(xp.result_type(narrow, 1.5) != (narrow + 1.5).dtype)
 
 
+_ML_DTYPES = "https://github.com/jax-ml/ml_dtypes"
+
+# fmt: off
 CORRECTIONS: tuple[Correction, ...] = (
-    differences(xp),
-    matrix_rank(xp, xp.linalg, numpy.int64),
-    *along_no_axes(xp, xp.fft, numpy.copy),
-    spaces.correction(xp, numpy.linspace, spaces.integer_name, xp.asarray),
+    corrections.diff(xp),
+    corrections.matrix_rank(xp, xp.linalg, numpy.int64),
+    corrections.roll(xp, numpy.copy),
+    *corrections.shifts(xp.fft, numpy.copy),
+    corrections.linspace(xp, numpy.linspace, corrections.integer_name, xp.asarray),
+    corrections.from_dlpack("numpy"),
+    *corrections.numpy_special_cases(MEANS, numpy),
+    corrections.finfo(limits(xp.finfo, "finfo")),
     Correction(
-        "asarray",
-        asarray,
+        "asarray", asarray,
         "asarray: the array has a data type of the standard's kinds, not text, objects or times",
         "no issue: NumPy has more data types than the standard",
-        _takes(numpy.asarray(["text"])),
+        lambda xp: not corrections.raises(lambda: xp.asarray(numpy.asarray(["text"])), TypeError),
     ),
     Correction(
-        "from_dlpack",
-        from_dlpack,
-        "from_dlpack: what has to be copied is copied, unless copy is False",
-        "no issue known",
-        lambda xp: probes.refuses(BufferError, xp.from_dlpack, numpy.ones(1, ">f8")),
-    ),
-    Correction(
-        "floor_divide",
-        floor_divide(MEANS),
-        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
-        "https://github.com/numpy/numpy/issues/23860",
-        probes.infinity_by_one,
-        operators=True,
-    ),
-    Correction(
-        "expm1",
-        complex_function(MEANS, "expm1"),
-        "expm1: special cases of complex numbers",
-        "https://github.com/numpy/numpy/issues/21746",
-        probes.expm1_of_minus_infinity,
-    ),
-    Correction(
-        "tanh",
-        complex_function(MEANS, "tanh"),
-        "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
-        "https://github.com/data-apis/array-api/issues/1006",
-        probes.tanh_of_infinity,
-    ),
-    Correction(
-        "tan",
-        turned(MEANS, "tan", complex_function(MEANS, "tanh")),
-        "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
-        "https://github.com/data-apis/array-api/issues/1006",
-        probes.tan_of_infinity,
-    ),
-    *(
-        Correction(
-            name,
-            deviation(getattr(numpy, name)),
-            f"{name}: NaN of fewer elements than the correction",
-            "https://github.com/numpy/numpy/issues/26522",
-            probes.infinite_deviation(name),
-        )
-        for name in ("std", "var")
-    ),
-    Correction(
-        "isdtype",
-        isdtype(xp.isdtype),
-        "isdtype: a library may count data types of its own among the kinds",
-        "https://github.com/jax-ml/ml_dtypes",
+        "isdtype", isdtype(xp.isdtype),
+        "isdtype: a library may count data types of its own among the kinds", _ML_DTYPES,
         lambda xp: not xp.isdtype(_of_ml_dtypes("bfloat16"), "real floating"),
     ),
     Correction(
-        "result_type",
-        result_type(xp.result_type),
-        "result_type: the data type that a function of both gives",
-        "https://github.com/jax-ml/ml_dtypes",
-        _promotes_otherwise,
+        "result_type", result_type, "result_type: the data type that a function of both gives",
+        _ML_DTYPES, _promotes_otherwise,
     ),
     Correction(
-        "iinfo",
-        limits(xp.iinfo, "iinfo"),
-        "iinfo: of a data type that isdtype counts among the integers",
-        "https://github.com/jax-ml/ml_dtypes",
+        "iinfo", limits(xp.iinfo, "iinfo"),
+        "iinfo: of a data type that isdtype counts among the integers", _ML_DTYPES,
         lambda xp: xp.iinfo(_of_ml_dtypes("int4")).max != 7,
     ),
-    Correction(
-        "finfo",
-        floats_in_finfo(limits(xp.finfo, "finfo")),
-        "finfo: eps, max, min and smallest_normal are Python floats",
-        "https://github.com/numpy/numpy/issues/26523 (closed: as intended there)",
-        lambda xp: type(xp.finfo(xp.float32).eps) is not float,
-    ),
 )
+# fmt: on

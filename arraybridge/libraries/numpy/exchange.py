@@ -6,42 +6,32 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...dispatch.kernel import SMALL
-from ...dispatch.library import Library
-from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...core.kernel import SMALL
+from ...core.library import Library
+from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
-from ...dlpack.owners import new_block
 from ...kernels import cpu
-from ...layout import c_strides, in_bytes, in_elements, may_overlap_itself
+from ...layout import in_bytes, in_elements, may_overlap_itself
 from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
-from . import small
 from .address import Memory, address_of
 from .writers import is_frozen
 
-if TYPE_CHECKING:
-    from ...machine_code.front import Front
-
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
-DENSE = 0x3  # in the order of C, or of Fortran
+C_ORDER, F_ORDER = 1, 2
+DENSE = C_ORDER | F_ORDER
 ALIGNED = 0x100
 WRITING = WRITEABLE | -1 << 31
-# The flags of aligned arrays in C order that may be written, the commonest first. To look an
-# array's up here takes half the time of asking for their number.
-WRITABLE = tuple(x.flags for block in (np.empty((2, 2)), np.empty(2)) for x in (block, block[:]))
 PLAIN = frozenset(map(np.dtype, CHARS))
-_WHOLE = frozenset(x for x in PLAIN if x.alignment == x.itemsize)  # aligned: strides are so too
-SWAPPED = frozenset(x.newbyteorder() for x in PLAIN) - PLAIN
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
 _made: Any = tuple.__new__
-RUNS = 1 << 20  # bytes of a result, and of its runs, that NumPy copies as fast as any
-RUN = 512
 
 
 _BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
@@ -77,7 +67,7 @@ class NumPy(Library):
 
     name = "numpy"
     exports_description = True
-    on_cpu_alone = True
+    casts = frozenset(NATIVE)  # data types between which its own casts are
     accepts = Accepts(
         library="numpy",
         tested="2.4.6",
@@ -93,8 +83,52 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
-    def has_doors(self, array_type: type) -> bool:
+    def has_edges(self, array_type: type) -> bool:
         return array_type is np.ndarray
+
+    @staticmethod
+    def signature(x: np.ndarray) -> Hashable | None:
+        """Data type, flags, axes, emptiness; of what is not dense whether a stride is negative."""
+        flags = x.flags.num
+        if flags < 0:  # writable with a warning, which nobody's own conversion minds
+            return None
+        if flags & DENSE:
+            return x.dtype, flags, x.ndim, not x.size
+        if flags & ALIGNED:
+            least = min(x.strides)
+            if least >= 0:  # of an axis of one element it says nothing
+                return x.dtype, flags, x.ndim, False, False
+            if 1 not in x.shape:
+                return x.dtype, flags, x.ndim, False, True
+        return None
+
+    def decode(self, key: Any) -> Signature:
+        dtype, flags, ndim, empty, *strided = key
+        native = dtype if dtype.isnative else dtype.newbyteorder("=")
+        kind = dlpack_dtype(native)
+        if kind is None:
+            raise Finer("refused")
+        fields: dict[str, Any] = {}
+        if not strided:
+            fields = {"negative": False, "compact": True}
+            if flags & C_ORDER and not empty:
+                fields["repeated"] = False
+        elif dtype.alignment != dtype.itemsize:
+            raise Finer("strides")  # where aligned does not mean that strides are whole elements
+        else:
+            fields["negative"] = strided[0]
+        return Signature.on_host(
+            dtype=kind,
+            ndim=ndim,
+            empty=empty,
+            readonly=flags & WRITING != WRITEABLE,
+            padded=kind.subbyte,
+            pending=() if native is dtype else ("byteorder",),
+            c_contiguous=bool(flags & C_ORDER),
+            f_contiguous=bool(flags & F_ORDER),
+            alignment=dtype.alignment if flags & ALIGNED else 1,
+            **fields,
+        )
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         plain = _KINDS.get(x.dtype)
@@ -144,9 +178,6 @@ class NumPy(Library):
     def may_change(self, x: np.ndarray) -> bool:
         return not is_frozen(x)
 
-    def memory(self, x: np.ndarray) -> tuple[int, tuple[int, ...], tuple[int, ...] | None]:
-        return address_of(x), x.shape, None if x.flags.c_contiguous else x.strides
-
     def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars
         return plain or self.describe(x).refused is None
@@ -187,59 +218,10 @@ class NumPy(Library):
         info = self.describe(x)
         return x.copy(order="C") if info.refused or info.pending else None
 
-    def compact(self, x: np.ndarray) -> np.ndarray | None:
-        if type(x) is not np.ndarray or x.dtype.char not in CHARS or not x.dtype.isnative:
+    def copy_small(self, x: np.ndarray, _small: int = SMALL) -> np.ndarray | None:
+        if x.size > _small:
             return None
-        if x.flags.c_contiguous:
-            return x
-        if x.size <= SMALL:
-            small.learn(x)
-            return x.copy()
-        # Long runs NumPy moves by memcpy: one thread of its own is as good as ours for a while.
-        itemsize = x.itemsize
-        shape, strides = x.shape, x.strides
-        if strides[-1] == itemsize and x.nbytes <= RUNS and shape[-1] * itemsize >= RUN:
-            return x.copy()
-        # As HostCopy would, without a description and a tensor: 5 of 10 µs beside the kernel.
-        block, data = new_block(x.nbytes)
-        dense = c_strides(shape, itemsize)
-        cpu.copy(data, address_of(x), shape, dense, strides, itemsize, fresh=block.fresh)
-        return np.asarray(Memory(data, shape, dense, x.dtype.str, False, block))
-
-    def fresh(
-        self,
-        x: np.ndarray,
-        _kind: type = np.ndarray,
-        _plain: frozenset[np.dtype] = PLAIN,
-        _small: int = SMALL,
-    ) -> np.ndarray | None:
-        if type(x) is _kind and x.size <= _small:
-            dtype = x.dtype
-            if dtype in _plain:
-                return x.copy()
-            if dtype in SWAPPED:
-                return self.resolve(x)
-        return None
-
-    def copies_small(self, x: np.ndarray, info: TensorInfo) -> bool:
-        return type(x) is np.ndarray and info.size <= SMALL and x.dtype.char in CHARS
-
-    def pattern(self, x: np.ndarray) -> Hashable | None:
-        flags, dtype = x.flags.num, x.dtype
-        if flags & DENSE:
-            if x.size:
-                return dtype, flags, x.ndim
-        elif flags & ALIGNED and dtype in _WHOLE:
-            strides = x.strides
-            if len(strides) == 1:  # of two elements or more
-                return dtype, flags, strides[0] < 0, strides[0] == 0
-            if 0 not in strides and 1 not in x.shape:
-                return dtype, flags, len(strides), min(strides) < 0
-        return dtype, flags, x.shape, x.strides
-
-    def serve(self, front: Front, array_type: type) -> None:
-        if array_type is np.ndarray:
-            small.serve(front, SMALL)
+        return x.copy() if x.dtype.isnative else self.resolve(x)
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
         dtype = src.dtype
@@ -309,14 +291,4 @@ class NumPy(Library):
         return NumPyArray
 
 
-def from_versioned(x: Any, _from: Any = np.from_dlpack) -> np.ndarray:
-    """Import by DLPack: NumPy takes all strides and offsets, and refuses what it lacks.
-
-    For libraries that give versioned capsules: of a legacy one NumPy makes a read-only array.
-    """
-    return _from(x)
-
-
 LIBRARY = NumPy()
-# Most libraries add their own: the library of an array is loaded before its door is needed.
-LIBRARY.doors = {"tvm_ffi": from_versioned, "paddle": from_versioned}

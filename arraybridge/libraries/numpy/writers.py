@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...dispatch.registry import RECORDS
-from ...dlpack.owners import Block
+from ...core.registry import RECORDS
+from ...native.blocks import Block
 from ...protocols.frames import speaks_arrow
 from .address import Memory
 

@@ -20,18 +20,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from ...array.dtypes import DType
 from ...array.native_array import NativeArray
-from ...array.offered import exported_view, slot
-from ...dlpack import exchange_api
-from ...xp.integers import writing_wide_integers
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
-from . import indexing, memory
-from .doors import to_numpy
+from . import indexing
 from .exchange import LIBRARY
 from .namespace import DTYPES, TABLE, WIDE, native
 from .state import has_storage
@@ -40,18 +35,17 @@ from .state import has_storage
 class TorchArray(NativeArray):
     """The standard's array object over arrays of PyTorch; see :class:`arraybridge.Array`."""
 
-    __slots__ = ("_kept",)  # what native code exports again: see `memory`
+    __slots__ = ()
 
     _home = LIBRARY
     _native_namespace = native
     _native_type = torch.Tensor
-    _export_way = "tensor"
     _errors = (RuntimeError, OverflowError)
     _corrected = corrected_operators(TABLE, native)
     _promotes = False
     _dtypes = DTYPES
     _get = staticmethod(indexing.get)
-    _set = staticmethod(writing_wide_integers(indexing.set, WIDE))
+    _set = staticmethod(WIDE.writing(indexing.set))
     _in_place = staticmethod(indexing.of_shared_memory)
 
     def _printed(self) -> str:
@@ -64,56 +58,10 @@ class TorchArray(NativeArray):
         return repr(x) if readable else "<its storage was resized>"
 
     @classmethod
-    def _beyond(cls, path: str) -> Any:
-        from .beyond import FUNCTIONS
+    def _numpy_extra(cls, path: str) -> Any:
+        from .numpy_extras import FUNCTIONS
 
         return FUNCTIONS.get(path)
-
-    @classmethod
-    def _export_words(cls) -> tuple[dict[str, Any], dict[str, int]]:
-        api = exchange_api(torch.Tensor)
-        if api is None:
-            return {"way": 0}, {}
-        own = ("managed_tensor_allocator", "current_work_stream")
-        functions = {name: getattr(api.table, name) for name in own}
-        places = memory.places()
-        if places is None:
-            return {"way": 0}, functions
-        array = cls._of(None)
-        array._kept = value = (None, None, b"", b"")
-        words = {
-            "kept": slot(array, value),
-            "tensor": torch.Tensor,
-            "forward": vars(forward_ad),
-            "level": "_current_level",
-            "off": -1,
-            **places._asdict(),
-        }
-        return words, functions
-
-    def _exported(self) -> int:
-        native = self._native
-        if native.__class__ is not torch.Tensor or native.requires_grad:
-            return 0
-        if not hasattr(self, "_kept"):
-            self._kept = _ONCE
-            try:
-                view = to_numpy(native)
-            except Exception:  # conj, bfloat16, a tracer, another device
-                view = None
-            if view is not None:
-                return exported_view(view)
-        held = LIBRARY.held(native)
-        info = LIBRARY.describe(held)
-        if info.pending or info.refused:
-            return 0
-        tensor = LIBRARY.export_described(held, info, -1)
-        # The second time it pays to keep it. It is pinned now, and the words are of this export,
-        # unless another thread has changed the tensor meanwhile.
-        words = memory.words(native)
-        if words is not None and memory.is_pinned(native) and memory.tell_of(words, tensor):
-            self._kept = native, tensor.owner, tensor.image(), words
-        return tensor.to_struct(as_is=True)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
@@ -134,7 +82,6 @@ class TorchArray(NativeArray):
 
 
 _GIVEN = DTYPES.given  # of the module, not of a closure: torch.compile follows it everywhere
-_ONCE = (None, None, b"", b"")  # of an Array that was exported once
 
 
 def _flatten(array: Any) -> tuple[list[Any], None]:

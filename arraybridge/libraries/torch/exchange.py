@@ -6,7 +6,7 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...dispatch.plan import absent_device, missing_device
-from ...dispatch.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
+from ...conversion import convert
+from ...core.planner import absent_device, missing_device
+from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
+from ...core.signature import Finer, Signature
 from ...dlpack import (
     CPU,
     DataType,
@@ -26,10 +28,8 @@ from ...dlpack import (
     exchange_api,
     to_capsule,
 )
-from ...exchange import convert
-from ..numpy.exchange import LIBRARY as NUMPY
 from .copying import Copies, raw_stream
-from .doors import by_numpy, from_arrow, from_jax, from_numpy, from_views, to_numpy
+from .edges import EDGES, by_numpy
 from .readonly import ReadOnlyTensor, read_only
 from .state import (
     check_shape,
@@ -42,9 +42,12 @@ from .state import (
     no_memory,
     not_negated,
     span_of,
+    transformed,
 )
+from .state import transform_level as level
 from .tables import (
     BITS,
+    COMPLEX,
     DEVICE_NAMES,
     DLPACK_DTYPES,
     IN_NUMPY,
@@ -54,14 +57,13 @@ from .tables import (
     devices_of,
     place_of,
 )
-from .tracing import transformed
 
 _CUDA = DeviceType.CUDA
 _API = exchange_api(torch.Tensor)
 _STRIDED = torch.strided
 _USUAL = tuple(TensorInfo._field_defaults.values())  # of what follows `device`
 _made: Any = tuple.__new__
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Torch(Copies):
@@ -81,8 +83,56 @@ class Torch(Copies):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, torch.Tensor)
 
-    def has_doors(self, array_type: type) -> bool:
+    edges = EDGES
+    modes = staticmethod(modes)  # fake tensors and their like
+
+    def has_edges(self, array_type: type) -> bool:
         return array_type in _PLAIN
+
+    @staticmethod
+    def signature(
+        x: torch.Tensor,
+        _strided: torch.layout = torch.strided,
+        _modes: Any = modes,
+        _level: Any = level,
+        _forward: Any = forward_ad,
+        _complex: frozenset[torch.dtype] = COMPLEX,
+    ) -> Hashable | None:
+        """Data type, axes, C order, negative and conjugate bit, device; of plain tensors."""
+        on_host = x.is_cpu
+        if (
+            not (on_host or x.is_cuda)
+            or x.requires_grad
+            or x.layout is not _strided
+            or x.is_nested
+            or _forward._current_level >= 0
+            or _modes()
+            or _level() is not None
+        ):
+            return None
+        dtype = x.dtype
+        conjugated = dtype in _complex and x.is_conj()
+        place = None if on_host else x.device
+        return dtype, x.ndim, x.is_contiguous(), x.is_neg(), conjugated, place
+
+    def decode(self, key: Any) -> Signature:
+        dtype, ndim, c_order, negated, conjugated, place = key
+        kind = DLPACK_DTYPES.get(dtype)
+        if kind is None or negated:  # what has no DLPack type; what may not be negated
+            raise Finer("refused")
+        fields: dict[str, Any] = {"compact": True} if c_order else {}
+        return Signature.on_host(
+            dtype=kind,
+            device=CPU if place is None else place_of(place),
+            ndim=ndim,
+            readonly=False,
+            padded=False,
+            pending=("conj",) if conjugated else (),
+            c_contiguous=c_order,
+            negative=False,
+            alignment=1,
+            **fields,
+        )
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)
@@ -167,15 +217,6 @@ class Torch(Copies):
             refused=refused,
             tracked=tracked,
         )
-
-    def memory(self, x: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...] | None] | None:
-        if type(x) not in _PLAIN or not x.is_cpu:
-            return None
-        address = x.data_ptr() if has_storage(x) else 0
-        if x.is_contiguous():
-            return address, x.shape, None
-        itemsize = x.itemsize
-        return address, x.shape, tuple([step * itemsize for step in x.stride()])
 
     address = staticmethod(torch.Tensor.data_ptr)
 
@@ -366,6 +407,3 @@ class Torch(Copies):
 
 
 LIBRARY = Torch()
-LIBRARY.doors = {"numpy": from_numpy, "jax": from_jax, "pyarrow": from_arrow}
-LIBRARY.doors |= {name: from_views(name) for name in ("onnxruntime", "openvino")}
-NUMPY.doors["torch"] = to_numpy

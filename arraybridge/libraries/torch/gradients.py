@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from ...array.differentiation import Differentiation, Outcome, Shape
-from ...array.followed import Flat
-from .batched import stacked, unstacked
-from .state import has_tangent, transformed
-from .tables import BY_NAME
+from ...adapting.autograd import Differentiation, FlatFunction, Outcome, Pullback, Shape
+from ...core.records import ConversionError
+from ...core.registry import library_named
+from .state import has_tangent, transform_level
+from .tables import BY_NAME, DLPACK_DTYPES
 
 _grad_enabled = torch.is_grad_enabled
 
@@ -25,14 +25,14 @@ _grad_enabled = torch.is_grad_enabled
 class TorchGradients(Differentiation):
     """How PyTorch differentiates."""
 
-    def follows(self, x: torch.Tensor) -> bool:
-        return x.requires_grad or transformed() is not None or has_tangent(x)
+    def tracks(self, x: torch.Tensor) -> bool:
+        return x.requires_grad or transform_level() is not None or has_tangent(x)
 
     def cast(self, x: torch.Tensor, dtype: str) -> torch.Tensor:
         return x.to(BY_NAME[dtype])
 
-    def recorded(self, flat: Flat, arrays: list[torch.Tensor]) -> Any:
-        if not _grad_enabled() and transformed() is None:
+    def record(self, flat: FlatFunction, arrays: list[torch.Tensor]) -> Any:
+        if not _grad_enabled() and transform_level() is None:
             call = _Call(flat)
             return call.result(call.run(arrays, linearize=False))
         return _recorded(_Call(flat), arrays)
@@ -42,13 +42,13 @@ class TorchGradients(Differentiation):
         return dtype.is_floating_point or dtype.is_complex
 
     @contextmanager
-    def silent(self) -> Iterator[None]:
+    def untracked(self) -> Iterator[None]:
         with torch.inference_mode(False), torch.no_grad():
             yield
 
     def gradients(
         self,
-        flat: Flat,
+        flat: FlatFunction,
         primals: list[torch.Tensor],
         cotangents: Sequence[torch.Tensor | None],
         wanted: Sequence[bool],
@@ -78,18 +78,63 @@ class TorchGradients(Differentiation):
         zeros = torch.zeros_like
         return [zeros(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
 
-    def shapes(self, flat: Flat, arguments: Sequence[Shape]) -> Outcome:
-        from .shapes import shapes_of
+    def shapes(self, flat: FlatFunction, arguments: Sequence[Shape]) -> Outcome:
+        """Call the function with fake tensors, which have no elements."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
 
-        return shapes_of(flat, arguments)
+        device = flat.options.conversion.get("device")
+        place = None if device is None else library_named("torch").native_device(device)
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with mode, _fakes_only(mode), torch.no_grad():
+            fakes = [torch.empty(x.shape, dtype=BY_NAME[x.dtype], device=place) for x in arguments]
+            try:
+                outcome = flat(fakes)
+            except Exception as error:
+                error.add_note(
+                    f"{flat.options.function} was called with fake tensors, to learn the shapes of "
+                    "its results before there are values: pass result_shape_dtypes= to adapt where "
+                    "it looks at values"
+                )
+                raise
+            floats, others = map(_shape, outcome.floats), map(_shape, outcome.others)
+            return Outcome([*floats], [*others], outcome.rebuilt)
+
+
+def _shape(x: torch.Tensor) -> Shape:
+    dtype = DLPACK_DTYPES.get(x.dtype)
+    if dtype is None:
+        raise ConversionError(f"{x.dtype} has no DLPack type: pass its bytes, x.view(torch.uint8)")
+    return Shape(tuple(x.shape), dtype.name)
+
+
+def _fakes_only(mode: Any) -> Any:
+    """Return a mode that gives operations fake tensors in place of a module's parameters, say.
+
+    FakeTensorMode by itself computes what has real tensors alone: a buffer would be written.
+    """
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_map_only
+
+    def fake(x: torch.Tensor) -> torch.Tensor:
+        return x if isinstance(x, FakeTensor) else mode.from_tensor(x)
+
+    class FakesOnly(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            args, kwargs = tree_map_only(torch.Tensor, fake, (args, kwargs or {}))
+            return func(*args, **kwargs)
+
+    return FakesOnly()
 
 
 class _Call:
     """One call of another library's function."""
 
-    def __init__(self, flat: Flat) -> None:
+    def __init__(self, flat: FlatFunction) -> None:
         self.flat = flat
-        self.pull: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+        self.pull: Pullback | None = None
         self.rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
         self.floats = 0
 
@@ -98,13 +143,13 @@ class _Call:
     ) -> tuple[torch.Tensor, ...]:
         """Call the function, outside the graph; return the arrays of its result."""
         flat = self.flat
-        seen = [flat.into(x.detach()) for x in tensors]
+        seen = [flat.argument(x.detach()) for x in tensors]
         if linearize:
-            outcome, self.pull = flat.differentiation.linearized(flat, seen)
+            outcome, self.pull = flat.differentiation.linearize(flat, seen)
         else:
             outcome = flat(seen)
         self.rebuilt, self.floats = outcome.rebuilt, len(outcome.floats)
-        return tuple([flat.back(x, "torch") for x in (*outcome.floats, *outcome.others)])
+        return tuple([flat.result(x, "torch") for x in (*outcome.floats, *outcome.others)])
 
     def result(self, arrays: Sequence[torch.Tensor]) -> Any:
         """Return what the function returned, with arrays of the caller."""
@@ -120,14 +165,14 @@ class _Call:
         flat, pull = self.flat, self.pull
         assert pull is not None
         for axes in maps:
-            pull = flat.differentiation.mapped(pull, axes)
-        found = pull([None if g is None else flat.into(g.detach()) for g in cotangents])
-        return (flat.back(g, "torch") for g, want in zip(found, wanted, strict=True) if want)
+            pull = flat.differentiation.map_pullback(pull, axes)
+        found = pull([None if g is None else flat.argument(g.detach()) for g in cotangents])
+        return (flat.result(g, "torch") for g, want in zip(found, wanted, strict=True) if want)
 
 
 def _recorded(call: _Call, tensors: Sequence[torch.Tensor]) -> Any:
-    # What can be transformed reads the signature of `forward` in every call, 30 µs.
-    node = Adapted if transformed() is None else Transformed
+    # What can be transform_level reads the signature of `forward` in every call, 30 µs.
+    node = Adapted if transform_level() is None else Transformed
     results = node.apply(call, *tensors)
     return call.result(results)
 
@@ -145,21 +190,21 @@ class Adapted(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
         *saved, keeper = ctx.saved_tensors
         tensors = saved[: ctx.count]
-        floats, levels = unstacked(cotangents[: ctx.floats])
+        floats, levels = _unstacked(cotangents[: ctx.floats])
         wanted = ctx.needs_input_grad[1:]
         call = getattr(keeper, "call", None)  # what packs saved tensors may have lost it
-        if call is None or call.pull is None or _grad_enabled() or transformed() is not None:
+        if call is None or call.pull is None or _grad_enabled() or transform_level() is not None:
             given = [g is not None for g in floats]
             flat = ctx.flat.gradient(wanted, given)
             for _, axes in reversed(levels):
                 there = [axis for axis, g in zip(axes, given, strict=True) if g]
-                flat = flat.vectorized([*[None] * len(tensors), *there])
+                flat = flat.mapped([*[None] * len(tensors), *there])
             with_cotangents = [*tensors, *[g for g in floats if g is not None]]
             found = iter(_recorded(_Call(flat), with_cotangents))
         else:
             found = call.gradients(floats, wanted, [axes for _, axes in reversed(levels)])
         if levels:
-            found = (stacked(g, levels) for g in found)
+            found = (_stacked(g, levels) for g in found)
         return None, *[next(found) if want else None for want in wanted]
 
 
@@ -178,7 +223,7 @@ class Transformed(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: _Call, *tensors: torch.Tensor) -> Any:
-        inner = _Call(call.flat.vectorized(in_dims[1:]))
+        inner = _Call(call.flat.mapped(in_dims[1:]))
         results = Transformed.apply(inner, *tensors)
         call.rebuilt, call.floats = inner.rebuilt, inner.floats
         return results, (0,) * len(results)
@@ -190,6 +235,64 @@ def _save(ctx: Any, call: _Call, tensors: Sequence[torch.Tensor]) -> None:
     ctx.flat, ctx.floats, ctx.count = call.flat, call.floats, len(tensors)
     ctx.save_for_backward(*tensors, *call.flat.constants, keeper)
     ctx.set_materialize_grads(False)
+
+
+# Stacks of cotangents, which is_grads_batched=True passes to `backward` as single ones:
+# torch.autograd.grad maps the graph by PyTorch's older vmap, of which neither torch.func nor
+# torch.autograd.Function knows. The tensors that `backward` gets have no memory, and an axis that
+# does not show, at a level of its own.
+
+_internals: Any = torch._C
+_is_stack = getattr(_internals._functorch, "is_legacy_batchedtensor", None) or (lambda x: False)
+
+#: A level, and for each of some tensors its axis there: 0, or None.
+_Level = tuple[int, list[int | None]]
+
+
+def _unstacked(tensors: Sequence[Any]) -> tuple[list[Any], list[_Level]]:
+    """Show the axes that are mapped, as the first ones of tensors; some may be None.
+
+    Returns
+    -------
+    tensors : list
+    levels : list of _Level
+        The outermost first, as in the tensors' shapes; empty if none was a stack.
+    """
+    found = list(tensors)
+    levels: list[_Level] = []
+    level = _depth() if any(x is not None and _is_stack(x) for x in found) else 0
+    while level:
+        axes = [0 if x is not None and _is_mapped(x, level) else None for x in found]
+        if 0 in axes:
+            pairs = zip(found, axes, strict=True)
+            found = [x if axis is None else _shown(x, level, 1) for x, axis in pairs]
+            levels.insert(0, (level, axes))
+        level -= 1
+    return found, levels
+
+
+def _stacked(x: torch.Tensor, levels: Sequence[_Level]) -> torch.Tensor:
+    """Hide the first axes of a tensor, which `_unstacked` has shown of others."""
+    for level, _ in levels:
+        x = _internals._VariableFunctions._add_batch_dim(x, 0, level)
+    return x
+
+
+def _depth() -> int:
+    """Return the level of the innermost map; 1 in threads of ``backward`` that do not know it."""
+    level: int = _internals._vmapmode_increment_nesting() - 1
+    _internals._vmapmode_decrement_nesting()
+    return level or 1
+
+
+def _shown(x: torch.Tensor, level: int, size: int) -> torch.Tensor:
+    """Show the axis of a level; of a tensor that has none there, one of a size."""
+    shown: torch.Tensor = _internals._VariableFunctions._remove_batch_dim(x, level, size, 0)
+    return shown
+
+
+def _is_mapped(x: torch.Tensor, level: int) -> bool:
+    return _is_stack(x) and _shown(x, level, 1).shape == _shown(x, level, 2).shape
 
 
 GRADIENTS = TorchGradients()

@@ -16,7 +16,7 @@ import torch
 
 from ...array.indexing import axes_of, set_apart, steps_of
 from .readonly import ReadOnlyTensor
-from .tracing import differentiated, transformed
+from .state import differentiated, transformed
 
 _SIGNED = {
     torch.uint16: torch.int16,

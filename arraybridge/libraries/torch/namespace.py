@@ -1,4 +1,4 @@
-"""The namespace of native tensors, and what PyTorch has to borrow for it."""
+"""The namespace of native tensors, and what another library computes for PyTorch."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ import re
 import torch
 
 from ...array.dtypes import DTypes
-from ...xp.axes import Axes
-from ...xp.borrow import Borrowing
-from ...xp.integers import Wide
+from ...xp import fallback
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
-from .corrections import CORRECTIONS
-from .corrections.reductions import ALONE
+from ...xp.numbers import Wide
+from .corrections import ALONE, CORRECTIONS
 
 # Other functions accept any integer type by themselves.
-AXES = Axes(
-    {
-        **dict.fromkeys("all any max mean min prod std sum var".split(), "axis"),
-        **dict.fromkeys(("expand_dims", "linalg.vector_norm", "squeeze"), "axis"),
-        "tensordot": "axes",
-        "full": "shape",
-    }
-)
+AXES = {
+    **dict.fromkeys("all any max mean min prod std sum var".split(), "axis"),
+    **dict.fromkeys(("expand_dims", "linalg.vector_norm", "squeeze"), "axis"),
+    "tensordot": "axes",
+    "full": "shape",
+}
 
 
 def _as_scalar(value: int, dtype: torch.dtype) -> float:
@@ -33,7 +29,6 @@ def _as_scalar(value: int, dtype: torch.dtype) -> float:
 
 
 WIDE = Wide(_as_scalar)
-
 
 _SAYS_SO = re.compile(
     r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported"
@@ -47,8 +42,8 @@ def _unimplemented(error: Exception) -> bool:
 
 
 # Few functions take these: https://github.com/pytorch/pytorch/issues/58734. What does take them
-# gives the right result; tests/test_xp_torch.py holds that against NumPy.
-BORROWING = Borrowing(
+# gives the right result; tests/unit/xp/test_xp_torch.py holds that against NumPy.
+IN_ANOTHER_LIBRARY = fallback.in_another_library(
     "torch",
     torch.Tensor,
     frozenset({torch.uint16, torch.uint32, torch.uint64}),
@@ -63,7 +58,9 @@ TABLE = NativeNamespace(
     "torch",
     "array_api_compat.torch",
     CORRECTIONS,
-    handlers=(AXES, WIDE, BORROWING),
+    WIDE,
+    handlers=(fallback.axes(AXES), IN_ANOTHER_LIBRARY),
+    takes_nested=False,
     dtypes=DTYPES,
     alone=ALONE,
 )

@@ -19,11 +19,11 @@ from torch.utils.data import get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from ...array import Array
-from ...array.kinds import is_array
+from ...array.array_types import is_array
 from ...array.pickling import restored
+from ...conversion import convert, inspect
 from ...copies import copyto
-from ...dispatch.records import ConversionError
-from ...exchange import convert, inspect
+from ...core.records import ConversionError
 from ...kernels.cpu.pool import num_threads
 from ...protocols.frames import is_frame
 from .exchange import LIBRARY as TORCH
@@ -152,11 +152,9 @@ def serve() -> list[Callable[[], object]]:
 
     And in Dask's distributed, if it is imported, tensors of dtypes that NumPy lacks.
     """
-    from .array import TorchArray
-
     entries: tuple[tuple[Any, Any, Any], ...] = (
         (default_collate_fn_map, Array, collate_arrays),
-        (ForkingPickler._extra_reducers, TorchArray, _shared),  # type: ignore[attr-defined]
+        (ForkingPickler._extra_reducers, TORCH.array_class(), _shared),  # type: ignore[attr-defined]
     )
     undo: list[Callable[[], object]] = []
     for table, kind, function in entries:

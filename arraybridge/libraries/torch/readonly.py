@@ -68,9 +68,9 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
-        from .array import TorchArray
+        from ...array import from_dlpack
 
-        return TorchArray._of(self).__dlpack__(
+        return from_dlpack(self).__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
 

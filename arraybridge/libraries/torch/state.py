@@ -10,13 +10,23 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from ...dispatch.records import ConversionError
+from ...core.records import ConversionError
 from .readonly import ReadOnlyTensor
 
 modes = torch._C._len_torch_dispatch_stack
-transformed = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
+transform_level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor  # by vmap, grad, jvp
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+
+
+def transformed() -> bool:
+    """Whether values may not be looked at: inside torch.compile, or torch.func's transforms."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def differentiated(x: torch.Tensor) -> bool:
+    """Whether a derivative with respect to ``x`` may be asked for, backward or forward."""
+    return x.requires_grad or transformed() or forward_ad._current_level >= 0
 
 
 def check_shape(x: torch.Tensor) -> None:
@@ -105,14 +115,29 @@ shrunk: set[bool] = set()
 
 def in_storage(x: torch.Tensor) -> bool:
     """Whether the storage has all elements."""
-    span, storage = span_of(x), x.untyped_storage()
-    if not span:
+    if x.is_contiguous():
+        needed = x.nbytes
+    else:
+        layout = x.shape, x.stride()
+        span = _spans.get(layout)
+        if span is None:
+            if len(_spans) >= 512:
+                _spans.clear()
+            span = _spans[layout] = span_of(x)
+        needed = span * x.itemsize
+    if not needed:
         return True
-    there = storage.nbytes() if storage.data_ptr() else 0  # zeros without memory have a size
-    if (x.storage_offset() + span) * x.itemsize <= there:
+    start, storage = x.storage_offset(), x.untyped_storage()
+    if start:
+        needed += start * x.itemsize
+    if needed <= storage.nbytes() and storage.data_ptr():  # zeros without memory have a size
         return True
     shrunk.add(True)
     return False
+
+
+#: Shape and strides -> the elements from the first in memory to the last; bounded.
+_spans: dict[tuple[torch.Size, tuple[int, ...]], int] = {}
 
 
 def has_storage(x: torch.Tensor) -> bool:

@@ -20,8 +20,7 @@ if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements a byte
 
 TORCH_DTYPES = {kind: dtype for dtype, kind in DLPACK_DTYPES.items()}
 BY_NAME = {kind.name: dtype for dtype, kind in DLPACK_DTYPES.items()}
-#: Bytes of an element, and whether it has a conjugate.
-ITEMS = {dtype: (dtype.itemsize, dtype.is_complex) for dtype in DLPACK_DTYPES}
+COMPLEX = frozenset(dtype for dtype in DLPACK_DTYPES if dtype.is_complex)
 
 DEVICES = {
     "cpu": DeviceType.CPU,

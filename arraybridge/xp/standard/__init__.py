@@ -1,6 +1,6 @@
 """The array API standard, 2025.12, as typed and documented templates: one module per chapter.
 
-Every function is a signature with a ``...`` body. The namespaces in :mod:`arraybridge.xp` are built
+Every function is a signature and a docstring. The namespaces in :mod:`arraybridge.xp` are built
 from the signatures and annotations, and type checkers and ``help()`` read the same definitions. An
 annotation that begins with ``Array`` marks an argument to unwrap; ``Sequence[Array]`` and
 ``*arrays: Array`` mark several. Names, kinds and defaults are the standard's. A function of an
@@ -17,26 +17,20 @@ from typing import Any
 # The chapters whose ``__all__`` together make the main namespace. (The data types of
 # `data_types` are attributes of it as well, but each library's own objects.)
 CHAPTERS = (
-    "constants",
     "creation_functions",
-    "data_type_functions",
+    "data_types",
     "elementwise_functions",
-    "indexing_functions",
-    "inspection",
     "linear_algebra_functions",
     "manipulation_functions",
-    "searching_functions",
-    "set_functions",
-    "sorting_functions",
+    "searching_and_sorting",
     "statistical_functions",
-    "utility_functions",
 )
 
 EXTENSIONS = ("linalg", "fft")
 
 
 def functions_of(namespace: Any) -> Iterator[tuple[Any, str, str, Any]]:
-    """(where it is in a namespace, "linalg.qr", "qr", its template) for each function."""
+    """Yield (where it is in a namespace, "linalg.qr", "qr", its template) of each function."""
     for chapter in (*CHAPTERS, *EXTENSIONS):
         templates: Any = import_module(f"{__name__}.{chapter}")
         extension = chapter in EXTENSIONS

@@ -4,6 +4,7 @@ Wherever ``dtype`` is None, the library's default of the fitting kind is taken (
 or a complex floating-point type, as the arguments ask; floating-point where nothing does), and
 wherever ``device`` is None, the library's current device, or the device of the array given.
 """
+# pyright: reportReturnType=false
 
 from __future__ import annotations
 
@@ -11,26 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from ...array import Array
-    from .types import ArrayLike, Device, DType, Shape
+    from .data_types import ArrayLike, Device, DType, Shape
 
 __all__ = [
-    "arange",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
+    "linspace", "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
 
 
 def arange(
@@ -53,7 +40,6 @@ def arange(
         With a step that is no integer the number of values may be off by one through rounding:
         :func:`linspace` has none of that.
     """
-    ...
 
 
 def asarray(
@@ -79,17 +65,14 @@ def asarray(
     ValueError
         If ``copy`` is False and a copy is needed.
     """
-    ...
 
 
 def empty(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array without setting its elements."""
-    ...
 
 
 def empty_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array of the shape of ``x``, by default its data type, without setting elements."""
-    ...
 
 
 def eye(
@@ -110,7 +93,6 @@ def eye(
     k
         0 is the main diagonal; positive ones lie above it, negative ones below.
     """
-    ...
 
 
 def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
@@ -132,7 +114,6 @@ def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None
     ValueError
         If only an explicit copy could do it and ``copy`` is False.
     """
-    ...
 
 
 def full(
@@ -149,19 +130,12 @@ def full(
     dtype
         None: the default of the kind of ``fill_value``: bool, integer, real or complex.
     """
-    ...
 
 
 def full_like(
-    x: Array,
-    /,
-    fill_value: complex,
-    *,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    x: Array, /, fill_value: complex, *, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
     """Make an array of the shape of ``x``, by default its data type, full of ``fill_value``."""
-    ...
 
 
 def linspace(
@@ -184,7 +158,6 @@ def linspace(
         Whether ``stop`` is the last value. If not, the interval is cut in ``num`` steps, and the
         last value lies one step before ``stop``.
     """
-    ...
 
 
 def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Array, ...]:
@@ -198,17 +171,14 @@ def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Arra
         ``"ij"``: axis ``i`` of the results follows the ``i``-th array (matrix indexing).
         ``"xy"``: the first two axes are exchanged (Cartesian); the same with fewer than two arrays.
     """
-    ...
 
 
 def ones(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array of ones."""
-    ...
 
 
 def ones_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array of the shape of ``x``, by default its data type, of ones."""
-    ...
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
@@ -221,7 +191,6 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     k
         0 is the main diagonal; positive ones lie above it, negative ones below.
     """
-    ...
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
@@ -234,14 +203,11 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     k
         0 is the main diagonal; positive ones lie above it, negative ones below.
     """
-    ...
 
 
 def zeros(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array of zeros."""
-    ...
 
 
 def zeros_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
     """Make an array of the shape of ``x``, by default its data type, of zeros."""
-    ...

@@ -5,6 +5,7 @@ Precision stays; of ``M`` elements along an axis, ``n`` that are more pad with z
 1/sqrt(n) (``"ortho"``), or the forward ones by 1/n (``"forward"``); ``n`` is the product of the
 transformed extents. Repeated axes are the library's choice.
 """
+# pyright: reportReturnType=false
 
 from __future__ import annotations
 
@@ -14,24 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...array import Array
-    from .types import Device, DType, Norm
+    from .data_types import Device, DType, Norm
 
 __all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+    "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft",
+    "irfft", "irfftn", "rfft", "rfftfreq", "rfftn",
+]  # fmt: skip
 
 
 def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -42,16 +31,10 @@ def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     n
         The length of the transform. None: the extent of the axis.
     """
-    ...
 
 
 def fftfreq(
-    n: int,
-    /,
-    *,
-    d: float = 1.0,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
     """Frequencies, in cycles per unit of ``d``, of the elements of an :func:`fft` of length ``n``.
 
@@ -64,7 +47,6 @@ def fftfreq(
     dtype
         A real floating-point data type. None: the default.
     """
-    ...
 
 
 def fftn(
@@ -85,12 +67,10 @@ def fftn(
     axes
         None: all.
     """
-    ...
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Move frequency 0 to the middle: element 0 to ``n//2``, along axes; None: along all."""
-    ...
 
 
 def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -102,7 +82,6 @@ def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
         The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
         even.
     """
-    ...
 
 
 def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -113,7 +92,6 @@ def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     n
         The length of the transform. None: the extent of the axis.
     """
-    ...
 
 
 def ifftn(
@@ -134,12 +112,10 @@ def ifftn(
     axes
         None: all.
     """
-    ...
 
 
 def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Undo :func:`fftshift`, which is something else for an odd number of elements."""
-    ...
 
 
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -150,7 +126,6 @@ def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     n
         How many elements are read; ``n//2 + 1`` result. None: the extent of the axis.
     """
-    ...
 
 
 def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -162,7 +137,6 @@ def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
         The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
         even.
     """
-    ...
 
 
 def irfftn(
@@ -183,7 +157,6 @@ def irfftn(
     axes
         None: all.
     """
-    ...
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -194,16 +167,10 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     n
         The length of the transform; ``n//2 + 1`` elements result. None: the extent of the axis.
     """
-    ...
 
 
 def rfftfreq(
-    n: int,
-    /,
-    *,
-    d: float = 1.0,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
     """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`.
 
@@ -216,7 +183,6 @@ def rfftfreq(
     dtype
         A real floating-point data type. None: the default.
     """
-    ...
 
 
 def rfftn(
@@ -238,4 +204,3 @@ def rfftn(
     axes
         None: all.
     """
-    ...

@@ -5,6 +5,7 @@ where there are two arguments. Elements are floating-point. What a singular or n
 does where none is allowed is the library's choice. "Transpose" is the conjugate one where a complex
 matrix is factored.
 """
+# pyright: reportReturnType=false
 
 from __future__ import annotations
 
@@ -14,35 +15,13 @@ from .linear_algebra_functions import matmul, matrix_transpose, tensordot, vecdo
 
 if TYPE_CHECKING:
     from ...array import Array
-    from .types import Axes, DType
+    from .data_types import Axes, DType
 
 __all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 
 
 class EigResult(NamedTuple):
@@ -89,7 +68,6 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     upper
         ``U`` with ``x = U.T @ U`` instead.
     """
-    ...
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
@@ -100,12 +78,10 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     axis
         Of both arrays, counted from the end (negative); another extent than 3 is an error.
     """
-    ...
 
 
 def det(x: Array, /) -> Array:
     """Determinants of square matrices."""
-    ...
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
@@ -116,7 +92,6 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     offset
         0 is the main diagonal; positive ones lie above it, negative ones below.
     """
-    ...
 
 
 def eig(x: Array, /) -> EigResult:
@@ -129,7 +104,6 @@ def eig(x: Array, /) -> EigResult:
     eigenvectors
         ``(..., M, M)``: columns. They are not unique.
     """
-    ...
 
 
 def eigh(x: Array, /) -> EighResult:
@@ -142,30 +116,22 @@ def eigh(x: Array, /) -> EighResult:
     eigenvectors
         ``(..., M, M)``: orthonormal columns. They are not unique.
     """
-    ...
 
 
 def eigvals(x: Array, /) -> Array:
     """Eigenvalues of square matrices, ``(..., M)``, complex and in no particular order."""
-    ...
 
 
 def eigvalsh(x: Array, /) -> Array:
     """Eigenvalues of symmetric (Hermitian) matrices, ``(..., M)``, real-valued."""
-    ...
 
 
 def inv(x: Array, /) -> Array:
     """Inverses of square matrices."""
-    ...
 
 
 def matrix_norm(
-    x: Array,
-    /,
-    *,
-    keepdims: bool = False,
-    ord: float | Literal["fro", "nuc"] | None = "fro",
+    x: Array, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
 ) -> Array:
     """Norms of matrices, real-valued.
 
@@ -178,12 +144,10 @@ def matrix_norm(
         magnitudes; inf: of a row's; 2: largest singular value. The smallest of each for -1, -inf
         and -2, which are no norms.
     """
-    ...
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
     """Square matrices raised to an integer power: 0 gives the identity, a negative one inverts."""
-    ...
 
 
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> Array:
@@ -195,12 +159,10 @@ def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> Array:
         Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
         An array broadcasts against the stack.
     """
-    ...
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
     """Outer product of two vectors, ``(N,)`` and ``(M,)``: ``(N, M)``. Nothing is conjugated."""
-    ...
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
@@ -212,7 +174,6 @@ def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
         Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
         An array broadcasts against the stack.
     """
-    ...
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -224,7 +185,6 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
         ``"reduced"``: ``Q`` is ``(..., M, K)`` and ``R`` is ``(..., K, N)``, K the smaller of M and
         N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
     """
-    ...
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
@@ -237,7 +197,6 @@ def slogdet(x: Array, /) -> SlogdetResult:
     logabsdet
         Real-valued; -inf if the determinant is 0.
     """
-    ...
 
 
 def solve(x1: Array, x2: Array, /) -> Array:
@@ -251,7 +210,6 @@ def solve(x1: Array, x2: Array, /) -> Array:
         ``(M,)``: one vector, for every matrix of the stack. Else ``(..., M, K)``: the columns of
         matrices.
     """
-    ...
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
@@ -272,12 +230,10 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     Vh
         Orthonormal rows: the conjugate transpose of V.
     """
-    ...
 
 
 def svdvals(x: Array, /) -> Array:
     """Singular values of matrices, ``(..., min(M, N))``, real-valued, descending."""
-    ...
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
@@ -291,16 +247,10 @@ def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
         Of the result; ``x`` is cast first. None: that of ``x``, but integers narrower than the
         default one are widened to that many bits.
     """
-    ...
 
 
 def vector_norm(
-    x: Array,
-    /,
-    *,
-    axis: Axes | None = None,
-    keepdims: bool = False,
-    ord: float = 2,
+    x: Array, /, *, axis: Axes | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
     """Norms of the vectors along one axis or several, real-valued.
 
@@ -314,4 +264,3 @@ def vector_norm(
         ``sum(abs(x)**ord)**(1/ord)``; inf: the largest magnitude, -inf: the smallest; 0: how many
         are not zero. Below 1 they are no norms.
     """
-    ...

@@ -2,6 +2,7 @@
 
 The others are in the extension :mod:`~arraybridge.xp.standard.linalg`, and these are there again.
 """
+# pyright: reportReturnType=false
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
     from ...array import Array
 
-__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+__all__ = [
+    "matmul", "matrix_transpose", "tensordot", "vecdot",
+]  # fmt: skip
 
 
 def matmul(x1: Array, x2: Array, /) -> Array:
@@ -27,20 +30,14 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     x2
         ``(..., K, N)``, or ``(K,)``: a column, whose axis the result lacks.
     """
-    ...
 
 
 def matrix_transpose(x: Array, /) -> Array:
     """Exchange the last two axes: ``(..., M, N)`` becomes ``(..., N, M)``. Conjugates nothing."""
-    ...
 
 
 def tensordot(
-    x1: Array,
-    x2: Array,
-    /,
-    *,
-    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+    x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Array:
     """Sum of products over pairs of axes: a tensor contraction. Nothing is conjugated.
 
@@ -55,7 +52,6 @@ def tensordot(
     Array
         The axes of ``x1`` that are left, then those of ``x2``.
     """
-    ...
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
@@ -66,4 +62,3 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     axis
         Of both arrays, counted from the end (negative); its extents must be equal.
     """
-    ...

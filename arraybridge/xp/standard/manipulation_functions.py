@@ -3,6 +3,7 @@
 Whether a result is a view or a copy is the library's choice unless ``copy`` says otherwise, so
 write to neither. Negative axes count from the end.
 """
+# pyright: reportReturnType=false
 
 from __future__ import annotations
 
@@ -12,30 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...array import Array
-    from .types import Axes, Shape
+    from .data_types import Axes, Shape
 
 __all__ = [
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "concat",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "tile",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip",
+    "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile",
     "unstack",
-]
+]  # fmt: skip
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     """Broadcast arrays against one another, each keeping its data type."""
-    ...
 
 
 def broadcast_shapes(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
@@ -51,7 +39,6 @@ def broadcast_shapes(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
     ValueError
         If they do not broadcast.
     """
-    ...
 
 
 def broadcast_to(x: Array, /, shape: Shape) -> Array:
@@ -62,7 +49,6 @@ def broadcast_to(x: Array, /, shape: Shape) -> Array:
     ValueError
         If ``x`` does not broadcast to just that shape.
     """
-    ...
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
@@ -75,7 +61,6 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     axis
         None: flatten each array first.
     """
-    ...
 
 
 def expand_dims(x: Array, /, axis: Axes) -> Array:
@@ -92,12 +77,10 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
     IndexError
         If the result has no such axis.
     """
-    ...
 
 
 def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     """Reverse the order of the elements along one or more axes; None: along all."""
-    ...
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
@@ -110,12 +93,10 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     destination
         Where each goes: as many, each once.
     """
-    ...
 
 
 def permute_dims(x: Array, /, axes: Shape) -> Array:
     """Reorder the axes: axis ``i`` of the result is axis ``axes[i]`` of ``x``."""
-    ...
 
 
 def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> Array:
@@ -129,7 +110,6 @@ def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> Arr
     axis
         None: flatten first, in row-major order.
     """
-    ...
 
 
 def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
@@ -147,7 +127,6 @@ def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
     ValueError
         If ``copy`` is False and a copy is needed.
     """
-    ...
 
 
 def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
@@ -161,7 +140,6 @@ def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
     axis
         None: flatten, shift, restore the shape.
     """
-    ...
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:
@@ -172,7 +150,6 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
     ValueError
         If one of them has another extent.
     """
-    ...
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
@@ -185,7 +162,6 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     axis
         Where the new axis is in the result.
     """
-    ...
 
 
 def tile(x: Array, repetitions: Shape, /) -> Array:
@@ -197,9 +173,7 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
         One number an axis. If there are fewer than axes, ones are put before them; if more, axes
         of extent 1 before those of ``x``.
     """
-    ...
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Split into the slices across an axis, which they lack: :func:`stack` undone."""
-    ...

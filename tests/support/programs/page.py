@@ -30,7 +30,8 @@ are on, and PyTorch's default dtype is float64. [Another page](downstream.md) ha
 projects' own tests.
 
 `python -m tests.support.programs.page` prints this page from
-[the table](../tests/support/programs/table.py) that `tests/test_programs.py` runs. The table also
+[the table](../tests/support/programs/table.py) that
+`tests/integration/test_programs.py` runs. The table also
 contains the failures, and a test checks that they still fail in the same way, so both lists stay
 true. ({slow} calls, which JAX compiles for longer than half a second, run in `make test-all`.)
 

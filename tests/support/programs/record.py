@@ -50,6 +50,16 @@ def program(
     return Program(call, dict.fromkeys(LIBRARIES, every) | fails if every else fails, slow)
 
 
+def programs(*rows: str | Program) -> tuple[Program, ...]:
+    """Rows: those that run everywhere as calls between semicolons, with a star where slow."""
+    made: list[Program] = []
+    for row in rows:
+        calls = row.split("; ") if isinstance(row, str) else []
+        made += [program(call.removesuffix(" *"), slow=call.endswith(" *")) for call in calls]
+        made += [row] if isinstance(row, Program) else []
+    return tuple(made)
+
+
 def data() -> dict[str, np.ndarray]:
     """The arguments of the programs, as NumPy arrays made anew."""
     rng = np.random.default_rng(3)

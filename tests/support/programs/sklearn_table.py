@@ -3,128 +3,95 @@
 from __future__ import annotations
 
 from .causes import FLAT, HSTACK, NUMPYS_CODE, THROUGH_A_VIEW
-from .record import Program, program
+from .record import Program, program, programs
 
 SKLEARN: dict[str, tuple[Program, ...]] = {
-    "sklearn.metrics": (
-        program("accuracy_score(labels, predicted)"),
-        program("balanced_accuracy_score(labels, predicted)", slow=True),
-        program("brier_score_loss(binary, scores)", slow=True),
-        program("cohen_kappa_score(labels, predicted)", slow=True),
-        program("confusion_matrix(labels, predicted)"),
-        program("d2_tweedie_score(XP[:, 0], XP[:, 1])"),
-        program("explained_variance_score(target, X[:, 0])"),
-        program('f1_score(labels, predicted, average="macro")', slow=True),
-        program('fbeta_score(labels, predicted, beta=2.0, average="macro")', slow=True),
-        program("hamming_loss(labels, predicted)"),
-        program('jaccard_score(labels, predicted, average="macro")'),
-        program("log_loss(binary, scores)", slow=True),
+    "sklearn.metrics": programs(
+        "accuracy_score(labels, predicted); balanced_accuracy_score(labels, predicted) *",
+        "brier_score_loss(binary, scores) *; cohen_kappa_score(labels, predicted) *",
+        "confusion_matrix(labels, predicted); d2_tweedie_score(XP[:, 0], XP[:, 1])",
+        "explained_variance_score(target, X[:, 0])",
+        'f1_score(labels, predicted, average="macro") *',
+        'fbeta_score(labels, predicted, beta=2.0, average="macro") *',
+        'hamming_loss(labels, predicted); jaccard_score(labels, predicted, average="macro")',
+        "log_loss(binary, scores) *",
         program("matthews_corrcoef(labels, predicted)", numpy=HSTACK, torch=HSTACK, jax=HSTACK),
-        program("max_error(target, X[:, 0])"),
-        program("mean_absolute_error(target, X[:, 0])"),
-        program("mean_absolute_percentage_error(target, X[:, 0])"),
-        program("mean_gamma_deviance(XP[:, 0], XP[:, 1])"),
-        program("mean_pinball_loss(target, X[:, 0])"),
-        program("mean_poisson_deviance(XP[:, 0], XP[:, 1])"),
-        program('mean_squared_error(X, X + 1, multioutput="raw_values")'),
-        program("mean_squared_log_error(XP[:, 0], XP[:, 1])"),
-        program("median_absolute_error(target, X[:, 0])"),
-        program("multilabel_confusion_matrix(labels, predicted)"),
-        program("precision_recall_curve(binary, scores)", slow=True),
-        program("precision_recall_fscore_support(labels, predicted)"),
-        program('precision_score(labels, predicted, average="macro")'),
-        program("r2_score(target, X[:, 0])"),
-        program('recall_score(labels, predicted, average="macro")'),
-        program("roc_auc_score(binary, scores)", slow=True),
-        program("roc_curve(binary, scores)", slow=True),
-        program("det_curve(binary, scores)", slow=True),
-        program("root_mean_squared_error(target, X[:, 0])"),
-        program("zero_one_loss(labels, predicted)"),
+        "max_error(target, X[:, 0]); mean_absolute_error(target, X[:, 0])",
+        "mean_absolute_percentage_error(target, X[:, 0])",
+        "mean_gamma_deviance(XP[:, 0], XP[:, 1]); mean_pinball_loss(target, X[:, 0])",
+        "mean_poisson_deviance(XP[:, 0], XP[:, 1])",
+        'mean_squared_error(X, X + 1, multioutput="raw_values")',
+        "mean_squared_log_error(XP[:, 0], XP[:, 1]); median_absolute_error(target, X[:, 0])",
+        "multilabel_confusion_matrix(labels, predicted)",
+        "precision_recall_curve(binary, scores) *",
+        "precision_recall_fscore_support(labels, predicted)",
+        'precision_score(labels, predicted, average="macro"); r2_score(target, X[:, 0])',
+        'recall_score(labels, predicted, average="macro"); roc_auc_score(binary, scores) *',
+        "roc_curve(binary, scores) *; det_curve(binary, scores) *",
+        "root_mean_squared_error(target, X[:, 0]); zero_one_loss(labels, predicted)",
         program("silhouette_score(X, labels)", every=FLAT, slow=True),
-        program("calinski_harabasz_score(X, labels)"),
-        program("davies_bouldin_score(X, labels)", slow=True),
+        "calinski_harabasz_score(X, labels); davies_bouldin_score(X, labels) *",
     ),
-    "sklearn.metrics.pairwise": (
-        program("additive_chi2_kernel(XP)"),
-        program("chi2_kernel(XP)"),
-        program("cosine_distances(X)"),
-        program("cosine_similarity(X, X + 1)"),
-        program("euclidean_distances(X, X + 1)"),
-        program("laplacian_kernel(X)"),
-        program("linear_kernel(X)"),
-        program("manhattan_distances(X)"),
-        program("paired_cosine_distances(X, X + 1)"),
-        program("paired_euclidean_distances(X, X + 1)"),
-        program("pairwise_distances(X)"),
-        program("polynomial_kernel(X)"),
-        program("rbf_kernel(X)"),
-        program("sigmoid_kernel(X)"),
+    "sklearn.metrics.pairwise": programs(
+        "additive_chi2_kernel(XP); chi2_kernel(XP); cosine_distances(X)",
+        "cosine_similarity(X, X + 1); euclidean_distances(X, X + 1); laplacian_kernel(X)",
+        "linear_kernel(X); manhattan_distances(X); paired_cosine_distances(X, X + 1)",
+        "paired_euclidean_distances(X, X + 1); pairwise_distances(X); polynomial_kernel(X)",
+        "rbf_kernel(X); sigmoid_kernel(X)",
     ),
-    "sklearn.preprocessing": (
-        program("Binarizer(threshold=0.5).fit_transform(X)"),
-        program("KernelCenterer().fit_transform(X @ X.T)"),
-        program("LabelBinarizer().fit_transform(labels)"),
-        program("LabelEncoder().fit_transform(labels)"),
-        program("MaxAbsScaler().fit_transform(X)"),
-        program("MinMaxScaler().fit_transform(X)"),
-        program("Normalizer().fit_transform(X)"),
-        program("PolynomialFeatures(2).fit_transform(X)", slow=True),
+    "sklearn.preprocessing": programs(
+        "Binarizer(threshold=0.5).fit_transform(X); KernelCenterer().fit_transform(X @ X.T)",
+        "LabelBinarizer().fit_transform(labels); LabelEncoder().fit_transform(labels)",
+        "MaxAbsScaler().fit_transform(X); MinMaxScaler().fit_transform(X)",
+        "Normalizer().fit_transform(X); PolynomialFeatures(2).fit_transform(X) *",
         program(
             "RobustScaler().fit_transform(X)",
             numpy=NUMPYS_CODE,
             torch=NUMPYS_CODE,
             jax=NUMPYS_CODE,
         ),
-        program("StandardScaler().fit_transform(X)", slow=True),
-        program("StandardScaler().fit(X).inverse_transform(X)", slow=True),
-        program("label_binarize(labels, classes=[0, 1, 2])"),
-        program("normalize(X)"),
+        "StandardScaler().fit_transform(X) *; StandardScaler().fit(X).inverse_transform(X) *",
+        "label_binarize(labels, classes=[0, 1, 2]); normalize(X)",
     ),
-    "sklearn.decomposition": (
-        program("PCA(2).fit_transform(X)", slow=True),
-        program('PCA(2, svd_solver="randomized", random_state=0).fit_transform(X)', slow=True),
-        program("PCA(2, whiten=True).fit(X).inverse_transform(X[:, :2])", slow=True),
+    "sklearn.decomposition": programs(
+        "PCA(2).fit_transform(X) *",
+        'PCA(2, svd_solver="randomized", random_state=0).fit_transform(X) *',
+        "PCA(2, whiten=True).fit(X).inverse_transform(X[:, :2]) *",
     ),
-    "sklearn.linear_model": (
-        program('Ridge(solver="svd").fit(X, target).predict(X)', slow=True),
-        program("RidgeCV().fit(X, target).predict(X)", slow=True),
-        program('RidgeClassifier(solver="svd").fit(X, labels).predict(X)', slow=True),
-        program("RidgeClassifierCV().fit(X, labels).decision_function(X)", slow=True),
-        program("LogisticRegression().fit(X, labels).predict_proba(X)", slow=True),
-        program("PoissonRegressor().fit(X, XP[:, 0]).predict(X)"),
+    "sklearn.linear_model": programs(
+        'Ridge(solver="svd").fit(X, target).predict(X) *; RidgeCV().fit(X, target).predict(X) *',
+        'RidgeClassifier(solver="svd").fit(X, labels).predict(X) *',
+        "RidgeClassifierCV().fit(X, labels).decision_function(X) *",
+        "LogisticRegression().fit(X, labels).predict_proba(X) *",
+        "PoissonRegressor().fit(X, XP[:, 0]).predict(X)",
     ),
-    "sklearn.discriminant_analysis": (
-        program("LinearDiscriminantAnalysis().fit(X, labels).predict_proba(X)", slow=True),
+    "sklearn.discriminant_analysis": programs(
+        "LinearDiscriminantAnalysis().fit(X, labels).predict_proba(X) *",
     ),
-    "sklearn.naive_bayes": (program("GaussianNB().fit(X, labels).predict_proba(X)", slow=True),),
-    "sklearn.mixture": (
+    "sklearn.naive_bayes": programs(
+        "GaussianNB().fit(X, labels).predict_proba(X) *",
+    ),
+    "sklearn.mixture": programs(
         program(
             'GaussianMixture(2, init_params="random", random_state=0).fit(X).means_',
             jax=THROUGH_A_VIEW,
             slow=True,
         ),
-        program(
-            'GaussianMixture(2, covariance_type="diag", init_params="random", random_state=0)'
-            ".fit(X).means_",
-            slow=True,
-        ),
+        'GaussianMixture(2, covariance_type="diag", init_params="random", '
+        "random_state=0).fit(X).means_ *",
     ),
-    "sklearn.kernel_approximation": (
-        program("Nystroem(n_components=5, random_state=0).fit_transform(X)", slow=True),
+    "sklearn.kernel_approximation": programs(
+        "Nystroem(n_components=5, random_state=0).fit_transform(X) *",
     ),
-    "sklearn.model_selection": (
-        program("train_test_split(X, target, random_state=0)"),
-        program(
-            "cross_val_predict(sklearn.naive_bayes.GaussianNB(), X, labels, cv=2)",
-            slow=True,
-        ),
+    "sklearn.model_selection": programs(
+        "train_test_split(X, target, random_state=0)",
+        "cross_val_predict(sklearn.naive_bayes.GaussianNB(), X, labels, cv=2) *",
     ),
-    "sklearn.utils.extmath": (program("randomized_svd(X, 2, random_state=0)", slow=True),),
-    "sklearn.calibration": (
-        program(
-            'CalibratedClassifierCV(sklearn.naive_bayes.GaussianNB(), method="temperature", cv=2)'
-            ".fit(X, labels).predict_proba(X)",
-            slow=True,
-        ),
+    "sklearn.utils.extmath": programs(
+        "randomized_svd(X, 2, random_state=0) *",
+    ),
+    "sklearn.calibration": programs(
+        'CalibratedClassifierCV(sklearn.naive_bayes.GaussianNB(), method="temperature", '
+        "cv=2).fit(X, labels).predict_proba(X) *",
     ),
 }

@@ -1,0 +1,508 @@
+"""Calls with arrays that another library tracks: its gradients cross to the function and back.
+
+PyTorch tracks tensors that require gradients, JAX its tracers. Such a call is reduced to a
+`FlatFunction`, a function of the tracked arrays alone; the caller's library makes an operation of
+its own of it, and asks the function's library for the gradient. Neither knows the other: both are a
+`Differentiation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array.array_types import (
+    RECOGNIZED,
+    ArrayType,
+    array_type_of,
+    arrays_in,
+    device_of,
+    is_array,
+    map_arrays,
+    unwrapped,
+)
+from ..containers import mapped
+from ..conversion import convert, converted, imported, inspect
+from ..core.cast_rules import allowed, data_type_named
+from ..core.records import ConversionError
+from ..core.registry import library_named
+from ..core.request import Form
+from ..dlpack import DataType, Device
+from .options import Options
+
+_PYTHON = (bool, int, float, complex)
+_NUMBERS = (*_PYTHON, np.generic)
+
+Pullback = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class Shape(NamedTuple):
+    """The shape of an array and the name of its data type, such as ``"float32"``."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Outcome(NamedTuple):
+    """What a `FlatFunction` returns.
+
+    Attributes
+    ----------
+    floats : sequence of array
+        What can be differentiated.
+    others : sequence of array
+        Integers and booleans.
+    rebuilt : callable
+        Makes the function's result of arrays in place of these two.
+    """
+
+    floats: Sequence[Any]
+    others: Sequence[Any]
+    rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
+
+
+class Differentiation:
+    """How a library differentiates; `arraybridge.core.library.Library.differentiation` has it.
+
+    Cotangents that cross are gradients in PyTorch's sense: of complex numbers, the conjugates of
+    what JAX pulls back. This class itself is that of a library without gradients.
+
+    Attributes
+    ----------
+    traces : bool
+        Whether what is tracked has no values yet, so that ``callback=True`` is for it as well.
+    """
+
+    traces = False
+
+    # As the library of the caller:
+
+    def tracks(self, x: Any) -> bool:
+        """Whether ``x`` is tracked: its gradient, or its trace, would be lost in a conversion."""
+        return False
+
+    def cast(self, x: Any, dtype: str) -> Any:
+        """Cast an array that is tracked, as an operation of this library."""
+        raise NotImplementedError
+
+    def record(self, flat: FlatFunction, arrays: list[Any]) -> Any:
+        """Call ``flat`` as an operation of this library; return the function's result."""
+        raise NotImplementedError
+
+    # As the library of the function:
+
+    def borrows(self, function: Callable[..., Any]) -> bool:
+        """Whether `linearize` is done with the memory of its arguments when it returns.
+
+        So are the gradients' cotangents, and nobody else has the memory of the results. Then both
+        are views, although the caller may write to its arrays, or to the results, later on.
+        """
+        return False
+
+    def is_float(self, x: Any) -> bool:
+        """Whether an array, or a `Shape`, can be differentiated."""
+        return False
+
+    def untracked(self) -> AbstractContextManager[Any]:
+        """Return a context in which the library records nothing, of arrays that it may later."""
+        return nullcontext()
+
+    def linearize(self, flat: FlatFunction, arrays: list[Any]) -> tuple[Outcome, Pullback]:
+        """Call ``flat``, and return with its outcome the function of cotangents to gradients.
+
+        A cotangent may be None: zero. There is a gradient for each of the arrays.
+        """
+        raise NotImplementedError
+
+    def gradients(
+        self,
+        flat: FlatFunction,
+        primals: list[Any],
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+    ) -> Sequence[Any]:
+        """Return the gradients at the wanted ones of ``primals``; they can be differentiated."""
+        raise NotImplementedError
+
+    def shapes(self, flat: FlatFunction, arguments: Sequence[Shape]) -> Outcome | None:
+        """Return the shapes of the outcome, from those of the arguments; None if it cannot."""
+        return None
+
+    def map_function(
+        self, flat: FlatFunction, axes: Sequence[int | None]
+    ) -> Callable[[Sequence[Any]], Outcome]:
+        """Map ``flat`` over an axis of each of the arrays, to the first axis of the outcome's."""
+        raise NotImplementedError
+
+    def map_pullback(self, pullback: Pullback, axes: Sequence[int | None]) -> Pullback:
+        """Map a pullback over an axis of each of the cotangents, to the first of the gradients'.
+
+        Those that are None, zero, are not mapped, and have None as their axis.
+        """
+        raise NotImplementedError
+
+
+NO_GRADIENTS = Differentiation()
+
+
+class Slot:
+    """The place of a tracked array in the arguments of a call."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class FlatFunction:
+    """A function of the tracked arrays of a call, as arrays of the function's library.
+
+    Parameters
+    ----------
+    options : Options
+    differentiation : Differentiation
+        Of the function's library.
+    device : Device or None
+        That of the caller's arrays, if they are sent to another device.
+    run : callable, optional
+        The function of a list of arrays, which returns an Outcome; by default what was `call`-ed.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        differentiation: Differentiation,
+        device: Device | None,
+        run: Callable[[Sequence[Any]], Outcome] | None = None,
+    ) -> None:
+        self.options, self.differentiation, self.device = options, differentiation, device
+        self.run = run
+        self.shapes: Outcome | None = None  # of the result, if the caller gave them
+        self.call: tuple[Any, Any, Any] | None = None  # the function, its arguments with slots
+        self.borrows = False  # see `Differentiation.borrows`
+        self.constants: list[Any] = []  # the caller's, as views: they are not to be written either
+
+    def __call__(self, arrays: Sequence[Any]) -> Outcome:
+        if self.run is not None:
+            return self.run(arrays)
+        assert self.call is not None
+        function, args, kwargs = self.call
+        return _outcome(self, function(*_filled(args, arrays), **_filled(kwargs, arrays)))
+
+    def is_float(self, x: Any) -> bool:
+        """Whether a gradient may be asked with respect to an array, or a `Shape`."""
+        return self.options.differentiable and self.differentiation.is_float(x)
+
+    def argument(self, x: Any) -> Any:
+        """Convert an array that is no longer tracked for the function."""
+        if not self.borrows:
+            return self.constant(x, None)
+        with self._noted():
+            return imported(x, self.options.library)
+
+    def constant(self, x: Any, form: Form | None) -> Any:
+        """Convert an array that nobody tracks for the function, as `adapt` has it."""
+        with self._noted():
+            return converted(x, self.options.library, form, **self.options.conversion)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except BufferError as error:
+            self.options.add_note(error)
+            raise
+
+    @property
+    def cast(self) -> Callable[[Any], Any]:
+        """The function that casts an array of the outcome as ``result_dtype=`` asks."""
+        form, own = self.options.result_form, self.differentiation
+        if own is NO_GRADIENTS:
+            return partial(converted, to=self.options.library, form=form)
+        return partial(cast_tracked, form, own, self.options.function, "result_dtype")
+
+    def result(self, x: Any, library: str) -> Any:
+        """Convert an array of the outcome, or a gradient, to the caller's library and device."""
+        try:
+            if self.borrows:
+                return convert(x, library, alias_readonly=True)
+            copy = False if self.options.copy is False else None
+            return convert(x, library, device=self.device, copy=copy)
+        except BufferError as error:
+            raise error_of_result(self.options, error, x) from None
+
+    def derived(self, run: Callable[[Sequence[Any]], Outcome]) -> FlatFunction:
+        """Return another function of the same call."""
+        return FlatFunction(self.options, self.differentiation, self.device, run)
+
+    def gradient(self, wanted: Sequence[bool], given: Sequence[bool]) -> FlatFunction:
+        """Return the function of the arrays and cotangents that returns the gradients.
+
+        Parameters
+        ----------
+        wanted : sequence of bool
+            At which of the arrays.
+        given : sequence of bool
+            Which of the outcome's floats have a cotangent.
+        """
+        count = len(wanted)
+
+        def run(arrays: Sequence[Any]) -> Outcome:
+            rest = iter(arrays[count:])
+            cotangents = [next(rest) if there else None for there in given]
+            primals = list(arrays[:count])
+            found = self.differentiation.gradients(self, primals, cotangents, wanted)
+            return Outcome(found, [], lambda floats, others: list(floats))
+
+        return self.derived(run)
+
+    def mapped(self, axes: Sequence[int | None]) -> FlatFunction:
+        """Return the function mapped over an axis of the arrays that have one there."""
+        return self.derived(self.differentiation.map_function(self, axes))
+
+
+def tracking_library(x: Any) -> Differentiation | None:
+    """Return how the library differentiates that tracks an array; None if none does."""
+    native = unwrapped(x)
+    library = RECOGNIZED[type(native)].library
+    found = None if library is None else library.differentiation()
+    return found if found is not None and found.tracks(native) else None
+
+
+def find_tracked(
+    options: Options, args: Any, kwargs: Any
+) -> tuple[Differentiation, list[Any]] | None:
+    """Find the library that tracks arrays among the arguments, and those arrays.
+
+    Returns
+    -------
+    tuple or None
+        None if the function's own library tracks them, or nobody.
+    """
+    tracked: dict[int, Any] = {}
+    first: Differentiation | None = None
+    for x in arrays_in((args, kwargs)):
+        if RECOGNIZED[type(unwrapped(x))].array_type == options.own_type:
+            continue
+        found = tracking_library(x)
+        if found is None or not (options.differentiable or found.traces):
+            continue
+        if first is not None and found is not first:
+            raise ConversionError(
+                f"{options.function} was called with arrays that two libraries follow: no gradient "
+                "crosses more than one border. Detach those of one library"
+            )
+        first = found
+        tracked[id(x)] = x
+    return None if first is None else (first, [*tracked.values()])
+
+
+def call_tracked(
+    options: Options, function: Callable[..., Any], tracking: Differentiation,
+    tracked: list[Any], args: Any, kwargs: Any,
+) -> Any:  # fmt: skip
+    """Call the function as an operation of the caller's library; see `find_tracked`."""
+    own = library_named(options.library).differentiation() or NO_GRADIENTS
+    form = options.form
+    natives = [
+        cast_tracked(form, tracking, options.function, "dtype", unwrapped(x)) for x in tracked
+    ]
+    goal = _result_type(options, array_type_of(tracked[0], natives[0]), args, kwargs)
+    flat = FlatFunction(options, own, device_of(natives[0]) if options.moves_results else None)
+    flat.borrows = not (options.conversion or form) and own.borrows(function)
+    slots = {id(x): Slot(index) for index, x in enumerate(tracked)}
+
+    def put(x: Any) -> Any:
+        if id(x) in slots:
+            return slots[id(x)]
+        native = unwrapped(x)
+        if RECOGNIZED[type(native)].array_type == options.own_type and not options.converts_own:
+            return native
+        if flat.borrows and array_type_of(x, native).library == goal.library:
+            flat.constants.append(native)
+            return flat.argument(native)
+        return flat.constant(x, form)
+
+    method, rest = options.split_self(args)
+    with own.untracked():
+        flat.call = function, (*method, *map_arrays(put, rest)), map_arrays(put, kwargs)
+    if options.result_shape_dtypes is not None:
+        flat.shapes = _given_shapes(flat, natives)
+    result = tracking.record(flat, natives)
+    return map_arrays(goal.convert, result) if goal.wrapped else result
+
+
+def _result_type(options: Options, tracked: ArrayType, args: Any, kwargs: Any) -> ArrayType:
+    """Return the type of the results, which are tracked as well, or raise the error."""
+    if arrays_in(options.out_of(args, kwargs)):
+        raise ConversionError(
+            f"{options.function} cannot write to out in a call that {tracked.library} follows. "
+            "Leave out= away, and take what is returned"
+        )
+    like = options.result_like
+    if like is None:
+        return tracked
+    model = next(iter(arrays_in(like.of(args, kwargs))), None)
+    goal = None if model is None else array_type_of(model, unwrapped(model))
+    if goal is not None and goal.library == tracked.library:
+        return goal
+    raise ConversionError(
+        f"{options.function} was adapted with result_like={like.given!r}, and that argument "
+        f"is no array of {tracked.library}, which follows this call and its results"
+    )
+
+
+def cast_tracked(
+    form: Form | None, tracking: Differentiation, function: str, keyword: str, x: Any
+) -> Any:
+    """Cast an array that is tracked to the data type that a keyword of `adapt` asks for."""
+    if form is None:
+        return x
+    given = data_type_named(x.dtype)
+    wanted = form.wanted(given)
+    if wanted == given:
+        return x
+    if not allowed(given, wanted, form.casting):
+        raise ConversionError(
+            f"{function} is adapted with {keyword}= {wanted.name}, and casting={form.casting!r} "
+            f"does not allow that from {given.name}"
+        )
+    try:
+        return tracking.cast(x, wanted.name)
+    except ConversionError as error:
+        raise ConversionError(_with_keyword(str(error), keyword)) from None
+
+
+def dtype_of(x: Any) -> DataType:
+    """Return the data type of an array, which may have no memory, as a tracer."""
+    try:
+        return inspect(x).dtype
+    except (TypeError, BufferError):
+        return data_type_named(x.dtype)
+
+
+def _with_keyword(message: str, keyword: str) -> str:
+    """Name the keyword of `adapt` in a message of `convert`, whose dtype= it is."""
+    return re.sub(r"\bdtype=", f"{keyword}=", message)
+
+
+_NARROWER = {
+    "float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"
+}  # fmt: skip
+
+
+def error_of_result(options: Options, error: BufferError, x: Any) -> BufferError:
+    """Return the error for an array of a result: as of `convert`, whose dtype= is another here."""
+    advised = "dtype=" in str(error)
+    if isinstance(error, ConversionError):
+        error = ConversionError(_with_keyword(str(error), "result_dtype"), error.route)
+    options.add_note(error, "a result")
+    if advised and options.result_form is None:
+        given = dtype_of(x).name
+        narrower = _NARROWER.get(given)
+        asked = "" if narrower is None else f'{{"{given}": "{narrower}"}}'
+        error.add_note(
+            f"Pass result_dtype={asked} to adapt, which casts results as dtype= does arguments; "
+            "or cast results in the function."
+        )
+    return error
+
+
+def add_advice(options: Options, x: Any, error: BaseException) -> None:
+    """Add to the error for an array that a library tracks how `arraybridge.adapt` takes it."""
+    tracking = tracking_library(x)
+    if tracking is None:
+        return
+    remedies = ["callback=True"] if tracking.traces and not options.callback else []
+    own = library_named(options.library).differentiation()
+    if own is not None and not options.differentiable:
+        remedies.append("differentiable=True")
+    if remedies:
+        error.add_note(f"Or pass {' or '.join(remedies)} to adapt: see docs/adapting.md.")
+
+
+def _filled(tree: Any, arrays: Sequence[Any]) -> Any:
+    """Put arrays into the slots of a tree."""
+    return mapped(lambda leaf: arrays[leaf.index] if type(leaf) is Slot else leaf, tree)
+
+
+class _Place:
+    """The place of an array in an `Outcome`."""
+
+    __slots__ = ("index", "is_float")
+
+    def __init__(self, is_float: bool, index: int) -> None:
+        self.is_float, self.index = is_float, index
+
+
+class _Collector:
+    """The arrays, or the shapes, of a result, while it is taken apart."""
+
+    def __init__(self, flat: FlatFunction) -> None:
+        self.flat = flat
+        self.floats: list[Any] = []
+        self.others: list[Any] = []
+
+    def take(self, x: Any) -> _Place:
+        is_float = self.flat.is_float(x)
+        found = self.floats if is_float else self.others
+        found.append(x)
+        return _Place(is_float, len(found) - 1)
+
+    def outcome(self, template: Any) -> Outcome:
+        def rebuilt(floats: Sequence[Any], others: Sequence[Any]) -> Any:
+            return mapped(
+                lambda x: (floats if x.is_float else others)[x.index] if type(x) is _Place else x,
+                template,
+            )
+
+        return Outcome(self.floats, self.others, rebuilt)
+
+
+def _outcome(flat: FlatFunction, result: Any) -> Outcome:
+    """Separate the arrays of a result from the rest of it."""
+    options, shapes, found = flat.options, flat.shapes, _Collector(flat)
+
+    def take(x: Any) -> Any:
+        if is_array(x):
+            native = unwrapped(x)
+            if RECOGNIZED[type(native)].array_type != options.own_type:
+                native = convert(native, options.library)
+        elif shapes is None or not isinstance(x, _NUMBERS):
+            return x
+        else:
+            given = shapes.others[len(found.others) : len(found.others) + 1]
+            dtype = given[0].dtype if given and type(x) in _PYTHON else None
+            native = np.asarray(x, dtype)
+        return found.take(flat.cast(native))
+
+    return found.outcome(mapped(take, result, is_array))
+
+
+def _given_shapes(flat: FlatFunction, natives: list[Any]) -> Outcome:
+    """Read ``result_shape_dtypes``: a tree of objects with a shape and a dtype, or its function."""
+    assert flat.call is not None
+    given, (_, args, kwargs) = flat.options.result_shape_dtypes, flat.call
+    if callable(given) and not hasattr(given, "shape"):
+        given = given(*_filled(args, natives), **_filled(kwargs, natives))
+    found = _Collector(flat)
+
+    def take(x: Any) -> Any:
+        if not _has_shape(x):
+            raise TypeError(
+                f"result_shape_dtypes of {flat.options.function} has a {type(x).__name__}: it is "
+                "made of objects with a shape and a dtype, such as "
+                "jax.ShapeDtypeStruct((3,), 'float32')"
+            )
+        return found.take(Shape(tuple(x.shape), str(x.dtype).rpartition(".")[2]))
+
+    return found.outcome(mapped(take, given, _has_shape))
+
+
+def _has_shape(x: Any) -> bool:
+    return hasattr(x, "shape") and hasattr(x, "dtype")

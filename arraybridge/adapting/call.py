@@ -1,0 +1,244 @@
+"""One call of an adapted function: its arguments and its result, converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from ..array.array import Array
+from ..array.array_types import (
+    RECOGNIZED,
+    ArrayType,
+    array_type_of,
+    arrays_in,
+    device_of,
+    is_array,
+    lazy_library,
+    unwrapped,
+)
+from ..containers import items, leaves, mapped
+from ..conversion import inspect, viewed
+from ..core.library import Library
+from ..core.registry import library_named
+from ..dlpack import Device, is_capsule
+from ..protocols.foreign import no_array
+from ..protocols.objects import as_source
+from .autograd import add_advice, cast_tracked, dtype_of, error_of_result, tracking_library
+from .options import Options
+from .write_back import Copied, check_outputs, check_shapes
+
+_NOTHING = object()
+
+
+class Converted:
+    """An array that was passed.
+
+    Attributes
+    ----------
+    given, seen : array
+        As the caller passed it, and as the function sees it.
+    copied : Copied or None
+        What is known of ``seen``, if it is a copy that may have to be written back.
+    address : int or None
+        Of ``seen``, if it is a view to whose array the function may give other memory.
+    """
+
+    __slots__ = ("address", "copied", "given", "seen")
+
+    def __init__(self, given: Any, seen: Any) -> None:
+        self.given, self.seen = given, seen
+        self.copied: Copied | None = None
+        self.address: int | None = None
+
+
+class Call:
+    """The arrays of one call, as passed by the caller and as seen by the function."""
+
+    __slots__ = ("arguments", "count", "device", "model", "options", "outputs", "result_type")
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.arguments: list[Converted] = []
+        self.count = 0  # how many of them are the call's, and not sent to a generator
+        self.result_type: ArrayType | None = None  # of the arrays of the result; None: any
+        self.device: Device | None = None  # of these, if they move
+        self.model: Any = None  # the argument that says so; None: the first
+        self.outputs: Any = ()
+
+    def convert_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Convert the arguments for the function."""
+        options = self.options
+        if options.result not in ("caller", "function"):
+            self.result_type = ArrayType(library_named(options.result).name, False)
+        like = options.result_like
+        if like is not None:
+            self.model = next(iter(arrays_in(like.of(args, kwargs))), _NOTHING)
+        out = options.out_of(args, kwargs)
+        own, rest = options.split_self(args)
+        seen = [*own, *items(self._argument, rest, is_array)]
+        if kwargs:
+            kwargs = mapped(self._argument, kwargs, is_array)
+        self.count = len(self.arguments)
+        if self.model is _NOTHING and self.arguments:
+            assert like is not None
+            raise TypeError(
+                f"{options.function} was adapted with result_like={like.given!r}, and that "
+                "argument is not an array in this call, as another is"
+            )
+        if out is not None:
+            self.outputs = check_outputs(options, out, self.arguments)
+        return seen, kwargs
+
+    def convert_sent(self, value: Any) -> Any:
+        """Convert a value that is sent to a generator; forget those sent before."""
+        del self.arguments[self.count :]
+        return mapped(self._argument, value, is_array)
+
+    def convert_result(self, result: Any) -> Any:
+        """Convert a value that is returned or yielded for the caller."""
+        if self.outputs:
+            check_shapes(self.options, self.outputs)
+        for error in self._write_back(lambda: leaves(result, is_array)):
+            self.options.add_note(error)
+            raise error
+        return mapped(self._result, result, is_array)
+
+    def fail(self, error: BaseException) -> None:
+        """Finish a call that raised: what was written until then is written back."""
+        for lost in self._write_back(list):
+            if str(lost) != str(error):  # a generator may have had it before
+                error.add_note(str(lost))
+
+    def _write_back(self, results: Callable[[], list[Any]]) -> list[Exception]:
+        """Write changes to copies back to the arguments; return why some cannot be written."""
+        errors: list[Exception] = []
+        for argument in self.arguments:
+            address = self.options.address if argument.address is not None else None
+            if address is not None and address(argument.seen) != argument.address:
+                argument.address = None  # the function gave it other memory: a copy from now on
+                argument.copied = Copied.replaced(argument.given, argument.seen)
+            if argument.copied is not None:
+                try:
+                    argument.copied.write_back(results)
+                except Exception as error:
+                    errors.append(error)
+        return errors
+
+    def _argument(self, x: Any) -> Any:
+        """Convert an argument, or a leaf of one."""
+        if not is_array(x):
+            return x
+        for argument in self.arguments:
+            if argument.given is x:
+                return argument.seen
+        options = self.options
+        if lazy_library(x) is not None:
+            raise TypeError(
+                f"{no_array(x)}, or have {options.function} called on its blocks when they are "
+                'computed: adapt(..., blockwise=True), signature="(i)->(i)" along whole axes, '
+                "depth=1 with a margin"
+            )
+        try:
+            native, source = as_source(x)
+            if x is self.model or (self.model is None and not self.arguments):
+                self._aim(x, native)
+            own = source.name == options.library
+            if own and not options.converts_own:
+                argument = Converted(x, native)  # as it is, gradients and tracers too
+            else:
+                argument = self._converted(x, native, source)
+        except (BufferError, TypeError) as error:
+            options.add_note(error)
+            add_advice(options, x, error)
+            raise
+        self.arguments.append(argument)
+        return argument.seen
+
+    def _converted(self, given: Any, native: Any, source: Library) -> Converted:
+        """Convert an argument to the function's library; remember a copy, which may be written."""
+        options = self.options
+        seen = None if options.conversion or options.form else viewed(native, options.library)
+        is_view = seen is not None
+        if not is_view:
+            seen = options.convert(given if isinstance(given, Array) else native)
+        argument = Converted(given, seen)
+        target = library_named(options.library)
+        if seen is native or options.copy is True or target.accepts.immutable:
+            return argument
+        if not is_view:
+            info = source.describe(native)
+            is_view = not info.size or target.describe(seen).pointer == info.pointer
+        if not is_view:
+            if not is_capsule(given):  # else nobody has what was in it
+                again = partial(options.convert, native)
+                argument.copied = Copied(native, source, info, seen, again)
+        elif options.address is not None:
+            with suppress(RuntimeError):  # inside transformations tensors have no memory
+                argument.address = options.address(seen)
+        return argument
+
+    def _aim(self, first: Any, native: Any) -> None:
+        """Decide the type of the result's arrays from the first argument that is an array."""
+        if self.options.result == "caller":
+            self.result_type = array_type_of(first, native)
+            if self.options.moves_results:
+                self.device = device_of(native)
+
+    def _result(self, x: Any) -> Any:
+        """Convert a result, or a leaf of one."""
+        if not is_array(x) or not RECOGNIZED[type(x)].in_memory:
+            return x  # a graph that the function made is what it wanted to give
+        options, goal, form = self.options, self.result_type, self.options.result_form
+        if form is not None:
+            given = dtype_of(x)
+            if form.wanted(given) == given:
+                form = None
+        if goal is None:
+            if form is None:
+                return x
+            goal = array_type_of(x)
+        elif form is None:
+            passed = self._passed(x)
+            if passed is not _NOTHING and (
+                options.result == "caller" or RECOGNIZED[type(passed)].array_type == goal
+            ):
+                return passed
+        try:
+            if form is not None:
+                tracking = tracking_library(x)
+                if tracking is not None:
+                    native = unwrapped(x)
+                    x = cast_tracked(form, tracking, options.function, "result_dtype", native)
+                    form = None
+            copy = False if options.copy is False else None
+            return goal.convert(x, device=self.device, copy=copy, form=form)
+        except BufferError as error:
+            raise error_of_result(options, error, x) from None
+
+    def _passed(self, x: Any) -> Any:
+        """Return the argument that an array of a result is, as the caller passed it."""
+        for argument in self.arguments:
+            if argument.copied is not None and argument.copied.stands_for(x):
+                return argument.given
+        for argument in self.arguments:
+            if argument.seen is x and _same_memory(argument.given, x):
+                return argument.given
+        return _NOTHING
+
+
+def _same_memory(given: Any, seen: Any) -> bool:
+    """Whether the function saw the caller's own array: not a copy, nor a consumed capsule."""
+    native = unwrapped(given)
+    if native is seen:
+        return True
+    if is_capsule(given):
+        return False
+    a, b = inspect(native), inspect(seen)
+    if (a.shape, a.dtype, a.pending) != (b.shape, b.dtype, b.pending):
+        return False
+    return not a.size or (
+        (a.pointer, a.strides) == (b.pointer, b.strides)
+        and (a.device == b.device or (a.device.host and b.device.host))
+    )

@@ -1,0 +1,455 @@
+"""``adapt``: let functions written for one library take any array and return the caller's kind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from functools import partial, update_wrapper
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from types import FunctionType, ModuleType
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from ..array.array_types import lazy_library
+from ..core.cast_rules import Casting
+from ..core.library import place_named
+from ..core.registry import differentiates, known_name
+from ..core.request import Form, checked_copy, form_of
+from ..meant import closest
+from .autograd import call_tracked, find_tracked
+from .call import Call
+from .gufunc import Signature
+from .options import Options
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Function = Callable[..., Any]
+
+
+class Adapter(Protocol):
+    """The decorator that ``adapt("numpy")`` returns; it keeps the signature."""
+
+    @overload
+    def __call__(self, function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
+    @overload
+    def __call__(self, function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def adapt(
+    library: str | ModuleType = "numpy",
+    /,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    result: str | ModuleType = "caller",
+    alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
+    result_dtype: object = None,
+    result_like: str | int | None = None,
+    differentiable: bool = False,
+    callback: bool = False,
+    result_shape_dtypes: object = None,
+    vmap_method: str | None = "sequential",
+    blockwise: bool | Mapping[str, Any] = False,
+    signature: str | None = None,
+    depth: object = None,
+    boundary: object = None,
+) -> Adapter: ...
+@overload
+def adapt(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
+@overload
+def adapt(function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+@overload
+def adapt(function: Callable[P, R], /) -> Callable[P, R]: ...
+def adapt(
+    library: Any = "numpy",
+    /,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    result: str | ModuleType = "caller",
+    alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
+    result_dtype: object = None,
+    result_like: str | int | None = None,
+    differentiable: bool = False,
+    callback: bool = False,
+    result_shape_dtypes: object = None,
+    vmap_method: str | None = "sequential",
+    blockwise: bool | Mapping[str, Any] = False,
+    signature: str | None = None,
+    depth: object = None,
+    boundary: object = None,
+) -> Any:
+    """Let a function written for one library take any array and return the caller's kind.
+
+    Arrays in positional and keyword arguments, on their own or in nested lists, tuples, dicts and
+    dataclasses, are converted by :func:`arraybridge.convert`, as views wherever that is safe; every
+    array in the result is converted back. Anything else is left alone: scalars (NumPy's as well),
+    None, text, buffers, dtypes, objects of other classes. An array that is not in memory (of Dask,
+    Zarr, h5py, xarray) is an error: nothing is implicitly computed or read.
+
+    Parameters
+    ----------
+    library : str or module, default "numpy"
+        The library that the function is written for; ``@adapt`` without a call means NumPy.
+    device : Device, (int, int), str or a library's own device, optional
+        The device of the arguments. Permits copies across devices: of the arguments to
+        this device, and of the results back to the caller's. Without it an array that the library
+        cannot address is an error.
+    copy : bool, optional
+        None: views where they are safe, else copies; what the function writes into either is seen
+        by the caller (for functions of JAX and TensorFlow writable arguments are copied, as
+        with :func:`arraybridge.convert`), or an error where the caller's array cannot be
+        written. False: views or an error, of arguments and results. True: every argument is a fresh
+        copy; the caller does not see what the function writes to it.
+    result : {"caller", "function"} or library, default "caller"
+        ``"caller"``: arrays in the result become the kind of the first array among the arguments,
+        positional ones before keywords, outer ones in order: its library, an
+        :class:`arraybridge.Array` if it was one, and on its device if ``device`` was given.
+        ``"function"``: they stay as the function returned them. A library: they become its
+        arrays, on the device where they are.
+    alias_readonly : bool, default False
+        Give the function views even of read-only memory that its library cannot mark so.
+    dtype, casting, order
+        As in :func:`arraybridge.convert`, of every array among the arguments;
+        ``dtype={"float64": "float32"}`` casts those of float64 alone. What the function writes to
+        an argument that was cast is an error.
+    result_dtype : data type or mapping, optional
+        The data type of every array in the result, as ``dtype``, and by the same ``casting``: SciPy
+        and others return float64, which JAX refuses while its x64 is off, and
+        ``result_dtype={"float64": "float32"}`` casts that alone. By default results keep the data
+        types that the function gives, as NumPy's scalars always do.
+    result_like : str or int, optional
+        The argument, by name or position, of whose kind the results become; by default the first
+        that is an array.
+    differentiable : bool, default False
+        Gradients cross to the function and back, between PyTorch and JAX: a call with tensors
+        that require gradients becomes part of PyTorch's graph, one with JAX's tracers a
+        ``jax.custom_vjp``. The function is to have no side effects.
+    callback : bool, default False
+        Called with JAX's tracers (inside ``jax.jit`` and ``jax.vmap``), the function runs on the
+        host when the compiled program does, by ``jax.pure_callback``. Implied by
+        ``differentiable``.
+    result_shape_dtypes : tree of arrays or ``jax.ShapeDtypeStruct``, or callable, optional
+        For tracers, what the function returns, or a function of its arguments that returns it
+        (``lambda x, y: x``: as the first). PyTorch knows by itself what its functions return.
+    vmap_method : str, default "sequential"
+        How ``jax.vmap`` maps such a call, as in ``jax.pure_callback``.
+    blockwise : bool or mapping, default False
+        Dask arrays are taken: the function is called on each block when it is computed
+        (``dask.array.map_blocks``), and the blocks of the result are of the library that those of
+        the first argument are of. A mapping is keywords for that: ``{"drop_axis": 0}``.
+    signature : str, optional
+        Dask arrays are taken: the function is called along whole axes, those of a generalized
+        ufunc, such as ``"(i)->(i)"`` (``dask.array.apply_gufunc``).
+    depth, boundary : int, tuple or dict; str, optional
+        Dask arrays are taken: the function is called on blocks with so many elements of their
+        neighbors on each side, which are cut off from what it returns, and ``boundary``
+        ("reflect", "periodic", "nearest", "none", a number) beyond the array's ends
+        (``dask.array.map_overlap``).
+
+    Returns
+    -------
+    callable
+        A decorator, or the decorated function. Coroutine functions, generator functions and
+        asynchronous generator functions remain what they are: what they yield and return is
+        converted like a result, what is sent to them like an argument.
+
+    Raises
+    ------
+    ConversionError
+        When the function is called and an array cannot be converted; a note says in which call.
+    TypeError
+        If the decorated object is not callable: put ``adapt`` below ``property`` and similar. When
+        the function is called, for an array that is not in memory; the message says what to pass.
+    ValueError
+        When the decorator is made, for an unknown library, device, data type, ``copy`` or
+        ``signature``. When the function is called, for Dask arrays that ``signature`` does not fit.
+
+    Notes
+    -----
+    An array that is passed twice is converted once. If the function returns an argument, or what it
+    got as ``out``, the caller gets the very array that it passed, unless the function saw a copy of
+    what cannot be written. Arrays of the function's own library are passed through untouched, so
+    gradients and tracers survive.
+
+    An array without a library of its own (a capsule, an object that only supports DLPack) counts as
+    one of the library that computes on its device: NumPy on the CPU. If no argument is an array,
+    results stay as they are, unless ``result`` names a library.
+
+    Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first
+    argument of a function in a class's body is taken for ``self``, and passes as it is, if it is an
+    instance of that class; above ``staticmethod`` it is an argument like others.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> @ab.adapt("numpy")
+    ... def smooth(x, width):
+    ...     return np.convolve(x, np.ones(width) / width, "valid")
+    >>> smooth(torch.tensor([1.0, 2.0, 6.0, 9.0], dtype=torch.float64), 2)
+    tensor([1.5000, 4.0000, 7.5000], dtype=torch.float64)
+
+    Gradients are not cut silently; between PyTorch and JAX they cross on request:
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> try:
+    ...     smooth(x, 2)
+    ... except ab.ConversionError as error:
+    ...     print(error)
+    gradients are tracked and would be cut silently: pass x.detach()
+    >>> @ab.adapt("jax", differentiable=True)
+    ... def squares(x):
+    ...     return (x**2).sum()
+    >>> squares(x).backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if not isinstance(library, str | ModuleType):
+        return _adapted(library)
+    name = known_name(library)  # a misspelled one is an error here; a missing one at the first call
+    if result not in ("caller", "function"):
+        try:
+            known_name(result)
+        except ValueError as error:
+            guess = closest(result, ("caller", "function"))
+            hint = f": did you mean {guess!r}" if guess else ""
+            raise ValueError(f"result is {result!r}{hint}? {error}") from None
+    if result != "caller" and (result_like is not None or differentiable or callback):
+        raise ValueError(
+            f"result={result!r} goes without result_like=, differentiable= and callback=, which "
+            "give the caller's kind"
+        )
+    if differentiable and not differentiates(name):
+        raise ValueError(
+            f"{name} has no gradients that arraybridge knows: differentiable=True is for functions "
+            "of PyTorch and JAX"
+        )
+    if result_shape_dtypes is not None and not (differentiable or callback):
+        raise ValueError("result_shape_dtypes= is for callback=True and differentiable=True")
+    if (differentiable or callback) and (order is not None or casting == "same_value"):
+        raise ValueError("order= and 'same_value' go without differentiable= and callback=")
+    return partial(
+        _adapted,
+        lazy=_lazy_options(name, copy, alias_readonly, blockwise, signature, depth, boundary),
+        library=name,
+        device=None if device is None else place_named(device),
+        copy=checked_copy(copy),
+        result=result,
+        alias_readonly=alias_readonly,
+        form=None if dtype is None and order is None else form_of(dtype, casting, order),
+        result_form=None if result_dtype is None else _form_of_results(result_dtype, casting),
+        result_like=result_like,
+        differentiable=differentiable,
+        callback=callback,
+        result_shape_dtypes=result_shape_dtypes,
+        vmap_method=vmap_method,
+    )
+
+
+def _lazy_options(
+    library: str,
+    copy: object,
+    alias_readonly: bool,
+    blockwise: object,
+    signature: str | None,
+    depth: object,
+    boundary: object,
+) -> dict[str, Any] | None:
+    """Return what `Library.applied` of a lazy library takes; None if its arrays are not taken."""
+    if signature is not None and depth is not None:
+        raise ValueError("signature= is for whole axes, and depth= for blocks: pass one")
+    if not blockwise and signature is None and depth is None:
+        if boundary is not None:
+            raise ValueError("boundary= is what lies beyond the ends: pass depth= as well")
+        return None
+    axes = None if signature is None else Signature(signature)
+    return {
+        "blockwise": blockwise, "signature": axes, "depth": depth, "boundary": boundary,
+        "library": library, "copy": copy, "alias_readonly": alias_readonly,
+    }  # fmt: skip
+
+
+def _form_of_results(dtype: object, casting: object) -> Form | None:
+    try:
+        return form_of(dtype, casting)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("dtype is"):
+            raise type(error)(f"result_{error}") from None
+        raise
+
+
+def _adapted(
+    function: Any, *, static: bool = False, lazy: dict[str, Any] | None = None, **keywords: Any
+) -> Any:
+    if isinstance(function, staticmethod | classmethod):
+        static = isinstance(function, staticmethod)
+        return type(function)(_adapted(function.__func__, static=static, lazy=lazy, **keywords))
+    if not callable(function):
+        raise TypeError(
+            f"adapt() takes a function or another callable, got a {type(function).__name__}; "
+            "of several decorators, adapt is the first to be applied: write it lowest"
+        )
+    options = Options(function, method_of=None if static else _class_of(function), **keywords)
+    wrap = next(wrap for is_kind, wrap in _WRAPPERS if is_kind(function))
+    wrapper = wrap(function, options)
+    if options.callback:
+        if wrap is not _function:
+            raise TypeError(
+                f"{options.function} is a coroutine or a generator: differentiable= and callback= "
+                "are for functions that return"
+            )
+        wrapper = _tracked(function, options, wrapper)
+    if lazy is not None:
+        if wrap is not _function:
+            raise TypeError("blockwise=, signature= and depth= are for plain functions")
+        update_wrapper(wrapper, function, updated=())
+        wrapper = _lazy(wrapper, lazy)
+    wrapper.__annotations__ = {}
+    plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
+    update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
+    if not hasattr(function, "__name__"):
+        inner = function.func if isinstance(function, partial) else type(function)
+        wrapper.__name__ = wrapper.__qualname__ = getattr(inner, "__name__", "adapted")
+    return wrapper
+
+
+def _class_of(function: Any) -> tuple[str, str] | None:
+    """Return (module, name) of the class in whose body a function is defined, or None."""
+    if not isinstance(function, FunctionType):
+        return None
+    scope = function.__qualname__.rpartition(".")[0]
+    return (function.__module__, scope) if scope and not scope.endswith("<locals>") else None
+
+
+def _function(function: Function, options: Options) -> Function:
+    def adapted(*args: Any, **kwargs: Any) -> Any:
+        call = Call(options)
+        args, kwargs = call.convert_arguments(args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            call.fail(error)
+            raise
+        return call.convert_result(result)
+
+    return adapted
+
+
+def _tracked(function: Function, options: Options, plain: Function) -> Function:
+    """Adapt a function for arrays that another library tracks, too."""
+
+    def adapted(*args: Any, **kwargs: Any) -> Any:
+        found = find_tracked(options, args, kwargs)
+        if found is None:
+            return plain(*args, **kwargs)
+        return call_tracked(options, function, *found, args, kwargs)
+
+    return adapted
+
+
+def _lazy(function: Function, lazy: dict[str, Any]) -> Function:
+    """Call an adapted function later if a lazy library's array is passed, else at once."""
+
+    def adapted(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            library = lazy_library(x)
+            if library is not None:
+                return library.applied(function, lazy, args, kwargs)
+        return function(*args, **kwargs)
+
+    return adapted
+
+
+def _coroutine_function(function: Function, options: Options) -> Function:
+    async def adapted(*args: Any, **kwargs: Any) -> Any:
+        call = Call(options)
+        args, kwargs = call.convert_arguments(args, kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
+            call.fail(error)
+            raise
+        return call.convert_result(result)
+
+    return adapted
+
+
+def _generator_function(function: Function, options: Options) -> Function:
+    def adapted(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        call = Call(options)
+        args, kwargs = call.convert_arguments(args, kwargs)
+        generator = function(*args, **kwargs)
+        resume, value = generator.send, None
+        try:
+            while True:  # what `yield from` does (PEP 380), with conversions
+                try:
+                    item = resume(value)
+                except StopIteration as stop:
+                    return call.convert_result(stop.value)
+                try:
+                    value = yield call.convert_result(item)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume, value = generator.throw, error
+                else:
+                    resume, value = generator.send, call.convert_sent(value)
+        except BaseException as error:
+            value = None  # what was thrown has this frame in its traceback
+            generator.close()
+            call.fail(error)
+            raise
+
+    return adapted
+
+
+def _async_generator_function(function: Function, options: Options) -> Function:
+    async def adapted(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        call = Call(options)
+        args, kwargs = call.convert_arguments(args, kwargs)
+        generator = function(*args, **kwargs)
+        resume, value = generator.asend, None
+        try:
+            while True:
+                try:
+                    item = await resume(value)
+                except StopAsyncIteration:
+                    call.convert_result(None)
+                    return
+                try:
+                    value = yield call.convert_result(item)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume, value = generator.athrow, error
+                else:
+                    resume, value = generator.asend, call.convert_sent(value)
+        except BaseException as error:
+            value = None  # as above
+            await generator.aclose()
+            call.fail(error)
+            raise
+
+    return adapted
+
+
+def _like(is_kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Apply ``is_kind`` to a function, or to the ``__call__`` of an object."""
+    return lambda f: is_kind(f) or (not isinstance(f, type) and is_kind(type(f).__call__))
+
+
+_WRAPPERS: tuple[tuple[Callable[[Any], bool], Callable[[Function, Options], Function]], ...] = (
+    (_like(iscoroutinefunction), _coroutine_function),
+    (_like(isgeneratorfunction), _generator_function),
+    (_like(isasyncgenfunction), _async_generator_function),
+    (callable, _function),
+)

@@ -1,0 +1,175 @@
+"""The options of an adapted function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from inspect import Parameter, signature
+from types import BuiltinFunctionType
+from typing import Any
+
+from ..array.array_types import ArrayType
+from ..conversion import convert, converted
+from ..core.library import Library
+from ..core.registry import library_named
+from ..core.request import Form
+from ..dlpack import Device
+
+_POSITIONAL = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.POSITIONAL_ONLY)
+_UNKNOWN: Any = object()
+
+
+class Options:
+    """The options of an adapted function; see :func:`arraybridge.adapt`.
+
+    Attributes
+    ----------
+    function : str
+        The function's name, for messages.
+    library : str
+        The library that it is written for, by arraybridge's name for it.
+    own_type : ArrayType
+        That of its arrays.
+    method_of : (str, str) or None
+        The module and the name of the class in whose body the function is defined.
+    convert : callable
+        Converts an argument to the library, as ``conversion`` and ``form`` ask.
+    converts_own : bool
+        Whether arrays of its own library are converted, too.
+    moves_results : bool
+        Whether results may be sent to another device.
+    memo : dict
+        What a library keeps of the function.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        library: str = "numpy",
+        device: Device | None = None,
+        copy: bool | None = None,
+        result: Any = "caller",
+        alias_readonly: bool = False,
+        form: Form | None = None,
+        result_form: Form | None = None,
+        result_like: str | int | None = None,
+        differentiable: bool = False,
+        callback: bool = False,
+        result_shape_dtypes: Any = None,
+        vmap_method: str | None = "sequential",
+        method_of: tuple[str, str] | None = None,
+    ) -> None:
+        self.function = name_of(function)
+        self.library = library
+        self.copy = copy
+        self.result = result
+        self.result_form = result_form
+        self.result_like = None if result_like is None else Argument(function, result_like)
+        self.differentiable, self.callback = differentiable, callback or differentiable
+        self.result_shape_dtypes, self.vmap_method = result_shape_dtypes, vmap_method
+        self.method_of = method_of
+        self.moves_results = device is not None
+        self.converts_own = self.moves_results or copy is True or form is not None
+        given = {"device": device, "copy": copy, "alias_readonly": alias_readonly or None}
+        self.conversion: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+        self.form = form
+        self.convert: Callable[[Any], Any] = partial(convert, to=library, **self.conversion)
+        if form is not None:
+            self.convert = partial(converted, to=library, form=form, **self.conversion)
+        self.own_type = ArrayType(library, False)
+        self.memo: dict[str, Any] = {}
+        self._function, self._out = function, _UNKNOWN
+
+    @cached_property
+    def address(self) -> Callable[[Any], int] | None:
+        """The function that returns an array's address, if arrays may be given other memory."""
+        library = library_named(self.library)
+        return None if type(library).address is Library.address else library.address
+
+    def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a call has for the argument ``out``, or None."""
+        if self._out is _UNKNOWN:
+            out = Argument(self._function, "out", optional=True)
+            self._out = None if out.name is None and out.position is None else out
+        return None if self._out is None else self._out.of(args, kwargs)
+
+    def split_self(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Split positional arguments into the object that a method is called on, and the rest."""
+        if self.method_of is not None and args:
+            classes = ((cls.__module__, cls.__qualname__) for cls in type(args[0]).__mro__)
+            if self.method_of in classes:
+                return args[:1], args[1:]
+        return (), args
+
+    def add_note(self, error: BaseException, what: str = "an argument") -> None:
+        """Add to the error of a conversion of which call it was."""
+        error.add_note(f"That was {what} of {self.function}, adapted by arraybridge.")
+
+
+class Argument:
+    """An argument of a function, by its name or position.
+
+    Parameters
+    ----------
+    function : callable
+    name : str or int
+    optional : bool, default False
+        Whether it may be missing, and counts only where it has a default, as NumPy's ``out=None``:
+        a function of ``out`` and ``target`` is of other arguments.
+
+    Raises
+    ------
+    ValueError
+        For a name or a position that the function does not have.
+    """
+
+    __slots__ = ("given", "name", "position")
+
+    def __init__(self, function: Any, name: str | int, *, optional: bool = False) -> None:
+        self.given = name
+        self.name = None if isinstance(name, int) else name
+        self.position = name if isinstance(name, int) else None
+        try:
+            parameters = list(signature(function).parameters.values())
+        except (TypeError, ValueError):  # some builtins have no known signature
+            return
+        kinds = {p.kind for p in parameters}
+        if isinstance(name, int):
+            positional = [p for p in parameters if p.kind in _POSITIONAL]
+            if 0 <= name < len(positional):
+                self.name = positional[name].name
+            elif name < 0 or Parameter.VAR_POSITIONAL not in kinds:
+                raise ValueError(_no_argument(function, name, parameters))
+            return
+        for position, p in enumerate(parameters):
+            if p.name == name and p.kind in (*_POSITIONAL, p.KEYWORD_ONLY):
+                if optional and p.default is p.empty:
+                    self.name = None
+                    return
+                self.name = None if p.kind is p.POSITIONAL_ONLY else name
+                self.position = None if p.kind is p.KEYWORD_ONLY else position
+                return
+        if Parameter.VAR_KEYWORD not in kinds:
+            if not optional:
+                raise ValueError(_no_argument(function, name, parameters))
+            self.name = None
+
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a call has for it, or None."""
+        if self.name is not None and self.name in kwargs:
+            return kwargs[self.name]
+        if self.position is not None and self.position < len(args):
+            return args[self.position]
+        return None
+
+
+def _no_argument(function: Any, name: object, parameters: list[Parameter]) -> str:
+    known = ", ".join(p.name for p in parameters) or "none"
+    return f"{name_of(function)} has no argument {name!r}; its arguments are {known}"
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function for messages."""
+    if isinstance(function, BuiltinFunctionType):  # that of torch.sum has a hidden class in it
+        return function.__name__
+    return getattr(function, "__qualname__", None) or repr(function)

@@ -1,0 +1,293 @@
+"""What an adapted function writes to its arguments, and how the caller comes to see it.
+
+A view is written directly, and a copy written back after the call. What can take neither is an
+error: of the argument ``out`` before the call, of others once the function has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from ctypes import string_at
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..array.array_types import is_array
+from ..containers import leaves
+from ..conversion import convert
+from ..core.kernel import compact_copy, copy_into
+from ..core.library import Library
+from ..core.observers import OBSERVERS, notify_copy
+from ..core.records import ConversionError, TensorInfo
+from ..core.registry import library_of_type
+from ..core.transfer import fetched
+from ..dlpack import CPU
+from ..layout import may_overlap_itself
+from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.objects import as_source
+from .options import Options
+
+
+class Copied:
+    """An argument that had to be copied for the function.
+
+    Parameters
+    ----------
+    array, library
+        What the caller passed, and its library.
+    info : TensorInfo
+        The description of that.
+    seen : array
+        The copy, as the function sees it.
+    again : callable
+        Makes such a copy of what the caller's array holds by then.
+    """
+
+    __slots__ = (
+        "again", "array", "before", "home", "info", "keeper", "library", "made", "memory", "seen"
+    )  # fmt: skip
+
+    def __init__(
+        self, array: Any, library: Library, info: TensorInfo, seen: Any, again: Callable[[], Any]
+    ) -> None:
+        self.array, self.library, self.info = array, library, info
+        self.seen, self.again = seen, again
+        self.home = _library_of(seen)
+        self._keep(self.home.describe(seen))
+        self.before = self._state()
+
+    @classmethod
+    def replaced(cls, given: Any, seen: Any) -> Copied:
+        """Return the view of an argument that the function gave other memory, as a copy of it."""
+        self = cls.__new__(cls)
+        self.seen, self.home = seen, _library_of(seen)
+        self.array, self.library = as_source(given)
+        self.info = self.made = self.library.describe(self.array)
+        self.memory = self.before = None
+        self.again = partial(convert, self.array, self.home.name, copy=True)
+        return self
+
+    def _keep(self, made: TensorInfo) -> None:
+        """Keep the memory of the copy alive, off the host by an array of our own.
+
+        The function may give its array another shape, or other memory: ``t_``, ``x.data =``.
+        """
+        home, self.made = self.home, made
+        self.memory: Any
+        self.keeper: Library
+        if made.device.host:
+            seen = home.resolve(self.seen) if made.pending else self.seen
+            self.memory, self.keeper = home.export(seen), PROTOCOL
+        else:
+            self.memory, self.keeper = home.held(self.seen), home
+
+    def _state(self) -> object:
+        """Return what shows writes to the copy: its elements, or PyTorch's version counter.
+
+        Elements off the host are fetched if they came from it; else None: nobody knows.
+        """
+        if not self.made.device.host:
+            with suppress(RuntimeError):  # of inference tensors, which count nothing
+                version = getattr(self.seen, "_version", None)
+                if version is not None:
+                    return version
+            if not self.info.device.host or type(self.home).to_host is Library.to_host:
+                return None
+        return _elements(self.memory, self.keeper)
+
+    def why_not(self) -> str | None:
+        """Return why the caller's array cannot be written, or None."""
+        info = self.info
+        why = info.refused or ("read-only" if info.readonly else _overlap(info))
+        if not (info.device.host or hasattr(type(self.array), "__setitem__")):
+            why = why or f"on {info.device}, without assignment"
+        return why
+
+    def stands_for(self, x: Any) -> bool:
+        """Whether ``x``, which the function returned, is the caller's array as the function saw it.
+
+        Never of one that cannot be written, whether or not the function did.
+        """
+        if type(x) is not type(self.seen):
+            return False
+        try:
+            now = self.home.describe(x)
+        except Exception:  # it has no memory, as the conversion of the result says
+            return False
+        made = self.made
+        same = (now.pointer, now.shape, now.strides, now.dtype, now.pending) == (
+            made.pointer, made.shape, made.strides, self.info.dtype, made.pending
+        )  # fmt: skip
+        return same and self.why_not() is None
+
+    def write_back(self, results: Callable[[], list[Any]]) -> None:
+        """Write the function's changes to the copy to the caller's array, if there are any.
+
+        Parameters
+        ----------
+        results : callable
+            Returns what the function gives: if the copy itself is there, nothing is lost.
+
+        Raises
+        ------
+        ConversionError
+            If the caller's array cannot be written, and the copy was not returned. If that array
+            has changed meanwhile, so that one of the two writes would be lost.
+        """
+        now = self.home.describe(self.seen)
+        problem = self._follow(now)
+        state = None if self.memory is None else self._state()
+        if state != self.before:
+            lost = self._why_lost(now)
+            if lost is None:
+                self._write()
+                self.before = state
+            problem = problem or lost
+        if problem and all(x is not self.seen for x in results()):
+            raise ConversionError(
+                f"the function {problem}: pass copy=True to adapt, and take what it returns"
+            )
+
+    def _why_lost(self, now: TensorInfo) -> str | None:
+        """Return why the caller's array cannot take what the function wrote, or None."""
+        info = self.info
+        if now.dtype != info.dtype:
+            return f"wrote to the {now.dtype} copy of an argument of {info.dtype}"
+        why = self.why_not()
+        if why is None:
+            return None
+        return f"wrote to the copy of an argument that cannot be written ({info.library}, {why})"
+
+    def _follow(self, now: TensorInfo) -> str | None:
+        """Take other memory that the function gave its array for the copy's; return what is wrong.
+
+        Other memory for the same elements is what is written to the caller's array from now on.
+        """
+        made = self.made
+        if now.pointer == made.pointer:
+            return None
+        if now.shape != made.shape:
+            return f"gave an argument other memory, of shape {now.shape} instead of {made.shape}"
+        if now.dtype != made.dtype:
+            return self._why_lost(now)
+        self._keep(now)
+        return None
+
+    def _write(self) -> None:
+        if isinstance(self.before, bytes) and _elements(self.again(), self.home) != self.before:
+            raise ConversionError(
+                "the function wrote to the copy of an argument whose own memory was written "
+                "meanwhile, as it is where two arguments share memory: one of the writes would be "
+                "lost. Pass arrays that share no memory, or pass copy=True to adapt, and take what "
+                "it returns"
+            )
+        info = self.info
+        if info.pending or not info.device.host:
+            device = CPU if info.device.host else info.device
+            own = self.keeper is not PROTOCOL
+            memory = self.memory if own else self.home.wrap(self.memory)
+            self.array[...] = convert(memory, self.library.name, device=device)
+        else:
+            array = self.library.export_described(self.array, info)
+            copy, library = _on_host(self.memory, self.keeper)
+            if OBSERVERS:
+                notify_copy("the function wrote to its copy of an argument", info)
+            copy_into(array, library.export(copy))
+            self.library.written(self.array)
+
+
+def check_outputs(
+    options: Options, out: Any, arguments: list[Any]
+) -> list[tuple[Any, tuple[int, ...]]]:
+    """Check the arrays of ``out`` before a call, and return what `check_shapes` takes afterwards.
+
+    Parameters
+    ----------
+    options : Options
+    out : object
+        What the caller passed.
+    arguments : list of arraybridge.adapting.call.Converted
+
+    Raises
+    ------
+    ConversionError
+        If the caller would not see what the function writes.
+    """
+    found = []
+    for x in leaves(out, is_array):
+        name = type(x).__name__
+        if isinstance(x, np.generic):
+            raise ConversionError(
+                f"{options.function} cannot write to the {name} that was passed as out "
+                "(a scalar of NumPy never changes): pass an array, numpy.empty(())"
+            )
+        if not is_array(x):
+            continue
+        argument = next(each for each in arguments if each.given is x)
+        why = _why_unseen(options, argument.seen, argument.copied)
+        if why is not None:
+            raise ConversionError(
+                f"{options.function} cannot write to the {name} that was passed as out "
+                f"({why}): omit out=, and take what is returned"
+            )
+        found.append((argument.seen, tuple(argument.seen.shape)))
+    return found
+
+
+def check_shapes(options: Options, outputs: list[tuple[Any, tuple[int, ...]]]) -> None:
+    """Raise ConversionError if the function gave an array of ``out`` another shape."""
+    for seen, shape in outputs:
+        if tuple(seen.shape) != shape:
+            raise ConversionError(
+                f"{options.function} gave its argument out the shape {tuple(seen.shape)}; the "
+                f"array that was passed has {shape}"
+            )
+
+
+def _why_unseen(options: Options, seen: Any, copied: Copied | None) -> str | None:
+    """Return why the caller would not see what is written to ``seen``, or None."""
+    library = library_of_type(type(seen))
+    if options.copy is True:
+        return "with copy=True the function has a copy of its own"
+    if library is None:
+        return None
+    if library.accepts.immutable:
+        return f"arrays of {library.name} cannot be written"
+    info = library.describe(seen)
+    if copied is None:
+        return "read-only" if info.readonly else _overlap(info)
+    if info.dtype != copied.info.dtype:
+        return f"dtype= gives the function a copy of {info.dtype}"
+    return copied.why_not()
+
+
+def _overlap(info: TensorInfo) -> str | None:
+    """Return why an array cannot be written if several of its elements are one cell, or None."""
+    several = may_overlap_itself(info.shape, info.strides)
+    return "several of its elements are one cell of memory" if several else None
+
+
+def _library_of(seen: Any) -> Library:
+    library = library_of_type(type(seen))
+    assert library is not None, f"{type(seen).__name__} came from a conversion"
+    return library
+
+
+def _elements(x: Any, library: Library) -> bytes:
+    """Return the bytes of the elements, in C order."""
+    x, library = _on_host(x, library)
+    if OBSERVERS:
+        why = "kept, to see whether the function writes to its copy of an argument"
+        notify_copy(why, library.describe(x))
+    block = compact_copy(library.export(x))
+    return string_at(block.pointer, block.nbytes)
+
+
+def _on_host(x: Any, library: Library) -> tuple[Any, Library]:
+    """Return an array that the CPU can read, and its library: ``x`` or a copy of it on the host."""
+    if library.describe(x).device.host:
+        return x, library
+    host = fetched(x, library, library.describe(x))
+    return host, library_of_type(type(host)) or library

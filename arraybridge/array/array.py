@@ -1,0 +1,494 @@
+"""``Array``: an array of any library, or bare memory, with the protocols that every library reads.
+
+It carries, describes and exports; arithmetic belongs to the namespaces. ``from_dlpack`` makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ..conversion import convert
+from ..core.copiers import copier_for
+from ..core.kernel import compact_copy
+from ..core.library import Library, place_named
+from ..core.observers import OBSERVERS, notify, notify_copy, notify_view
+from ..core.records import ConversionError, TensorInfo, no_copy_allowed
+from ..core.registry import KNOWN, RECORDS, library_named
+from ..core.request import Request, checked_copy
+from ..core.table import execute, relabelled, routed
+from ..core.transfer import fetched
+from ..dlpack import (
+    Device,
+    DeviceType,
+    check_stream,
+    reads_versioned,
+    to_capsule,
+)
+from ..native.pyapi import CapsuleType
+from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.objects import as_source
+from .dtypes import DType
+from .exporting import export_route
+from .operators import ArrayObject
+from .unsupported import Missing, array_function, array_ufunc, refer
+
+if TYPE_CHECKING:
+    from ..signatures import To
+
+
+class Array(ArrayObject):
+    """An array of any library, or memory that only supports DLPack; made by :func:`from_dlpack`.
+
+    It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
+    and for memory that the CPU can read ``__array__`` and ``__bytes__``. No memory is touched until
+    a consumer asks for it, and no device runtime is needed to carry, inspect and hand on.
+
+    Notes
+    -----
+    Array API standard 2025.12, "Array object": it has the operators and indexing of the standard,
+    ``T``, ``mT``, ``to_device`` and ``__array_namespace__``, and ``real``, ``imag`` and ``conj()``.
+    Everything else is a function of the namespace, ``arraybridge.namespace(x)``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> t = torch.arange(6.0).reshape(2, 3)
+    >>> x = ab.from_dlpack(t)                       # the same memory
+    >>> x.native is t
+    True
+    >>> x.library, x.shape, x.strides, x.dtype, x.device
+    ('torch', (2, 3), (3, 1), torch.float32, Device('cpu'))
+    >>> x.ndim, x.size, x.nbytes, x.readonly, x.info.layout
+    (2, 6, 24, False, 'c')
+    >>> x[:, ::-1]                                  # which a torch.Tensor refuses
+    Array([[2., 1., 0.],
+           [5., 4., 3.]], torch: float32 (2, 3) on cpu)
+    >>> np.from_dlpack(x).ctypes.data == t.data_ptr()      # every library takes it
+    True
+    >>> x.T.shape, x.mT.shape, x.to_device("cpu").native is t
+    ((3, 2), (3, 2), True)
+    >>> z = ab.from_dlpack(np.asarray([1 + 2j]))
+    >>> float(z.real[0]), float(z.imag[0]), complex(z.conj()[0])
+    (1.0, 2.0, (1-2j))
+    """
+
+    __slots__ = ("__weakref__", "_library", "_native")
+
+    _library: Library
+    _native: Any
+
+    __array_function__ = array_function
+    __array_ufunc__ = array_ufunc
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, native: Any = None, library: Library | None = None) -> None:
+        if not isinstance(library, Library):
+            raise TypeError(
+                "an Array is made of an array by arraybridge.from_dlpack(x), and of numbers by "
+                "asarray of a namespace, such as arraybridge.xp.numpy.asarray(x)"
+            )
+        self._native = native
+        self._library = library
+
+    @property
+    def native(self) -> Any:
+        """The library's own array; None for bare memory (a capsule, a pointer)."""
+        return None if self._library is PROTOCOL else self._native
+
+    @property
+    def info(self) -> TensorInfo:
+        """A description of the array; strides in elements."""
+        return self._library.describe(self._native)
+
+    @property
+    def library(self) -> str:
+        """The name of the library whose array this is; ``"dlpack"`` for bare memory."""
+        return self._library.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.info.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between neighbors along each axis, in elements."""
+        return self.info.strides
+
+    @property
+    def dtype(self) -> Any:
+        """The data type: the library's where there is a namespace, else DLPack's, as a `DType`."""
+        return DType(self.info.dtype)
+
+    @property
+    def device(self) -> Device:
+        """The device of the memory."""
+        return self.info.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.info.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.info.size
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes that the elements take when compact."""
+        return self.info.nbytes
+
+    @property
+    def readonly(self) -> bool:
+        """Whether writing is not allowed."""
+        return self.info.readonly
+
+    if TYPE_CHECKING:
+
+        @property
+        def to(self) -> To: ...
+
+    else:
+
+        def to(
+            self,
+            library: object = None,
+            /,
+            *,
+            device: object = None,
+            copy: bool | None = None,
+            alias_readonly: bool = False,
+        ) -> Any:
+            """Convert to the native array of a library, as :func:`arraybridge.convert` does.
+
+            Without ``library`` an Array of the same library on ``device``.
+
+            Parameters
+            ----------
+            library : str or module, optional
+                The library, such as ``"torch"``.
+            device, copy, alias_readonly
+                As for :func:`arraybridge.convert`.
+
+            Returns
+            -------
+            array
+                A native array, or an :class:`Array` without ``library``.
+
+            Examples
+            --------
+            >>> import arraybridge as ab
+            >>> import numpy as np
+            >>> x = ab.from_dlpack(np.arange(3.0))
+            >>> x.to("torch")
+            tensor([0., 1., 2.], dtype=torch.float64)
+            >>> x.to(copy=True).native is x.native
+            False
+            """
+            if library is not None:
+                return convert(
+                    self, library, device=device, copy=copy, alias_readonly=alias_readonly
+                )
+            return from_dlpack(self, device=device, copy=copy)
+
+    def __arraybridge__(self) -> tuple[Any, Library]:
+        """Return the underlying array or tensor and its library, for the rest of arraybridge."""
+        return self._native, self._library
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """``(device_type, device_id)``."""
+        device = self.info.device
+        return int(device.type), device.id
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """A DLPack capsule.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The consumer's stream, by the standard's numbering; only for devices that have streams.
+        max_version : (int, int), optional
+            The newest version that the consumer reads. Without it, or below 1.0, the capsule is the
+            legacy one, which cannot say read-only: read-only memory is copied for it, unless
+            ``copy=False``.
+        dl_device : (int, int), optional
+            Where the data shall be: the device of the array, or the CPU, ``(1, 0)``.
+        copy : bool, optional
+            None: share, copy where that cannot be; False: share or fail; True: copy.
+
+        Raises
+        ------
+        BufferError
+            If the data cannot be exported as asked.
+        TypeError
+            For a ``stream`` that is no integer, or a ``max_version`` or ``dl_device`` that is no
+            pair.
+        ValueError
+            For a stream that the device does not have.
+
+        Notes
+        -----
+        Array API standard 2025.12, ``array.__dlpack__``.
+        """
+        if copy is not None:
+            copy = checked_copy(copy)
+        x, library = self._native, self._library
+        info = library.describe(x)
+        check_stream(stream, info.device)
+        versioned = reads_versioned(max_version)
+        route = export_route(info, max_version, dl_device, copy)
+        if route.kind == "transfer":
+            x, library = as_source(fetched(x, library, info))
+            info, stream = library.describe(x), None
+            route = export_route(info, max_version)
+        if route.kind == "refuse":
+            raise ConversionError(route.why, route)
+        if OBSERVERS:
+            notify(route, info)
+        if info.pending:
+            x, library = as_source(library.resolve(x))
+        if info.pending or route.kind == "view":
+            tensor = library.export(x, stream)
+            if tensor.device != route.device:
+                tensor = relabelled(tensor, route.device)
+            return to_capsule(tensor, versioned=versioned, as_is=True)
+        if info.device.host:
+            x = library.held(x)
+            block = compact_copy(library.lend(x, library.describe(x)))
+            return to_capsule(block, versioned=versioned, move=True)
+        copier = copier_for(info, library, library)
+        if copier is None:
+            raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
+        own = copier.copy(x, library, library, info, info.device)
+        return to_capsule(library.export(own, stream), versioned=versioned)
+
+    def __arrow_c_schema__(self) -> object:
+        """A capsule with Arrow's type of the array: rows, and fixed-size lists for other axes."""
+        from ..protocols.arrow_export import schema_capsule
+
+        info = self.info
+        return schema_capsule(info.shape, info.dtype)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Capsules with Arrow's type and array, on the same memory where it is in C order.
+
+        Other layouts, and booleans, which Arrow packs eight to a byte, are copied.
+
+        Raises
+        ------
+        BufferError
+            For a data type that Arrow lacks, an array without axes, or memory off the host.
+
+        Notes
+        -----
+        The Arrow PyCapsule interface. ``requested_schema`` asks for nothing that must be done.
+        """
+        from ..protocols.arrow_export import exported
+
+        return exported(self._native, self._library).__arrow_c_array__()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **kwargs: object
+    ) -> tuple[object, object]:
+        """As ``__arrow_c_array__``, for memory on the device where it is.
+
+        Raises
+        ------
+        NotImplementedError
+            For keywords that it does not know, unless they are None.
+        """
+        unknown = [name for name, value in kwargs.items() if value is not None]
+        if unknown:
+            raise NotImplementedError(f"__arrow_c_device_array__ has no {', '.join(unknown)}")
+        from ..protocols.arrow_export import exported
+
+        return exported(self._native, self._library, True).__arrow_c_device_array__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a NumPy array on the same memory; see ``numpy.asarray``."""
+        try:
+            result = convert(self, "numpy", copy=copy)
+        except ConversionError:
+            result = None if copy is False else self._library.gathered(self._native)
+            if result is None:
+                raise
+            if OBSERVERS:
+                notify_copy("its elements lie in several chunks", self.info, "numpy")
+        if dtype is None or result.dtype == dtype:
+            return result
+        if copy is False:
+            raise ConversionError(no_copy_allowed(f"{result.dtype} to {dtype} is a copy"))
+        if OBSERVERS:
+            info = library_named("numpy").describe(result)
+            notify_copy(f"{result.dtype} becomes {numpy.dtype(dtype)}", info)
+        return result.astype(dtype)
+
+    def _interface_info(self, name: str) -> TensorInfo:
+        """Return ``info``; raise AttributeError without one, since consumers probe attributes."""
+        try:
+            return self.info
+        except ConversionError as error:
+            raise AttributeError(f"no {name}: {error}") from error
+
+    def __dask_tokenize__(self) -> Any:
+        """Return what Dask hashes: the same for the same elements, data type and library."""
+        dask: Any = library_named("dask")
+        return dask.token(self)
+
+    def __bytes__(self) -> bytes:
+        """Return the elements' bytes in C order, whatever the layout."""
+        elements: bytes = self.__array__().tobytes()
+        return elements
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """CUDA array interface, version 3; only on CUDA."""
+        info = self._interface_info("__cuda_array_interface__")
+        if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
+            raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
+        from ..protocols.cuda_array_interface import interface_of
+
+        return interface_of(self._library.export(self._native))
+
+    def __dir__(self) -> list[str]:
+        members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
+        return [name for name, x in members.items() if not isinstance(x, Missing)]
+
+    def __format__(self, spec: str) -> str:
+        """Format as a Python number if it has zero dimensions; otherwise only as ``str``."""
+        if not spec:
+            return str(self)
+        if self.ndim:
+            raise TypeError(
+                f"unsupported format string {spec!r} for an Array of the shape {self.shape}, as it "
+                "is for one number: format its elements, or numpy.array2string(numpy.asarray(x))"
+            )
+        return format(self._number(), spec)
+
+    def __repr__(self) -> str:
+        info = self.info
+        readonly = ", readonly" if info.readonly else ""
+        return (
+            f"<arraybridge.Array {info.library}: {info.dtype_name} {info.shape} "
+            f"on {info.device}{readonly}>"
+        )
+
+    def _printed(self) -> str:
+        """Return the native array's own repr."""
+        return repr(self._native)
+
+    def _repr_html_(self) -> str:
+        from .display import html_of
+
+        return html_of(self)
+
+
+def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
+    """Make an :class:`Array` over anything that supports DLPack.
+
+    Parameters
+    ----------
+    x : array, object or capsule
+        A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
+    device : Device, (int, int), str or a library's own device, optional
+        The device of the result; without it the data stays where it is.
+    copy : bool, optional
+        None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
+
+    Returns
+    -------
+    Array
+        Only metadata is read, whatever the device.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` does not support DLPack.
+    ConversionError
+        A BufferError: if it has no DLPack type, or ``copy=False`` cannot be kept.
+
+    Notes
+    -----
+    Array API standard 2025.12, ``from_dlpack``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import torch
+    >>> t = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> x = ab.from_dlpack(t)
+    >>> (x * x).native                              # the gradient goes on
+    tensor([1., 4.], grad_fn=<MulBackward0>)
+    >>> x.to("numpy")
+    Traceback (most recent call last):
+        ...
+    arraybridge.ConversionError: gradients are tracked and would be cut silently: pass
+        x.native.detach()
+    """
+    if device is None and copy is None:
+        try:
+            known = KNOWN[type(x)].wrap
+        except KeyError:
+            known = RECORDS[type(x)].wrap
+        if known is not None and known[1](x):
+            array: Array = known[0](x)
+            return array
+    copy = checked_copy(copy)
+    if device is not None:
+        device = place_named(device)
+    native: Any
+    native, library = as_source(x)
+    if library.in_pieces:
+        from ..protocols.assembled import whole
+
+        native, library = whole(native, copy is False), PROTOCOL
+    info = library.describe(native)
+    if info.refused and not library.carries(native):
+        raise ConversionError(info.refused)
+    if copy or (device is not None and device != info.device):
+        target = library
+        if library is PROTOCOL:
+            target = library_named("numpy") if info.device.host else library
+        held = library.held(native)
+        found, info = routed(held, library, target, Request(device, copy))
+        result = execute(held, found, info)
+        return _constructor(target, type(result))(result)
+    make = _constructor(library, type(native))
+    if OBSERVERS:
+        notify_view("an Array refers to it", info, "from_dlpack")
+    elif native is x:
+        RECORDS[type(x)].wrap = make, library.carries
+    return make(native)
+
+
+def _constructor(library: Library, kind: type) -> Callable[[Any], Array]:
+    """Return the function that makes Arrays of one array type, with operators if possible."""
+    cls: Any = library.array_class()
+    if cls is None:
+        return lambda native: Array(native, library)
+    subclass = issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray
+    make: Callable[[Any], Array] = cls._taken if subclass else cls._of
+    return make
+
+
+refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
+refer(
+    Array,
+    "abs add at backward bool clone contiguous cpu cuda data_ptr detach dim div double exp expand "
+    "float gather get half int is_contiguous log long matmul mul numel numpy permute pow "
+    "requires_grad requires_grad_ retain_grad scatter softmax sqrt stride type unsqueeze "
+    "values".split(),
+)

@@ -1,0 +1,92 @@
+"""The C exchange API of Arrays: ``__dlpack_c_exchange_api__`` of each concrete class.
+
+Its functions are callbacks into Python, which are called with the GIL; the tensors that they hand
+over are those of ``__dlpack__``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import PYFUNCTYPE, c_int, c_int32, c_void_p, py_object
+from typing import Any
+
+from ..conversion import imported
+from ..core.records import TensorInfo
+from ..dlpack import CPU, VERSION, DLPackError, DLPackExchangeAPI, ManagedTensor
+from ..dlpack.header import SET_ERROR, TENSOR_BYTES, TENSOR_FIELDS, int64s
+from ..dlpack.validate import check_ndim, checked_device, checked_dtype
+from ..layout import c_strides
+from ..native import pyapi
+from ..native.callbacks import callback
+
+__all__ = ["exchange_table"]
+
+_FROM_OBJECT = PYFUNCTYPE(c_int, py_object, c_void_p)
+_TO_OBJECT = PYFUNCTYPE(c_int, c_void_p, c_void_p)
+_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)
+_ALLOCATE = PYFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, SET_ERROR)
+
+
+def exchange_table(cls: Any) -> object:
+    """Make the capsule for a class of Arrays.
+
+    C code keeps the address of the table, so neither the table nor its functions are ever freed.
+    """
+
+    def managed(x: Any, out: int) -> None:
+        if not isinstance(x, cls):
+            raise TypeError(f"expected a {cls.__name__}, got {type(x).__name__}")
+        address = pyapi.claim(x.__dlpack__(stream=-1, max_version=VERSION), b"dltensor_versioned")
+        if not address:
+            raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
+        c_void_p.from_address(out).value = address
+
+    def adopt(address: int, out: int) -> None:
+        x = cls._of(imported(ManagedTensor.from_struct(address, True), cls._home.name))
+        pyapi.incref(x)
+        c_void_p.from_address(out).value = id(x)
+
+    def stream(kind: int, index: int, out: int) -> None:
+        handle = cls._home.current_stream(checked_device(kind, index))
+        # 1: the legacy default stream, which is NULL.
+        c_void_p.from_address(out).value = 0 if handle in (None, 1) else handle
+
+    def allocate(prototype: int, out: int, context: int, set_error: Any) -> int:
+        try:
+            c_void_p.from_address(out).value = _allocated(cls, prototype)
+        except BaseException as error:
+            texts = type(error).__name__, str(error) or repr(error)
+            set_error(context, *(text.encode() for text in texts))
+            return -1
+        return 0
+
+    functions = (
+        _ALLOCATE(allocate),
+        callback(_FROM_OBJECT, managed),
+        callback(_TO_OBJECT, adopt),
+        None,  # an optional one, for borrowed tensors
+        callback(_STREAM, stream),
+    )
+    addresses = [function and pyapi.address_of(function) for function in functions]
+    table = DLPackExchangeAPI(((VERSION), None), *addresses)
+    pyapi.incref((table, functions))
+    return pyapi.new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
+
+
+def _allocated(cls: Any, prototype: int) -> int:
+    """Return the address of a new struct, on memory of the library of a class."""
+    fields = TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(prototype))
+    _, kind, index, ndim, code, bits, lanes, at, _, _ = fields
+    check_ndim(ndim, at)
+    device, dtype = checked_device(kind, index), checked_dtype(code, bits, lanes)
+    window, unpack = int64s(ndim)
+    shape = unpack(window(at)) if ndim else ()
+    if device == CPU:
+        return ManagedTensor.allocate(shape, dtype).hand_over()
+    name = cls._home.name
+    try:
+        x = cls._home.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))
+    except NotImplementedError:
+        raise BufferError(f"{name} allocates no memory on {device} for others") from None
+    address: int = cls._home.export(x).to_struct()
+    return address

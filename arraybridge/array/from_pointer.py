@@ -1,0 +1,266 @@
+"""``from_pointer``: make an Array over memory that somebody else owns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from ctypes import c_void_p
+from typing import Any
+
+import numpy
+from numpy.lib.array_utils import byte_bounds
+
+from ..core.library import place_named
+from ..core.registry import library_named, package_of
+from ..dlpack import DataType, Device, ManagedTensor, is_capsule
+from ..dlpack.validate import extent
+from ..layout import span
+from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.objects import as_source
+from .array import Array
+
+
+class _Lease:
+    """A lease of memory: keeps the owner alive, and calls the deleter once at the end."""
+
+    __slots__ = ("deleter", "held", "owner", "pointer")
+
+    def __init__(self, owner: Any, held: Any, deleter: Any, pointer: Any) -> None:
+        self.owner = owner
+        self.held = held
+        self.deleter = deleter
+        self.pointer = pointer
+
+    def __del__(self) -> None:
+        if self.deleter is not None:
+            self.deleter(self.pointer)
+
+
+def from_pointer(
+    ptr: int | c_void_p,
+    shape: int | Sequence[int],
+    dtype: object,
+    /,
+    *,
+    device: object,
+    strides: int | Sequence[int] | None = None,
+    byte_offset: int = 0,
+    owner: object = None,
+    deleter: object = None,
+    readonly: bool = False,
+) -> Array:
+    """Make an :class:`Array` over memory that somebody else owns.
+
+    Parameters
+    ----------
+    ptr : int or ctypes.c_void_p
+        An address, or the handle of a buffer on devices that use handles.
+    shape : tuple of int, or int
+    dtype : DataType, str or a library's dtype
+        ``"float32"``, ``numpy.dtype("f4")``, ``torch.float32``, ...
+    device : Device, (int, int), str or a library's own device
+        The device of the memory.
+    strides : tuple of int, or int, optional
+        In elements; C order by default.
+    byte_offset : int
+        Bytes from ``ptr`` to the first element.
+    owner : object, optional
+        Kept alive as long as the Array or anything exported from it. If the memory is that of the
+        owner's buffer (a ``bytearray``, an ``mmap``), the owner cannot be resized or closed in the
+        meantime.
+    deleter : callable, optional
+        Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
+    readonly : bool
+        Whether consumers may not write. They may not either if the owner's memory is read-only.
+
+    Returns
+    -------
+    Array
+        Of no library: ``x.library`` is ``"dlpack"``.
+
+    Raises
+    ------
+    MalformedTensorError
+        A BufferError, for memory that cannot exist. The deleter is not called, and the memory
+        remains the caller's.
+    TypeError, ValueError
+        For numbers that are not integers, a dtype or a device unknown to DLPack, or elements
+        outside the memory of an owner of known size: a buffer, or an array of any library.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import ctypes
+    >>> buffer = (ctypes.c_float * 6)(*range(6))
+    >>> x = ab.from_pointer(ctypes.addressof(buffer), (2, 3), "float32", device="cpu", owner=buffer)
+    >>> x.to("torch")
+    tensor([[0., 1., 2.],
+            [3., 4., 5.]])
+    >>> buffer[0] = 7
+    >>> float(x.to("numpy")[0, 0])                  # the same memory
+    7.0
+    >>> ab.from_pointer(ctypes.addressof(buffer), (9,), "float32", device="cpu", owner=buffer)
+    Traceback (most recent call last):
+        ...
+    ValueError: shape (9,) of float32 with strides (1,) (elements) needs 36 bytes, 0 to 36
+        of its owner's memory; the c_float_Array_6 has 24: correct them, or pass as owner
+        what has all
+    """
+    if deleter is not None and not callable(deleter):
+        raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
+    kind = dtype if isinstance(dtype, DataType) else _data_type(dtype)
+    tensor = ManagedTensor.adopt(
+        ptr,
+        shape,
+        kind,
+        owner=owner,
+        device=place_named(device),
+        strides=strides,
+        byte_offset=byte_offset,
+        readonly=bool(readonly),
+    )
+    held = check_extent(tensor, tensor.data)
+    if deleter is not None or held is not None:
+        tensor.owner = _Lease(owner, held, deleter, ptr)
+    return Array(tensor, PROTOCOL)
+
+
+def _data_type(dtype: Any) -> DataType:
+    """Return the data type of a name or of any library's dtype, by its name or its repr."""
+    name = dtype if isinstance(dtype, str) else None
+    if dtype is None:  # which is float64 to NumPy
+        raise TypeError("dtype is None: from_pointer must be told what the memory holds")
+    if hasattr(dtype, "to_pandas_dtype"):  # Arrow's, whose float is 32 bits
+        with suppress(NotImplementedError):
+            dtype = dtype.to_pandas_dtype()
+    _check_byte_order(dtype)
+    name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if name is None and type(dtype).__name__.lower().endswith("type"):
+        name = str(dtype)  # torch.float32
+    if not isinstance(name, str):
+        raise TypeError(f"dtype is a DataType, a library's dtype or a name, got {dtype!r}")
+    name = name.rpartition(".")[2]
+    try:
+        return DataType.named(name if name is dtype else name.lower())  # Paddle's is FLOAT32
+    except ValueError:
+        with suppress(TypeError):
+            return DataType.named(numpy.dtype(dtype).name)  # "f4", float
+        raise
+
+
+def _check_byte_order(dtype: Any) -> None:
+    """Refuse the other byte order, which neither the name nor DLPack can express."""
+    swapped = isinstance(dtype, numpy.dtype)
+    if isinstance(dtype, str) and dtype.startswith(("<", ">")):
+        with suppress(TypeError):
+            dtype, swapped = numpy.dtype(dtype), True
+    if swapped and not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        raise TypeError(
+            f"dtype {dtype.str!r} is not in this machine's byte order, and DLPack has no other: "
+            f"convert the data first, x.astype({native.str!r}) of a NumPy array, and pass its "
+            "pointer"
+        )
+
+
+def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
+    """Check that a tensor that begins in its owner's memory also ends in it.
+
+    Where that memory is read-only, the tensor becomes so.
+
+    Parameters
+    ----------
+    tensor : ManagedTensor
+    pointer : int
+        What its offset counts from.
+
+    Returns
+    -------
+    object
+        What holds that memory: the owner's exported buffer, which cannot be resized or closed
+        meanwhile, or what its library exports, since an array can be given other memory. None where
+        the owner has none or its memory is somewhere else.
+
+    Raises
+    ------
+    ValueError
+        For a tensor that reaches past the memory: how many bytes it needs, and how many there are.
+    """
+    owner = tensor.owner
+    if owner is None or not tensor.device.addressable:
+        return None
+    known = _memory_of(owner, tensor.device)
+    if known is None:
+        return None
+    low, high, readonly, held = known
+    strides, first, end = extent(tensor.shape, tensor.strides, tensor.dtype)
+    begin, end = tensor.pointer + first, tensor.pointer + end
+    if not (low <= pointer <= high or (begin < high and end > low)):
+        return None  # what keeps memory alive need not be where it lies
+    if begin != end and not low <= begin <= end <= high:
+        raise ValueError(
+            f"shape {tensor.shape} of {tensor.dtype} with strides {strides} (elements) needs "
+            f"{end - begin} bytes, {begin - low} to {end - low} of its owner's memory; the "
+            f"{type(owner).__name__} has {high - low}: correct them, or pass as owner what has all"
+        )
+    tensor.readonly |= readonly
+    return held
+
+
+def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
+    """Return (first byte, end, read-only, holder) of an object's memory; None if unknown."""
+    root = _root(owner)
+    if device.host:
+        kind = type(root)
+        if package_of(kind) == "multiprocessing":  # its SharedMemory
+            root = getattr(root, "buf", root)
+        if all(callable(getattr(kind, name, None)) for name in ("data_ptr", "nbytes")):
+            return root.data_ptr(), root.data_ptr() + root.nbytes(), False, None  # torch's storage
+        if isinstance(root, numpy.ndarray):
+            return *byte_bounds(root), _readonly(owner), None
+        try:
+            held = numpy.frombuffer(root, numpy.uint8)
+        except (TypeError, ValueError, BufferError):  # no buffer, or not in one piece
+            pass
+        else:
+            place = held.ctypes.data
+            return place, place + held.nbytes, _readonly(owner) or not held.flags.writeable, held
+    if is_capsule(owner) or isinstance(owner, type):
+        return None
+    try:
+        x, library = as_source(owner)
+        info = library.describe(x)
+        if info.refused and hasattr(x, "detach"):  # as for gradients, which matter to no memory
+            x = x.detach()
+            info = library.describe(x)
+    except Exception:  # no array, or one without memory: an owner may be anything
+        return None
+    if info.refused or info.pending or (info.device != device and not info.device.host):
+        return None
+    low, high = (place * info.itemsize for place in span(info.shape, info.strides, 1))
+    tensor = library.export_described(x, info)
+    return info.pointer + low, info.pointer + high, info.readonly, tensor
+
+
+def _readonly(owner: Any) -> bool:
+    """Whether a view is read-only although its base is writable."""
+    if isinstance(owner, memoryview):
+        return owner.readonly
+    return isinstance(owner, numpy.ndarray) and library_named("numpy").describe(owner).readonly
+
+
+def _root(owner: Any) -> Any:
+    """Return the object at the end of a chain of views: the whole of the memory."""
+    while True:
+        try:
+            base = owner.obj if isinstance(owner, memoryview) else owner.base
+        except (AttributeError, ValueError):  # it has none, or was released
+            return owner
+        if base is None or not isinstance(owner, memoryview | numpy.ndarray):
+            return owner
+        if not isinstance(base, memoryview | numpy.ndarray):
+            try:
+                memoryview(base)
+            except TypeError:
+                return owner  # something with an array interface: the view is all that is known
+        owner = base

@@ -1,0 +1,171 @@
+"""The numbers that a dtype holds, and checks of scalars and arrays that are to have that dtype.
+
+Array API standard 2025.12, "Mixing arrays with Python scalars" and "Indexing": what a dtype does
+not hold is left to the libraries, some of which silently wrap or truncate. Here it is an error on
+all of them: OverflowError for an integer out of range, TypeError for a number of a higher kind.
+
+Functions and a dictionary of the module, which torch.compile can follow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy
+
+_BOOL, _INTEGRAL, _REAL, _COMPLEX = range(4)
+_SCALARS: tuple[Any, ...] = (bool, int, float, complex)  # by kind
+_INTEGER = re.compile(r"(u?)int(\d+)$")
+
+
+class Range(NamedTuple):
+    """The numbers that a dtype holds.
+
+    Attributes
+    ----------
+    kind : int
+        Its place among the kinds of numbers, each of which includes those before: bool, integral,
+        real, complex.
+    least, most : int
+        The integers that it holds; of no meaning for floating-point numbers.
+    """
+
+    kind: int
+    least: int = 0
+    most: int = 0
+
+
+_ranges: dict[Any, Range] = {}
+_of_torch: dict[Any, Range] = {}  # apart: torch.compile compares no others
+
+
+def range_of(dtype: Any) -> Range:
+    """Return the range of a dtype of any library."""
+    dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared to NumPy's
+    ranges = _of_torch if hasattr(dtype, "is_floating_point") else _ranges
+    known = ranges.get(dtype)
+    if known is None:
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        known = ranges[dtype] = _named(name)
+    return known
+
+
+def _named(name: str) -> Range:
+    name = name.rpartition(".")[2]  # torch.int8
+    integer = _INTEGER.search(name)
+    if integer:
+        bits = int(integer[2])
+        return Range(_INTEGRAL, 0, 2**bits - 1) if integer[1] else _signed(bits)
+    if name == "int":
+        return _signed(64)
+    if name.startswith("bool"):
+        return Range(_BOOL, 0, 1)
+    return Range(_COMPLEX if "complex" in name else _REAL)
+
+
+def _signed(bits: int) -> Range:
+    return Range(_INTEGRAL, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def side(value: int, dtype: Any) -> int:
+    """Return -1 for an integer below the range of an integer dtype, 1 for one above, else 0."""
+    kind, least, most = range_of(dtype)
+    if kind != _INTEGRAL or least <= value <= most:
+        return 0
+    return -1 if value < least else 1
+
+
+def check(value: int, dtype: Any) -> None:
+    """Raise OverflowError for a ``value`` that an integer dtype does not hold."""
+    if side(value, dtype):
+        raise out_of_bounds(value, dtype)
+
+
+def fitting(value: Any, dtype: Any) -> Any:
+    """Convert a Python scalar or an array for writing to an array of ``dtype``.
+
+    Raises
+    ------
+    OverflowError
+        If an integer is out of the range of ``dtype``.
+    TypeError
+        If the value is of a higher kind: a fraction for integers, a complex number for real ones.
+    """
+    kind, least, most = range_of(dtype)
+    cls = value.__class__  # no dictionary: torch.compile mistakes what is in one of types
+    if cls is int:
+        own = _INTEGRAL
+    elif cls is float:
+        own = _REAL
+    elif cls is bool:
+        own = _BOOL
+    elif cls is complex:
+        own = _COMPLEX
+    else:
+        check_kind(value, dtype)
+        return value
+    if own > kind:
+        raise _does_not_fit(repr(value), dtype)
+    if kind != _INTEGRAL:
+        return float(value) if own < kind and own == _BOOL else value
+    if not least <= value <= most:
+        raise out_of_bounds(value, dtype)
+    return int(value)
+
+
+def check_kind(value: Any, dtype: Any) -> None:
+    """Raise TypeError if an array's elements are of a higher kind than ``dtype``."""
+    if range_of(value.dtype).kind > range_of(dtype).kind:
+        raise _does_not_fit(f"an array of {value.dtype}", dtype)
+
+
+def is_fractional(x: Any) -> bool:
+    """Whether a number, an array or a nested sequence contains floating-point numbers."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        if isinstance(x, list | tuple):
+            return any(each.__class__ is not int and is_fractional(each) for each in x)
+        return isinstance(x, float | complex)
+    if getattr(dtype, "kind", "") in ("b", "i", "u"):  # NumPy's dtypes, quickly
+        return False
+    return range_of(dtype).kind > _INTEGRAL
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Whether a NumPy dtype is numeric or bool: its own, or registered as ml_dtypes' are."""
+    return dtype.kind in "biufc" or dtype.isbuiltin == 2
+
+
+def scalar_of(value: Any) -> Any:
+    """Convert a scalar of NumPy or of a subclass of a Python number; return anything else."""
+    if isinstance(value, numpy.generic):
+        if not is_numeric(value.dtype):
+            return value
+        number = value.item()
+        if number.__class__ in _SCALARS:
+            return number
+        return complex(number) if value.dtype.kind == "c" else float(number)  # of a long double
+    return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)
+
+
+def check_number(value: Any) -> None:
+    """Raise TypeError for a NumPy scalar that is not a number: text, a time."""
+    if not is_numeric(value.dtype):
+        raise TypeError(f"arraybridge takes Arrays and numbers, got {value!r}")
+
+
+def out_of_bounds(value: int, dtype: Any) -> OverflowError:
+    """Make the error for an integer that a dtype does not hold."""
+    name = getattr(dtype, "__name__", dtype)  # of a scalar type, numpy.uint8
+    return OverflowError(
+        f"Python integer {value} out of bounds for {name}: bring the array to a dtype that holds "
+        "it, with astype"
+    )
+
+
+def _does_not_fit(what: str, dtype: Any) -> TypeError:
+    return TypeError(
+        f"{what} does not fit in an array of {dtype}: bring the value to that dtype, or the array "
+        "to one that holds it, with astype"
+    )

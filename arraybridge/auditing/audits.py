@@ -1,0 +1,264 @@
+"""The audits that are on, what each does about a route, and which line of a program asked for it.
+
+They are the process's: every thread and every task is seen by all of them, as the copies of a pool
+of threads belong to whoever filled it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from types import FrameType
+from typing import Any, Literal, NamedTuple, get_args
+
+from ..core.observers import OBSERVERS, Event
+from ..core.records import ConversionError
+from ..core.registry import forget, packages
+from ..meant import closest
+from .log import MOST, AuditLog, Record
+
+Copies = Literal["log", "warn", "forbid"]
+
+
+class CopyForbiddenError(ConversionError):
+    """A copy inside ``arraybridge.audit(copies="forbid")``; nothing was copied.
+
+    Attributes
+    ----------
+    route : Route
+        The route that was not taken.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> with ab.audit(copies="forbid"):
+    ...     try:
+    ...         ab.convert(np.zeros((2, 3))[::-1], "torch")
+    ...     except ab.ConversionError as error:
+    ...         print(type(error).__name__, error.route.kind, error.route.nbytes)
+    CopyForbiddenError kernel 48
+    """
+
+    __module__ = "arraybridge.auditing"  # as tracebacks print it, and as users import it
+
+
+class CopyWarning(UserWarning):
+    """A copy inside ``arraybridge.audit(copies="warn")``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import arraybridge as ab
+    >>> from arraybridge.auditing import CopyWarning
+    >>> import numpy as np
+    >>> with warnings.catch_warnings(record=True) as caught, ab.audit(copies="warn"):
+    ...     warnings.simplefilter("always", CopyWarning)
+    ...     copy = ab.convert(np.zeros((2, 3))[::-1], "torch")
+    >>> print(caught[0].message)
+    convert copies 48 bytes by numpy's own copy, numpy -> torch on cpu: torch takes no
+        negative strides; the layout is negative
+    """
+
+    __module__ = "arraybridge.auditing"
+
+
+_on: tuple[Audit, ...] = ()
+_lock, _adding = threading.RLock(), threading.Lock()
+
+
+class Audit:
+    """What :func:`arraybridge.audit` returns.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> audit = ab.audit(copies="warn", most=100)
+    >>> audit.copies, audit.libraries
+    ('warn', False)
+    >>> with audit as log:
+    ...     view = ab.convert(np.zeros(3), "torch")
+    >>> audit.log is log, len(log)
+    (True, 1)
+    """
+
+    def __init__(self, copies: Copies, libraries: bool, most: int) -> None:
+        if copies not in get_args(Copies):
+            known = ", ".join(map(repr, get_args(Copies)))
+            guess = closest(copies, get_args(Copies))
+            hint = f": did you mean {guess!r}?" if guess else ";"
+            raise ValueError(f"copies is {copies!r}{hint} expected one of {known}")
+        if type(most) is not int or most < 0:
+            expected = f"expected how many records are kept, such as {MOST}"
+            raise ValueError(f"most is {most!r}; {expected}")
+        self.copies = copies
+        self.libraries = bool(libraries)
+        self.log = AuditLog(most)
+
+    def __enter__(self) -> AuditLog:
+        with _lock:
+            if self in _on:
+                raise RuntimeError("this audit is on already: call arraybridge.audit() again")
+            _set((*_on, self))
+        return self.log
+
+    def __exit__(self, *error: object) -> None:
+        with _lock:
+            _set(tuple(audit for audit in _on if audit is not self))
+
+
+def _set(audits: tuple[Audit, ...]) -> None:
+    """Have these audits on: observe routes if there are any, and functions if one of them does."""
+    global _on
+    from . import functions
+
+    before, _on = _on, audits
+    if bool(audits) != bool(before):
+        OBSERVERS[:] = [_observe] if audits else []
+        forget()  # what runs without asking who observes
+    functions.watch(any(audit.libraries for audit in audits))
+
+
+def _after_fork_in_child() -> None:
+    """Make the locks anew: another thread of the parent may have held them."""
+    global _lock, _adding
+    _lock, _adding = threading.RLock(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class _Thread(threading.local):
+    """How many routes a thread has taken in audits, and whether it is in a watched function."""
+
+    count = 0
+    watching = False
+
+
+thread = _Thread()
+
+
+def _observe(event: Event) -> None:
+    """Log a route; forbid it, or warn, where an audit says so.
+
+    Raises
+    ------
+    CopyForbiddenError
+    """
+    at, (route, info, call) = caller(), event
+    if call == "from_dlpack" != at.call:  # an Array that something else makes on its way
+        return
+    record = Record(
+        call or at.call, route.source, route.target, route.kind, route.nbytes, route.why,
+        route.kernel, info.dtype_name, tuple(info.shape), str(route.device), at.file, at.line,
+        at.function, threading.current_thread().name,
+    )  # fmt: skip
+    audits = _on
+    if record.copied:
+        if any(audit.copies == "forbid" for audit in audits):
+            raise CopyForbiddenError(_forbidden(record), route)
+        if any(audit.copies == "warn" for audit in audits):
+            registry: dict[Any, Any] = at.names.setdefault("__warningregistry__", {})
+            module = at.names.get("__name__") or "<unknown>"
+            warnings.warn_explicit(
+                _message(record), CopyWarning, at.file, at.line, module, registry
+            )
+    thread.count += 1
+    with _adding:
+        for audit in audits:
+            audit.log.add(record)
+
+
+def count_untold() -> None:
+    """Count a call that may have copied."""
+    for audit in _on:
+        audit.log.untold += 1
+
+
+def _message(record: Record) -> str:
+    by = f" by {record.kernel}" if record.kernel else ""
+    return (
+        f"{record.call} copies {record.nbytes:,} bytes{by}, {record.source} -> {record.target} on "
+        f"{record.device}: {record.why}"
+    )
+
+
+def _forbidden(record: Record) -> str:
+    remedy = "make the copy outside the audit, or leave copies='forbid' out"
+    if record.kind == "kernel" and "copy=False asks" not in record.why:
+        remedy = f"give it an array that {record.target} can view, {remedy}"
+    return f"{_message(record)}; arraybridge.audit(copies='forbid') is on: {remedy}"
+
+
+OURS = __name__.partition(".")[0]
+
+#: The name of frames of ours that have the file, the line and the globals of a caller.
+IN_ITS_PLACE = "<arraybridge>"
+
+# What runs other code: nobody's place.
+_MACHINERY = ("array_api_compat", "asyncio", "concurrent", "contextlib", "functools", "threading")
+
+
+class Caller(NamedTuple):
+    """A place in a program, and what it called; no frame, which would keep its arrays alive."""
+
+    call: str
+    file: str
+    line: int
+    function: str
+    names: dict[str, Any]  # the globals of its module
+
+
+def package_of(frame: FrameType) -> str:
+    """Return the top-level package whose code a frame runs."""
+    if frame.f_code.co_name == IN_ITS_PLACE:
+        return OURS
+    name = frame.f_globals.get("__name__")
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def caller() -> Caller:
+    """Find the frame that called arraybridge, and name the function of ours that it called.
+
+    Array libraries' frames are passed over: ``torch.from_dlpack(array)`` is where the program says
+    so. So are those of asyncio and of pools of threads. Where there are no others, it is the first
+    frame that is not ours.
+    """
+    skipped = {OURS, *_MACHINERY, *packages()}
+    frame: FrameType | None = sys._getframe(1)
+    found = outside = ours = None
+    while frame is not None and found is None:
+        package = package_of(frame)
+        if package == OURS:
+            ours = frame
+        elif outside is None:
+            outside = frame
+        if package not in skipped:
+            found = frame
+        frame = frame.f_back
+    found = found or outside
+    if found is None:  # Python itself calls, at its end
+        return Caller(_named(ours), "<python>", 0, "", {})
+    code = found.f_code
+    line = found.f_lineno or 0
+    return Caller(_named(ours), code.co_filename, line, code.co_qualname, found.f_globals)
+
+
+def _named(frame: FrameType | None) -> str:
+    """Return what a program called, by the frame of ours that it entered."""
+    if frame is None:
+        return ""
+    name, known, module = frame.f_code.co_name, frame.f_locals, frame.f_globals.get("__name__", "")
+    if name == "adapted":
+        options = known.get("options")
+        return f"adapt({options.function})" if options is not None else "adapt"
+    if module.startswith(f"{OURS}.auditing."):  # in the place of what was called
+        return str(known.get("call", name))
+    if module.startswith(f"{OURS}.xp.") and "own" in known:  # likewise
+        return str(getattr(known["own"], "__name__", name))
+    # Nothing else of ours is called by native code.
+    return "__dlpack_c_exchange_api__" if module.startswith(f"{OURS}.native.") else name

@@ -1,0 +1,289 @@
+"""The libraries' own functions, watched: ``numpy.asarray``, ``Tensor.cpu``, ...
+
+Each library names its own (`Library.watched`). While a watch is on they are replaced, where others
+look them up, by objects that equal them and call them; those of libraries that are imported
+meanwhile, when an import statement is over and they are whole. Whether a call copied is seen by the
+addresses, afterwards.
+
+A program prints what it would without: tracebacks and warnings have no frame of this module.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
+from typing import Any, cast
+
+from ..array.array_types import is_array
+from ..conversion import inspect
+from ..copies import _overlap
+from ..core.observers import Event
+from ..core.records import Route, TensorInfo
+from ..core.registry import packages, watched_functions
+from ..explaining import explain
+from . import audits
+from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, package_of, thread
+
+_MANY = 1000  # items of a sequence that is looked at
+
+
+def _unseen(function: Any) -> Any:
+    """Mark a function as part of the import system, whose frames warnings pass over."""
+    name = "<frozen importlib._bootstrap>"
+    function.__code__ = function.__code__.replace(co_filename=name)
+    return function
+
+
+def _without(trace: TracebackType | None, *called: Callable[..., Any]) -> TracebackType | None:
+    """Return a traceback without the frames of functions, which it begins with, one in the other.
+
+    A bare ``raise`` adds no frame again.
+    """
+    for function in called:
+        if trace is not None and trace.tb_frame.f_code is getattr(function, "__code__", None):
+            trace = trace.tb_next
+    return trace
+
+
+def _call(own: Any, args: Any, keywords: Any) -> Any:
+    return own(*args, **keywords)
+
+
+_calls: dict[tuple[CodeType, int], CodeType] = {}
+
+
+def _from(frame: FrameType) -> Callable[..., Any]:
+    """Return `_call` as if it were a line of a caller: warnings of C code name the last frame."""
+    key = frame.f_code, frame.f_lineno or 1
+    code = _calls.get(key)
+    if code is None:
+        if len(_calls) >= _MANY:
+            _calls.clear()
+        code = _calls[key] = _call.__code__.replace(
+            co_name=IN_ITS_PLACE, co_filename=key[0].co_filename, co_firstlineno=key[1] - 1
+        )
+    return FunctionType(code, frame.f_globals)
+
+
+class _Watched:
+    """Stands in for a function: it equals it, and is pickled as it.
+
+    Code that looks functions up in a table (Numba's compiler, ``__torch_function__``) finds it.
+    """
+
+    def __init__(self, own: Any, path: str) -> None:
+        self.__wrapped__, self.__doc__ = own, own.__doc__
+        self.__module__ = getattr(own, "__module__", "")  # a method of C code has none
+        self._path = path
+        self._inner = path.endswith("__")  # what libraries call for a program
+
+    @_unseen
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        own, frame = self.__wrapped__, sys._getframe().f_back
+        c_code = frame is not None and not isinstance(own, FunctionType)
+        run = _from(frame) if c_code else _call  # type: ignore[arg-type]
+        watched = _on and not thread.watching and self._asked(frame)
+        call, before = self._path, thread.count
+        thread.watching = thread.watching or watched
+        try:
+            result = run(own, args, keywords)
+        except BaseException as error:
+            error.__traceback__ = _without(error.__traceback__, _Watched.__call__, run)
+            raise
+        finally:
+            thread.watching = thread.watching and not watched
+        if watched and thread.count == before:  # else what it called was logged
+            given = args[0] if args else next(iter(keywords.values()), None)
+            _compare(call, given, result)
+        return result
+
+    def _asked(self, frame: FrameType | None) -> bool:
+        """Whether a program calls, and not a library on its own account."""
+        if frame is None:  # Python itself, at its end
+            return True
+        package = package_of(frame)
+        return package != OURS and (self._inner or package not in packages())
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None or not hasattr(type(self.__wrapped__), "__get__"):
+            return self  # of C code: no method of the class that has it as an attribute
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.__wrapped__ == getattr(other, "__wrapped__", other))
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _found, (self._path,)
+
+
+def _found(path: str) -> Any:
+    package, _, name = path.partition(".")
+    return operator.attrgetter(name)(import_module(package))
+
+
+def _compare(call: str, given: Any, result: Any) -> None:
+    """Log what a function did with an array, or several."""
+    try:
+        pairs = [*_pairs(given, result)]
+    except Exception:  # of a library that is not whole
+        count_untold()
+        return
+    for one, made in pairs:
+        try:
+            info = inspect(made)
+            sources = [inspect(x) for x in (one if isinstance(one, list | tuple) else [one])]
+            route = _route(call, one, sources, info)
+        except Exception:  # no memory, as while something is traced
+            count_untold()
+        else:
+            _observe(Event(route, info, call))
+
+
+def _pairs(given: Any, result: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield an array, or some of which one was made, and what was made."""
+    if not isinstance(given, list | tuple):
+        if is_array(given) and is_array(result):
+            yield given, result
+    elif given and len(given) <= _MANY and all(map(is_array, given)):  # else they are numbers
+        if is_array(result):
+            yield given, result
+        elif isinstance(result, list | tuple) and len(result) == len(given):
+            for one, made in zip(given, result, strict=True):
+                yield from _pairs(one, made)
+
+
+def _route(call: str, given: Any, sources: Sequence[TensorInfo], info: TensorInfo) -> Route:
+    source = sources[0]
+    kind: Any = "kernel"
+    if len(sources) > 1:
+        why = f"{len(sources):,} arrays become one"
+    elif source.device != info.device and not (source.device.host and info.device.host):
+        kind, why = "transfer", f"from {source.device} to {info.device}"
+    elif not info.size or _shared(source, info):
+        kind, why = "view", f"{call} takes it as it is"
+    elif source.dtype != info.dtype:
+        why = f"{source.dtype_name} becomes {info.dtype_name}"
+    elif source.library == info.library:
+        why = f"the layout is {source.layout}"
+        if source.layout == info.layout:
+            why = f"{call} copies whatever it is given"
+    else:
+        route = explain(given, cast(Any, info.library))
+        why = route.why
+        if route.kind == "view":
+            why = f"arraybridge.convert(x, {info.library!r}) would be a view"
+    nbytes = 0 if kind == "view" else info.nbytes
+    by = None if kind == "view" else call
+    return Route(kind, why, nbytes, source.library, info.library, info.device, by)
+
+
+def _shared(a: TensorInfo, b: TensorInfo) -> bool:
+    if not (a.data and b.data):
+        raise ValueError("no memory")
+    return _overlap(a, b)  # type: ignore[arg-type] # of both it asks the same
+
+
+_on = False
+_own_import = builtins.__import__
+_checked: dict[str, int] = {}  # by package: how many modules there were when it was looked at
+_replaced: dict[str, tuple[Any, str, Any, _Watched]] = {}  # owner, name, own or None if inherited
+
+
+def watch(on: bool) -> None:
+    """Watch the functions of all libraries, or put everything back.
+
+    What the program itself has replaced meanwhile stays. For callers that hold the lock.
+    """
+    global _on, _own_import
+    if on is _on:
+        return
+    _on = on
+    if on:
+        _own_import, builtins.__import__ = builtins.__import__, _import
+        for package in {path.partition(".")[0] for path in watched_functions()}:
+            _watch_package(package)
+        return
+    if builtins.__import__ is _import:
+        builtins.__import__ = _own_import
+    _calls.clear()
+    _checked.clear()
+    while _replaced:
+        owner, name, own, stand_in = _replaced.popitem()[1]
+        if _names(owner).get(name) is stand_in:
+            if own is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+
+
+@_unseen
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> Any:
+    """Import as Python does, and watch the package if it is whole by then."""
+    try:
+        found = _own_import(name, globals, locals, fromlist, level)
+    except BaseException as error:
+        error.__traceback__ = _without(error.__traceback__, _import)
+        raise
+    package = name.partition(".")[0]
+    if _on and not level and _checked.get(package) != len(sys.modules):
+        _watch_package(package)
+    return found
+
+
+def _watch_package(package: str) -> None:
+    """Watch the functions of a package that are there, in modules whose import is over."""
+    if _is_imported_now(sys.modules.get(package)):
+        return
+    with audits._lock:
+        _checked[package] = len(sys.modules)
+        for path in watched_functions() if _on else ():
+            if path.partition(".")[0] != package:
+                continue
+            owner, name = _owner(path), path.rpartition(".")[2]
+            own = kept = _names(owner).get(name)
+            if isinstance(owner, type):
+                own = getattr(owner, name, None)
+            if callable(own) and not isinstance(own, _Watched):
+                stand_in = _Watched(own, path)
+                with suppress(TypeError, AttributeError):  # a class of C code
+                    setattr(owner, name, stand_in)
+                    _replaced[path] = owner, name, kept, stand_in
+
+
+def _owner(path: str) -> Any:
+    """Return the module or class that has a function; None where it is not there, or not yet."""
+    owner: Any = None
+    parts = path.split(".")[:-1]
+    for number, part in enumerate(parts, 1):  # a module is not yet an attribute of its package
+        owner = sys.modules.get(".".join(parts[:number])) or _names(owner).get(part)
+        if owner is None or _is_imported_now(owner):
+            return None
+    return owner
+
+
+def _is_imported_now(module: Any) -> bool:
+    return getattr(_names(module).get("__spec__"), "_initializing", False) is True
+
+
+def _names(owner: Any) -> Any:
+    """Return what a module or class has, without asking a lazy module for what it has not."""
+    try:
+        return object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return {}

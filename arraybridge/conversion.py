@@ -1,0 +1,260 @@
+"""``convert`` and ``inspect``: from the array of one library to that of another."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from ctypes import c_void_p
+from typing import TYPE_CHECKING, Any
+
+from .core.library import Library
+from .core.records import ConversionError, TensorInfo, of_native
+from .core.registry import KNOWN, RECORDS, library_named
+from .core.request import Form, Request, request_of
+from .core.table import MOST, Entry, entry_of
+from .dlpack import Device, Tensor, is_capsule, peek
+from .protocols.objects import as_source
+
+if TYPE_CHECKING:
+    from .core.cast_rules import Casting
+
+
+def convert(
+    x: Any,
+    /,
+    to: object,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
+) -> Any:
+    """Convert ``x`` to an array of library ``to``.
+
+    Parameters
+    ----------
+    x : array
+        A native array of any library, an :class:`arraybridge.Array`, an object that supports DLPack
+        or an array interface, a DLPack capsule (which is consumed), or a buffer.
+    to : str or module
+        The library, such as ``"torch"`` or ``torch``.
+    device : Device, (int, int), str or a library's own device, optional
+        The device of the result; by default the device of ``x``.
+    copy : bool, optional
+        None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
+        Writable memory is safe to share with libraries whose arrays can change, but not with JAX
+        and TensorFlow.
+    alias_readonly : bool, default False
+        Take a view of read-only memory even where the target's arrays are always writable.
+    dtype : data type, optional
+        The data type of the result, by default that of ``x``: a name such as ``"float32"``, a data
+        type of NumPy or of any library, or ``float``, ``int``, ``bool``, ``complex`` as in NumPy.
+        Equal to that of ``x`` it changes nothing; else the elements are cast as they are copied.
+        A mapping, ``{"float64": "float32"}``, casts arrays of its keys alone.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
+        Which casts ``dtype`` may ask for, as in :func:`numpy.copyto`. ``"same_value"`` allows all
+        of them and looks at every value: one that the cast would change is an error.
+    order : {"C", "F", "K", "channels_last"} or torch.memory_format, optional
+        The order of the elements in the memory of the result: a view where ``x`` has it, else a
+        copy. None, or ``"K"``: any; of what is cast, C.
+
+    Returns
+    -------
+    array
+        The native array of ``to``, with the shape, values and, without ``dtype``, dtype of ``x``.
+
+    Raises
+    ------
+    ConversionError
+        A BufferError and a ValueError: the conversion would be wrong or hide a cost, or
+        ``copy=False`` is impossible. The message says what to do; ``explain`` says so in advance.
+    ImportError
+        If ``to`` is not installed.
+    TypeError
+        If ``x`` is not an array.
+    ValueError
+        For an unknown library, device, data type, casting or order, or a ``copy`` that is not a
+        boolean.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> t = ab.convert(x, "torch")                          # a view
+    >>> t.data_ptr() == x.ctypes.data
+    True
+    >>> ab.convert(x[::-1], "torch")                        # negative strides: a copy
+    tensor([[3., 4., 5.],
+            [0., 1., 2.]], dtype=torch.float64)
+    >>> ab.convert(x[::-1], "torch", copy=False)
+    Traceback (most recent call last):
+        ...
+    arraybridge.ConversionError: copy=False, but torch takes no negative strides; the layout
+        is negative: copy=None lets arraybridge copy
+    >>> ab.convert(x, "jax", dtype="float32", copy=True)    # cast as it is copied
+    Array([[0., 1., 2.],
+           [3., 4., 5.]], dtype=float32)
+    """
+    entry: Entry | Deferred | Unwrapped | None
+    try:
+        entry = KNOWN[type(x)].table[
+            to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
+        ]
+        if device is not None and device.__class__ not in _DEVICES:
+            entry = None
+        if copy is not None and copy is not True and copy is not False:
+            entry = None  # equal to one of these, and maybe an error
+    except (KeyError, TypeError):
+        entry = None
+    if entry is None:
+        request = request_of(device, copy, alias_readonly, dtype, casting, order)
+        key = to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
+        entry = _entered(type(x), to, request, key)
+    return entry.run(x)
+
+
+def _entered(
+    kind: type, to: object, request: Request, key: tuple[Any, ...]
+) -> Entry | Deferred | Unwrapped:
+    """Return the entry of a type and a request; remember it by the keywords as they are spelled."""
+    entry = entry_for(kind, library_named(to), request)
+    device, copy = key[1:3]
+    if type(device) in _DEVICES and (copy is None or copy is True or copy is False):
+        table = RECORDS[kind].table  # what only equals a keyword may be an error
+        if len(table) >= MOST:
+            table.clear()
+        with suppress(TypeError):  # of a mapping of data types
+            table[key] = entry
+    return entry
+
+
+_DEVICES = frozenset({type(None), str, Device})
+
+
+def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred | Unwrapped:
+    """Return what converts the arrays of a type."""
+    record = RECORDS[kind]
+    lazy = record.lazy or (target if target.lazy else None)
+    if lazy is not None:
+        return Deferred(lazy, target, request)
+    if record.library is None:
+        return Unwrapped(kind, target, request)
+    return entry_of(kind, record.library, target, request)
+
+
+class Unwrapped:
+    """The conversions of what stands for an array: an Array, an object of a protocol, a frame."""
+
+    def __init__(self, kind: type, target: Library, request: Request) -> None:
+        self.target, self.request = target, request
+        self._is_array = hasattr(kind, "__arraybridge__")
+
+    def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
+        """Return the array that is converted, and the entry of its type."""
+        x: Any
+        x, source = as_source(given, looking, self.target.name)
+        if source.in_pieces and self.request.form is not None:
+            x = x.cast(self.request.form)
+        return x, entry_of(type(x), source, self.target, self.request)
+
+    def run(self, given: Any) -> Any:
+        """Convert what is given."""
+        x, entry = self.opened(given)
+        try:
+            return entry.run(x)
+        except ConversionError as error:
+            if not self._is_array or error.route is None or error.route.kind != "refuse":
+                raise
+            why = of_native(error.route.why)
+            raise ConversionError(why, error.route._replace(why=why)) from None
+
+
+class Deferred:
+    """The conversions from and to a lazy library, which are done when its graph is computed."""
+
+    def __init__(self, lazy: Library, target: Library, request: Request) -> None:
+        self.lazy, self.target = lazy, target
+        self._asked = {
+            name: request._asdict()[name] for name in ("device", "copy", "alias_readonly")
+        }
+        if request.form is not None:
+            self._asked["form"] = request.form
+
+    def run(self, x: Any) -> Any:
+        """Return a graph, or the array that it will be."""
+        return self.lazy.deferred(x, self.target, **self._asked)
+
+
+def converted(
+    x: Any,
+    to: object,
+    form: Form | None,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+) -> Any:
+    """Convert as `convert` does, with what it makes of the keywords for the form of the result."""
+    request = request_of(device, copy, alias_readonly)._replace(form=form)
+    return entry_for(type(x), library_named(to), request).run(x)
+
+
+def viewed(x: Any, to: object) -> Any:
+    """Return the view that `convert` makes of an array; None where it is not one by an edge."""
+    try:
+        entry = KNOWN[type(x)].table[to, *_NOTHING_ASKED]
+    except KeyError:
+        entry = _entered(type(x), to, Request(), (to, *_NOTHING_ASKED))
+    return entry.view(x) if type(entry) is Entry else None
+
+
+_NOTHING_ASKED = (None, None, False, "same_kind", None, type(None), None)
+
+
+def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
+    """Convert as the standard's ``from_dlpack`` does: share memory wherever possible.
+
+    With libraries whose arrays never change too, although the memory may still be written.
+    """
+    request = request_of(device, copy, share=True)
+    return entry_for(type(x), library_named(to), request).run(x)
+
+
+def inspect(x: Any) -> TensorInfo:
+    """Describe ``x`` without touching its data or needing its device's runtime.
+
+    Parameters
+    ----------
+    x : array, capsule, int or ctypes.c_void_p
+        Anything :func:`convert` takes; a capsule stays unconsumed; a number is the address of a raw
+        ``DLTensor``, which is read: a wrong address may end the process.
+
+    Returns
+    -------
+    TensorInfo
+        Strides in elements. A notebook shows it as a picture of the memory.
+
+    Raises
+    ------
+    MalformedTensorError
+        A BufferError: for a number that can be no address, and fields that contradict ``dlpack.h``.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> info = ab.inspect(np.zeros((4, 6), np.float32)[:, ::2])
+    >>> info.shape, info.strides, info.layout, info.nbytes
+    ((4, 3), (6, 2), 'strided', 48)
+    >>> metal = ab.from_pointer(0x1000, (4,), "float16", device="metal:0")    # no runtime is needed
+    >>> ab.inspect(metal).device
+    Device('metal:0')
+    """
+    if type(x) is int or type(x) is c_void_p:
+        return TensorInfo.of_tensor(Tensor(x))
+    if is_capsule(x):
+        return TensorInfo.of_tensor(peek(x))
+    x, library = as_source(x, True)
+    return library.describe(x)

@@ -1,0 +1,351 @@
+"""What copies an array to another data type or layout: a library's own cast, or NumPy's.
+
+NumPy casts on the host, in one pass into a block that every library takes as a view. A library
+casts by itself what is elsewhere, what is its own (gradients flow through), and on the host where
+it is quicker and gives the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
+from ..layout import is_non_negative
+from .copiers import on_host, resolved
+from .edges import edge_between
+from .kernel import SMALL, compact_copy, own_copies_serve
+from .library import Library
+from .records import ConversionError, TensorInfo, first_line
+from .registry import library_named, library_of_type
+
+__all__ = ["Recast", "caster_of"]
+
+_CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
+_LARGE = 1 << 15  # elements from which threads pay
+_UINT8 = DataType.named("uint8")
+
+
+def caster_of(
+    info: TensorInfo,
+    source: Library,
+    target: Library,
+    dtype: DataType,
+    axes: tuple[int, ...],
+) -> Library | None:
+    """Return the library that casts: NumPy, the array's, or the target; None if none can."""
+    if source is target and source.recasts(info, dtype, axes):
+        return source
+    numpy = library_named("numpy")
+    known = numpy.accepts.dtypes
+    if info.device.host and dtype.name in known and info.dtype.name in known:
+        return numpy
+    if source.recasts(info, dtype, axes):
+        return source
+    casts = target.recasts(info, dtype, axes) and _has_device(target, info.device)
+    return target if casts else None
+
+
+def _has_device(library: Library, device: Device) -> bool:
+    """Whether a library has arrays on a device, here and now."""
+    if device.type not in library.accepts.devices:
+        return False
+    with suppress(ConversionError):
+        library.native_device(device)
+        return True
+    return False
+
+
+class Recast(NamedTuple):
+    """A copy to another data type, or to another layout.
+
+    Attributes
+    ----------
+    library : Library
+        The one that casts.
+    dtype : DataType
+    casting : str
+    axes : tuple of int
+        From the outermost in memory to the innermost.
+    onward : Plan or None
+        What follows, unless the target takes a view of what is made.
+    given : Signature or TensorInfo
+        What is cast.
+    """
+
+    library: Library
+    source: Library
+    dtype: DataType
+    casting: str
+    axes: tuple[int, ...]
+    onward: Any
+    given: TensorInfo
+
+    def __str__(self) -> str:
+        given, library = self.given, self.library
+        by = f"{library.name}'s own {'copy' if given.dtype == self.dtype else 'cast'}"
+        copies = given.dtype == self.dtype and library.name == "numpy" and not given.pending
+        if copies and not (own_copies_serve() and given.size <= SMALL):
+            by = str(on_host(_info_permuted(given, self.axes)))
+        return by if self.onward is None else f"{by}, then {self.onward.copier}"
+
+    def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+        """Return the cast as a function of the array alone, if libraries have all of it.
+
+        Parameters
+        ----------
+        take : callable or None
+            The target's view of what is cast. NumPy casts small arrays only: what is large is cast
+            into a block, by whom it may take less time.
+        """
+        library, source, given, dtype, axes = (
+            self.library, self.source, self.given, self.dtype, self.axes,
+        )  # fmt: skip
+        if take is None or self.casting == "same_value" or not own_copies_serve():
+            return None
+        if library is source and library.name != "numpy":
+            return lambda x: take(library.recast(x, dtype, axes))
+        numpy: Any = library_named("numpy")
+        known: frozenset[str] = numpy.casts
+        if library is not numpy or not {dtype.name, given.dtype.name} <= known:
+            return None
+        view = None if source is numpy else edge_between(source, numpy, given)
+        if view is None and source is not numpy:
+            return None
+        made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
+        in_order = axes == tuple(range(len(axes)))
+
+        def cast(x: Any) -> Any:
+            old = x if view is None else view(x)
+            if old.size > SMALL:
+                return None
+            if in_order:
+                return take(old.astype(made, order="C", subok=False))
+            return take(old.transpose(axes).astype(made, order="C", subok=False).transpose(back))
+
+        return cast
+
+    def copy(
+        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target, the source, or NumPy."""
+        library = self.library
+        if library.name == "numpy" and info.device.host and not info.refused:
+            return self._on_host(x, source, target, info, device)
+        if library is source:
+            return self._by(library, x, info)
+        here = info.device
+        stream = target.current_stream(here)
+        made = self._by(library, library.wrap(source.export_described(x, info, stream)), info)
+        source.read_on(x, here, stream)
+        return made
+
+    def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
+        """Copy ``x`` by its library."""
+        try:
+            made = library.recast(x, self.dtype, self.axes)
+        except ConversionError:
+            raise
+        except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+            raise ConversionError(
+                f"{library.name} could not cast to {self.dtype}: {first_line(error)}"
+            ) from error
+        if self.casting == "same_value":
+
+            def cast(array: Any, dtype: DataType) -> Any:
+                return library.recast(array, dtype, tuple(range(array.ndim)))
+
+            wrong = changed(x, made, info.dtype, self.dtype, cast)
+            if bool(wrong.any()):
+                place = int(cast(wrong.reshape(-1), _UINT8).argmax())
+                at = tuple(map(int, np.unravel_index(place, info.shape)))
+                raise _changed(x[at], made[at], at, self.dtype)  # type: ignore[index]
+        return made
+
+    def _on_host(
+        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy host memory to a block that starts at a multiple of 64 bytes."""
+        numpy: Any = self.library
+        if info.pending and source is not numpy:
+            x = resolved(x, source, info)
+            source = library_of_type(type(x)) or source
+            info = source.describe(x)
+        axes, dtype = self.axes, self.dtype
+        back = [axes.index(axis) for axis in range(len(axes))]
+        if dtype == info.dtype and not info.pending:
+            block = compact_copy(_permuted(source.lend(x, info), axes))
+        else:
+            shape = tuple([info.shape[axis] for axis in axes])
+            block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
+            self._fill(block, x, numpy, source, target, info, back)
+        if axes != tuple(range(len(axes))):
+            block = _permuted(block, back)
+        if device.type == CPU.type:  # the target may tell several apart
+            block.device = device
+        if self.onward is not None:  # a block is a view to NumPy, and a route goes on from there
+            return numpy.wrap(block)
+        return target.wrap(block, move=True)
+
+    def _fill(
+        self,
+        block: ManagedTensor,
+        x: Any,
+        numpy: Any,
+        source: Library,
+        target: Library,
+        info: TensorInfo,
+        back: list[int],
+    ) -> None:
+        """Cast the elements of ``x`` into a block whose axes are in the order of memory."""
+        checked = self.casting == "same_value"
+        if not (checked or info.pending) and info.size >= _LARGE:
+            for library in (source, target):
+                if type(library).assign_cast is not Library.assign_cast and _fills(
+                    block, _permuted(source.lend(x, info), self.axes), library
+                ):
+                    return
+        old = x if source is numpy else numpy.wrap(source.lend(x, info))
+        old, new = old.transpose(self.axes), numpy.wrap(block)
+        if checked:
+            _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
+        else:
+            numpy.assign_cast(new, old)
+
+
+def _fills(block: ManagedTensor, read: ManagedTensor, library: Library) -> bool:
+    """Whether a library that may be quicker than NumPy has filled a block."""
+    accepts = library.accepts
+    if any(
+        dtype.name not in accepts.dtypes for dtype in (read.dtype, block.dtype)
+    ) or not is_non_negative(read.shape, read.strides):
+        return False
+    with suppress(Exception):  # NumPy casts everything
+        return library.assign_cast(library.wrap(block), library.wrap(read))
+    return False
+
+
+def _info_permuted(info: TensorInfo, axes: tuple[int, ...]) -> TensorInfo:
+    shape, strides = info.shape, info.strides
+    return info._replace(
+        shape=tuple([shape[axis] for axis in axes]), strides=tuple([strides[axis] for axis in axes])
+    )
+
+
+def _permuted(tensor: ManagedTensor, axes: Sequence[int]) -> ManagedTensor:
+    """Return a view with the axes in another order."""
+    made = ManagedTensor.trusted(
+        tensor.pointer,
+        tuple([tensor.shape[axis] for axis in axes]),
+        tuple([tensor.strides[axis] for axis in axes]),
+        tensor.dtype,
+        tensor.device,
+        tensor.readonly,
+        tensor.padded,
+        tensor.owner,
+    )
+    made.copied = tensor.copied
+    return made
+
+
+def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: Any) -> None:
+    """Cast one NumPy array into another of its shape; raise at the first value that changes."""
+    if 0 in new.shape:
+        return
+    # NumPy would warn of the imaginary parts, which are looked at.
+    real = given.code == DataTypeCode.COMPLEX != made.code
+    done = 0
+    with np.errstate(all="ignore"):
+        for was, becomes in _chunks(old, new):
+            numpy.assign_cast(becomes, was.real if real else was)
+            wrong = changed(was, becomes, given, made, numpy.cast)
+            if wrong.any():
+                place = int(wrong.argmax())
+                at = tuple(map(int, np.unravel_index(done + place, new.shape)))
+                raise _changed(was.flat[place], becomes.flat[place], at, made)
+            done += was.size
+
+
+def _chunks(old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
+    """Walk two arrays in C order; what is small, at once."""
+    if new.size <= _CHUNK:
+        yield old, new
+        return
+    make: Any = np.nditer
+    flags, ways = ("external_loop", "buffered", "delay_bufalloc"), (("readonly",), ("writeonly",))
+    with make((old, new), flags, ways, order="C", buffersize=_CHUNK) as walk:
+        walk.reset()
+        yield from walk
+
+
+def _changed(old: Any, new: Any, at: tuple[int, ...], dtype: DataType) -> ConversionError:
+    old, new = (getattr(x, "item", lambda x=x: x)() for x in (old, new))
+    return ConversionError(
+        f"casting='same_value', but {old!r} at index {at} would become {new!r} in {dtype}: pass "
+        "another casting to take it, or a data type that has the value"
+    )
+
+
+_FLOAT32, _FLOAT64 = DataType.named("float32"), DataType.named("float64")
+_BITS: dict[int, int] = {
+    DataTypeCode.BOOL: 1,
+    DataTypeCode.UINT: 0,
+    DataTypeCode.INT: -1,
+}  # of the largest value
+
+Cast = Callable[[Any, DataType], Any]
+
+
+def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> Any:
+    """Return an array of bools: where ``new``, the cast of ``old``, has another value.
+
+    Parameters
+    ----------
+    old, new : array
+        Of one shape and library.
+    given, made : DataType
+        Theirs.
+    cast : callable
+        Makes an array of another data type.
+
+    Notes
+    -----
+    What comes back from a cast of a value that does not fit depends on the machine, hence more than
+    one comparison. NaN counts as the same as NaN, -0.0 as 0.0.
+    """
+    if given.code == DataTypeCode.COMPLEX:
+        part = DataType(DataTypeCode.FLOAT, given.bits // 2)
+        if made.code != DataTypeCode.COMPLEX:
+            return changed(old.real, new, part, made, cast) | (old.imag != 0)
+        into = DataType(DataTypeCode.FLOAT, made.bits // 2)
+        return changed(old.real, new.real, part, into, cast) | changed(
+            old.imag, new.imag, part, into, cast
+        )
+    if made.code == DataTypeCode.COMPLEX:
+        return changed(old, new.real, given, DataType(DataTypeCode.FLOAT, made.bits // 2), cast)
+    differ = cast(new, given) != old
+    whole, into_whole = given.code in _BITS, made.code in _BITS
+    if whole and into_whole:
+        if given.code == made.code or DataTypeCode.BOOL in (given.code, made.code):
+            return differ
+        if given.code == DataTypeCode.INT:
+            return differ | (old < 0)
+        return differ | (new < 0)
+    if not whole and not into_whole:
+        return differ & ~((old != old) & (new != new))
+    # Beyond the integers' range a cast gives anything, the extreme value that it came from as well.
+    if whole:
+        wide = cast(new, _wide(made))
+        end = 2.0 ** (given.bits + _BITS[given.code])
+        return differ | ~((wide >= -end) & (wide < end))
+    wide = cast(old, _wide(given))
+    end = 2.0 ** (made.bits + _BITS[made.code]) if made.code != DataTypeCode.BOOL else 2.0
+    return differ | ~((wide >= (-end if made.code == DataTypeCode.INT else 0)) & (wide < end))
+
+
+def _wide(dtype: DataType) -> DataType:
+    """Return a real data type that has all values of another; JAX may have 32 bits alone."""
+    return _FLOAT32 if dtype.bits <= 32 else _FLOAT64

@@ -1,0 +1,307 @@
+"""What copies an array to new memory on its own device: the planner picks a copier, and all use it.
+
+========================  =============================================================
+`OwnCopy`                 the library of the array, or the target's own import
+`SmallCopy`               the library of the array, where a call costs more than the copy
+`HostCopy`                the host's kernels, `memmove` for what is contiguous already
+`DeviceCopy`              a kernel off the host, into memory of a library's own allocator
+========================  =============================================================
+
+A copier is what ``explain`` prints and what ``execute`` calls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..dlpack import CPU, Device, DeviceType
+from ..layout import in_bytes
+from .kernel import (
+    NO_ADDRESSES,
+    ON_CUDA,
+    OWN,
+    SMALL,
+    Kernel,
+    NoKernel,
+    compact_copy,
+    kernel_for,
+    no_kernel,
+)
+from .library import Library
+from .records import ConversionError, TensorInfo, pending_told
+
+__all__ = [
+    "SMALL",
+    "Copier",
+    "LibraryCopy",
+    "SmallCopy",
+    "allocates",
+    "check_made",
+    "copier_for",
+    "copies_itself",
+    "no_copy",
+    "on_host",
+    "resolved",
+    "stream_of",
+]
+
+
+class OwnCopy(NamedTuple):
+    """A copy that a library makes by itself.
+
+    Attributes
+    ----------
+    library : Library
+        The one of the array, or the target.
+    why : str or None
+        Why no kernel of arraybridge's does it, where there could be one.
+    """
+
+    library: Library
+    why: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy" + (f" ({self.why})" if self.why else "")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``; the result is an array of the target, or of the source."""
+        if info.pending:
+            return resolved(x, source, info)
+        if self.library is target and info.device.host and copies_itself(target, info):
+            return target.wrap(source.export_described(x, info))
+        fresh = source.copy(x)
+        if fresh is None:
+            raise ConversionError(no_copy(info, source))
+        return fresh
+
+
+class SmallCopy(NamedTuple):
+    """A copy of a small array on the CPU by libraries' own functions: the plan's edge.
+
+    Attributes
+    ----------
+    library : Library
+        The one that copies.
+    """
+
+    library: Library
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``, of which the edge found that it is not small any more."""
+        return on_host(info).copy(x, source, target, info, device)
+
+
+class LibraryCopy(NamedTuple):
+    """A copy in C order, by its library, of an array whose memory alone is not its elements."""
+
+    library: Library
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``; what a library only resolves is copied by the kernel then."""
+        made = source.copy(x)
+        if made is not None:
+            return made
+        if info.refused:
+            raise ConversionError(info.refused)
+        return resolved(x, source, info)
+
+
+class HostCopy(NamedTuple):
+    """A copy in host memory by a kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    info : TensorInfo
+        What is copied.
+    """
+
+    kernel: Kernel
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        # C-contiguous memory is moved as it is, whatever kernel is registered.
+        return OWN if self.info.c_contiguous else self.kernel.name
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        block = compact_copy(source.lend(x, info))
+        if device.type == CPU.type:  # the target may tell several apart
+            block.device = device
+        return target.wrap(block, move=True)
+
+
+class DeviceCopy(NamedTuple):
+    """A copy off the host by a kernel, on the stream of the library that allocates the result.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    allocator : Library
+        The target, if it allocates on the device, or else the source.
+    info : TensorInfo
+        What is copied.
+    """
+
+    kernel: Kernel
+    allocator: Library
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        return self.kernel.name
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``, ordered after what its own stream does: an array of the allocator."""
+        shape, strides, itemsize = _walk(info)
+        library = self.allocator
+        if device != self.info.device:
+            info, device = self.info, self.info.device
+        block = library.empty_like(x) if library is source else library.empty(info)
+        made = check_made(block, library, info)
+        if 0 in shape:
+            return block
+        stream = stream_of(library, device)
+        read = source.export(x, stream)
+        dense = made.strides if shape is info.shape else strides
+        to, of = in_bytes(dense, itemsize), in_bytes(strides, itemsize)
+        try:
+            self.kernel.run(made.pointer, read.pointer, shape, to, of, itemsize, stream, device)
+        except NoKernel:  # there is no compiler, and the next plan will know
+            fresh = source.copy(x)
+            if fresh is None:
+                raise
+            return fresh
+        if source is not library:
+            source.read_on(x, device, stream)
+        return block
+
+
+Copier = OwnCopy | SmallCopy | HostCopy | DeviceCopy
+
+
+def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | None:
+    """Return what makes a C-contiguous copy on the device of an array; None if nothing does."""
+    if info.pending:
+        return OwnCopy(source)
+    if info.device.type == DeviceType.CUDA_MANAGED and CPU.type not in target.accepts.devices:
+        info = info._replace(device=Device(DeviceType.CUDA, info.device.id))  # as CuPy's arrays
+    if info.device.host:
+        if copies_itself(target, info):
+            return OwnCopy(target)
+        return on_host(info)
+    kernel = kernel_for(info.device)
+    if kernel is not None:
+        if type(target).empty is not Library.empty and info.device.type in target.accepts.devices:
+            return DeviceCopy(kernel, target, info)
+        if allocates(source):
+            return DeviceCopy(kernel, source, info)
+    return OwnCopy(source, no_kernel(info.device)) if source.copies(info) else None
+
+
+def stream_of(library: Library, device: Device) -> int | None:
+    """Return the stream that a library's memory is written and read on.
+
+    None on devices without streams; the legacy default one where a library knows none of CUDA's.
+    """
+    stream = library.current_stream(device)
+    return 1 if stream is None and device.type in ON_CUDA else stream
+
+
+def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and item size (bytes) of what a kernel copies.
+
+    Raises
+    ------
+    ValueError
+        For packed elements smaller than a byte, unless they follow each other in C order.
+    """
+    if not info.dtype.subbyte or info.padded:
+        return info.shape, info.strides, info.itemsize
+    if not info.c_contiguous:
+        raise ValueError(NO_ADDRESSES)
+    return (info.nbytes,), (1,), 1
+
+
+def on_host(info: TensorInfo) -> HostCopy:
+    """Return the copy of host memory by its kernel."""
+    kernel = kernel_for(info.device)
+    assert kernel is not None  # on the host there is always one
+    return HostCopy(kernel, info)
+
+
+def copies_itself(target: Library, info: TensorInfo) -> bool:
+    """Whether the import of a library copies what an info describes."""
+    accepts = target.accepts_of(info)
+    return accepts.copies or info.dtype_name in accepts.copied
+
+
+def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
+    """Check what a library allocated, before a kernel writes to it; return its description.
+
+    Raises
+    ------
+    ConversionError
+        For anything but a C-contiguous array of the described shape, dtype and device.
+    """
+    made = library.describe(block)
+    for what in ("shape", "dtype", "device"):
+        ours, theirs = getattr(info, what), getattr(made, what)
+        if ours != theirs and not (what == "device" and theirs.type == DeviceType.CUDA_MANAGED):
+            raise ConversionError(
+                f"{library.name}.empty() made an array of {what} {theirs}, not {ours}"
+            )
+    if not made.c_contiguous:
+        raise ConversionError(f"{library.name}.empty() made an array that is not C-contiguous")
+    return made
+
+
+def allocates(library: Library) -> bool:
+    """Whether a library allocates memory for a kernel outside the host."""
+    kind = type(library)
+    return kind.empty is not Library.empty or kind.empty_like is not Library.empty_like
+
+
+def resolved(x: object, library: Library, info: TensorInfo) -> object:
+    """Copy ``x`` with everything ``pending`` applied.
+
+    Raises
+    ------
+    ConversionError
+        If its library has none.
+    """
+    fresh = library.resolve(x)
+    if fresh is x:
+        raise ConversionError(
+            f"{library.name} could not copy the array: {pending_told(info.pending)}"
+        )
+    return fresh
+
+
+def no_copy(info: TensorInfo, source: Library) -> str:
+    """Return why nothing can copy outside the host, and what to do."""
+    if info.device.type == DeviceType.CUDA:
+        why = no_kernel(info.device)
+        if why is not None and allocates(source):
+            return f"no kernel copies on {info.device}: {why}"
+    if allocates(source):
+        return f"no kernel copies on {info.device}: arraybridge.register_kernel adds one"
+    return (
+        f"{source.name} has nothing that makes a copy on {info.device}: copy it in the library "
+        "that made it, and convert the copy"
+    )

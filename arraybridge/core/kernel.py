@@ -1,0 +1,306 @@
+"""The registry of copy kernels by kind of device, and copies of core tensors made with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
+from ..kernels import cpu
+from ..kernels.cpu import SMALL
+from ..layout import c_strides, in_bytes, is_c_contiguous
+from .registry import forget
+
+__all__ = [
+    "NO_ADDRESSES",
+    "ON_CUDA",
+    "OWN",
+    "SMALL",
+    "Kernel",
+    "NoKernel",
+    "compact_copy",
+    "copy_into",
+    "kernel_for",
+    "no_driver",
+    "no_kernel",
+    "own_copies_serve",
+    "register_kernel",
+]
+
+
+class NoKernel(ImportError):
+    """Numba cannot compile the kernel, and the disk has none; `kernel_for` knows from then on."""
+
+
+def _missing(error: ImportError) -> NoKernel:
+    _anew()
+    return NoKernel(str(error))
+
+
+class Kernel(NamedTuple):
+    """A copy on one kind of device.
+
+    Attributes
+    ----------
+    name : str
+        What ``explain`` prints.
+    copy : callable
+        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides
+        and item size in bytes; every element of ``src`` goes to its place in ``dst``.
+    to_compact : callable, optional
+        ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
+        memory, where that can be had sooner; strides of the source in elements.
+    several : bool
+        Whether `copy` and `to_compact` take the number of the device as well.
+    """
+
+    name: str
+    copy: Callable[..., None]
+    to_compact: Callable[..., None] | None = None
+    several: bool = False
+
+    def run(
+        self,
+        dst: int,
+        src: int,
+        shape: tuple[int, ...],
+        dst_strides: tuple[int, ...],
+        src_strides: tuple[int, ...],
+        itemsize: int,
+        stream: int | None,
+        device: Device,
+    ) -> None:
+        """Copy on a device; strides in **bytes**.
+
+        Raises
+        ------
+        NoKernel
+            If arraybridge's own turns out not to be there.
+        """
+        given = (dst, src, shape, dst_strides, src_strides, itemsize, stream)
+        if not self.several:
+            self.copy(*given)
+            return
+        try:
+            self.copy(*given, device.id)
+        except ImportError as error:
+            raise _missing(error) from error
+
+    def compact(
+        self,
+        dst: int,
+        src: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        itemsize: int,
+        stream: int | None,
+        device: Device,
+    ) -> None:
+        """Copy to C-contiguous memory; strides of the source in **elements**."""
+        if self.to_compact is not None:
+            try:
+                self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
+            except ImportError as error:
+                raise _missing(error) from error
+            return
+        dense, strided = _in_bytes(shape, strides, itemsize)
+        self.run(dst, src, shape, dense, strided, itemsize, stream, device)
+
+
+_kernels: dict[int, Kernel] = {}  # those that were registered
+_serving: dict[int, Kernel | None] = {}  # what copies on a kind of device, once it was asked for
+
+
+def _anew() -> None:
+    """Ask again; a thread that is asking now keeps its answer in the dictionary of before."""
+    global _serving
+    _serving = {}
+
+
+def register_kernel(
+    device: DeviceType | str, copy: Callable[..., None] | None, *, name: str | None = None
+) -> None:
+    """Use ``copy`` for every strided copy on a kind of device.
+
+    On the host, C-contiguous memory that stays so is moved without it, as ``explain`` tells.
+
+    Parameters
+    ----------
+    device : DeviceType or str
+        Such as ``"cpu"`` or ``DeviceType.CUDA``.
+    copy : callable or None
+        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints,
+        shape and strides as tuples, strides and item size in bytes. The stream is where the copy is
+        to be queued, by the standard's numbering; None where the device has no streams, and then
+        the copy is complete when the function returns. None for `copy` takes the registration back.
+    name : str, optional
+        What ``explain`` prints; by default the function's own name.
+
+    Raises
+    ------
+    ValueError
+        For one device of a kind: a kernel copies on all of them.
+    TypeError
+        For a kernel that is not callable, or a name that is not a string.
+
+    Examples
+    --------
+    >>> import ctypes, itertools
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> def by_element(dst, src, shape, dst_strides, src_strides, itemsize, stream=None):
+    ...     for index in itertools.product(*map(range, shape)):
+    ...         to = dst + sum(i * step for i, step in zip(index, dst_strides))
+    ...         origin = src + sum(i * step for i, step in zip(index, src_strides))
+    ...         ctypes.memmove(to, origin, itemsize)
+    >>> ab.register_kernel("cpu", by_element)
+    >>> ab.explain(np.arange(3)[::-1], "torch").kernel
+    'by_element'
+    >>> ab.convert(np.arange(3)[::-1], "torch")
+    tensor([2, 1, 0])
+    >>> ab.register_kernel("cpu", None)             # the built-in one again
+    """
+    kind = _kind_of(device)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name is a string that explain() prints, got {name!r}")
+    if copy is None:
+        _kernels.pop(kind, None)
+    elif callable(copy):
+        _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
+    else:
+        raise TypeError(f"a kernel is a callable, got {copy!r}")
+    _anew()
+    forget()
+
+
+def _kind_of(device: object) -> int:
+    parsed = Device.parse(device)
+    if parsed.id or (isinstance(device, str) and ":" in device):
+        kind = str(Device(parsed.type)).partition(":")[0]
+        raise ValueError(
+            f"{device!r} is one device, and a kernel serves a kind of device: pass {kind!r}"
+        )
+    return int(parsed.type)
+
+
+def own_copies_serve() -> bool:
+    """Whether libraries may copy small arrays on the CPU themselves: no kernel is registered."""
+    return DeviceType.CPU not in _kernels
+
+
+def kernel_for(device: Device) -> Kernel | None:
+    """Return the kernel that copies on a device; None if there is none."""
+    try:
+        return _serving[device.type]
+    except KeyError:
+        return _found(device)
+
+
+def _found(device: Device) -> Kernel | None:
+    serving = _serving
+    found = _kernels.get(device.type)
+    if found is None and device.type in ON_CUDA:
+        kernel, unavailable = _on_cuda()
+        found = kernel if unavailable() is None else None
+    elif found is None and device.host:
+        found = _CPU
+    serving[device.type] = found
+    return found
+
+
+def _copy_on_host(*layout: Any) -> None:
+    cpu.copy(*layout)
+
+
+OWN = "arraybridge's own copy"  # which of many kernels makes it, only developers ask
+_CPU = Kernel(OWN, _copy_on_host)
+ON_CUDA = frozenset({DeviceType.CUDA})  # managed memory is the host's, too, whose kernel serves
+
+
+_cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # what the first CUDA array brings
+
+
+def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
+    """Return the kernels for CUDA, and what says why they cannot run."""
+    global _cuda
+    if _cuda is None:
+        from ..kernels import cuda
+        from ..kernels.cuda import driver
+
+        driver.forgetting(_anew)
+        kernel = Kernel(OWN, cuda.copy, cuda.compact, several=True)
+        _cuda = kernel, cuda.unavailable
+    return _cuda
+
+
+def no_kernel(device: Device) -> str | None:
+    """Return why arraybridge's own kernels cannot copy on a device that it has some for."""
+    if device.type not in ON_CUDA:
+        return None
+    _, unavailable = _on_cuda()
+    return unavailable()
+
+
+def no_driver() -> str | None:
+    """Return why CUDA's memory cannot be reached from here, compiler or not."""
+    from ..kernels.cuda import driver
+
+    return driver.problem()
+
+
+@lru_cache(1024)
+def _in_bytes(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the strides in bytes of the C-contiguous array, and `strides` in bytes."""
+    return c_strides(shape, itemsize), in_bytes(strides, itemsize)
+
+
+def compact_copy(tensor: Tensor) -> ManagedTensor:
+    """Copy host memory to one C-contiguous block, aligned to 64 bytes."""
+    block = ManagedTensor.allocate(tensor.shape, tensor.dtype, padded=tensor.padded)
+    fresh = block.owner.fresh
+    if is_c_contiguous(tensor.shape, tensor.strides):  # as `copy_into` does, found out sooner
+        if 0 not in tensor.shape:
+            cpu.copy_run(block.pointer, tensor.pointer, block.nbytes, fresh)
+    else:
+        copy_into(block, tensor, fresh=fresh)
+    return block
+
+
+NO_ADDRESSES = "packed sub-byte elements have no addresses: only C order is copied"
+
+
+def copy_into(
+    destination: Tensor, source: Tensor, stream: int | None = None, *, fresh: bool = False
+) -> None:
+    """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device.
+
+    ``fresh`` says that the destination is memory without pages yet.
+    """
+    dtype, shape, device = source.dtype, source.shape, source.device
+    itemsize = dtype.itemsize
+    if 0 in shape:
+        return
+    kernel = kernel_for(device)
+    packed = dtype.subbyte and not source.padded
+    # The host's own kernel finds one run by itself, and is not handed what has no addresses.
+    if device.host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
+        cpu.copy_run(destination.pointer, source.pointer, source.nbytes, fresh)
+        return
+    if kernel is None:
+        raise BufferError(f"no kernel copies on {device}: arraybridge.register_kernel one")
+    to, of = in_bytes(destination.strides, itemsize), in_bytes(source.strides, itemsize)
+    if packed:
+        if not _in_c_order(source, destination):
+            raise ValueError(NO_ADDRESSES)
+        shape, to, of, itemsize = (source.nbytes,), (1,), (1,), 1
+    if fresh and kernel is _CPU:
+        cpu.copy(destination.pointer, source.pointer, shape, to, of, itemsize, fresh=True)
+        return
+    kernel.run(destination.pointer, source.pointer, shape, to, of, itemsize, stream, device)
+
+
+def _in_c_order(*tensors: Tensor) -> bool:
+    return all(is_c_contiguous(tensor.shape, tensor.strides) for tensor in tensors)

@@ -1,0 +1,570 @@
+"""The planner: from the signature of an array, two libraries and a request to a :class:`Plan`.
+
+All decisions of a conversion are here: read-only memory, layouts, alignment, data types, casts,
+orders, devices, what may be shared, and which copier copies. The planner is pure: it touches no
+array, and sees no more of one than its signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..dlpack import CPU, DataType, Device, DeviceType
+from ..layout import c_strides
+from . import copiers
+from .cast import Recast, caster_of
+from .edges import edge_between, small_copy
+from .kernel import own_copies_serve
+from .library import Library
+from .records import (
+    Accepts,
+    ConversionError,
+    Kind,
+    Route,
+    TensorInfo,
+    no_copy_allowed,
+    pending_told,
+)
+from .request import (
+    Form,
+    Request,
+    has_order,
+    layout_change,
+    order_axes,
+)
+from .signature import dense_like
+
+__all__ = ["Plan", "absent_device", "missing_device", "plan", "unavailable"]
+
+#: A reason, or what makes one of the description of the array.
+Reason = str | Callable[[TensorInfo], str]
+
+
+class Plan:
+    """How all arrays of one signature are converted.
+
+    Attributes
+    ----------
+    kind : {"view", "kernel", "transfer", "refuse"}
+    why : str or callable
+        The reason, or a function from a `TensorInfo` to it: `explain` and errors ask for it.
+    source, target : Library
+    device : Device or None
+        Where the result lies; None: where the array does.
+    copier : object or None
+        What copies; its text is what ``explain`` prints.
+    edge : callable or None
+        The whole conversion as a function of the array alone, where there is such a function. One
+        that copies may return None: of what is not small, for which the copier is made.
+    dtype : DataType or None
+        Of the result, if it is another one.
+    """
+
+    __slots__ = ("copier", "device", "dtype", "edge", "kind", "source", "target", "why")
+
+    def __init__(
+        self,
+        kind: Kind,
+        why: Reason,
+        source: Library,
+        target: Library,
+        device: Device | None = None,
+        copier: Any = None,
+        edge: Callable[[Any], Any] | None = None,
+        dtype: DataType | None = None,
+    ) -> None:
+        self.kind, self.why, self.source, self.target = kind, why, source, target
+        self.device, self.copier, self.edge, self.dtype = device, copier, edge, dtype
+
+    def replace(self, **changes: Any) -> Plan:
+        """Return a copy with some attributes changed."""
+        fields = {name: getattr(self, name) for name in Plan.__slots__}
+        return Plan(**fields | changes)
+
+    def reason(self, info: TensorInfo) -> str:
+        """Return why, of an array."""
+        return self.why if isinstance(self.why, str) else self.why(info)
+
+    def route(self, info: TensorInfo) -> Route:
+        """Return the public record of the plan, of an array."""
+        nbytes = 0
+        if self.kind in ("kernel", "transfer"):
+            dtype = self.dtype
+            nbytes = info.nbytes if dtype is None else dtype.nbytes(info.size, dtype.subbyte)
+        return Route(
+            self.kind, self.reason(info), nbytes, self.source.name, self.target.name,
+            self.device or info.device, self.copier,
+        )  # fmt: skip
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def plan(
+    s: TensorInfo,
+    source: Library,
+    target: Library,
+    request: Request,
+    *,
+    edges: bool = True,
+    same: bool | None = None,
+) -> Plan:
+    """Plan the conversion of the arrays of a signature.
+
+    Parameters
+    ----------
+    s : Signature or TensorInfo
+    source, target : Library
+    request : Request
+    edges : bool
+        Whether the libraries' own functions serve arrays of the type: subclasses have none.
+    same : bool, optional
+        Whether the array is one of the target's already.
+
+    Raises
+    ------
+    Finer
+        If the signature does not say enough.
+    ValueError
+        For an order that arrays of so many axes do not have.
+    """
+    return _Planning(s, source, target, request, edges, same).plan()
+
+
+def unavailable(s: TensorInfo) -> str | None:
+    """Return why an array cannot be converted, whatever the target takes; None if it can be."""
+    if s.refused:
+        return s.refused
+    if not s.data and not s.pending and not s.empty:  # chunks have an address each
+        return "its elements are said to be at address 0: copy it first"
+    return None
+
+
+class _Planning:
+    """The planning of one request; methods return plans, or reasons."""
+
+    def __init__(
+        self,
+        s: TensorInfo,
+        source: Library,
+        target: Library,
+        request: Request,
+        edges: bool,
+        same: bool | None,
+    ) -> None:
+        self.s, self.source, self.target, self.request = s, source, target, request
+        self.edges = edges
+        self.same = source is target if same is None else same
+
+    def _plan(self, kind: Kind, why: Reason, place: Device | None = None, **more: Any) -> Plan:
+        return Plan(kind, why, self.source, self.target, place, **more)
+
+    def refuse(self, why: Reason, place: Device | None = None) -> Plan:
+        return self._plan("refuse", why, place)
+
+    def plan(self) -> Plan:
+        form, s = self.request.form, self.s
+        if self.request.contiguous:
+            return self.contiguous()
+        if form is None:
+            return self.as_it_is(self.request.copy)
+        wanted = form.wanted(s.dtype)
+        axes = None if form.order is None else order_axes(form.order, s.ndim)
+        if wanted == s.dtype:
+            found = self.as_it_is(self.request.copy)
+            if found.kind == "refuse" or axes is None:
+                return found
+            if found.kind == "view" and has_order(s, axes) and (s.data or s.empty):
+                return found
+            if self.request.copy is not False and axes == tuple(range(s.ndim)):
+                if found.kind == "view":
+                    found = self.as_it_is(True).replace(why=lambda i: layout_change(i, form))
+                if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
+                    return found
+        return self.cast(form, wanted, axes)
+
+    # ------------------------------------------------------------ without a cast
+
+    def as_it_is(self, copy: bool | None) -> Plan:
+        """Plan a view or a copy of the elements as they are."""
+        s, request = self.s, self.request
+        if self.same and not copy and (request.device is None or request.device == s.device):
+            return self._plan("view", "it is one already", edge=_itself)
+        found = self.checked(self.to_target(copy))
+        if found.kind == "view" and found.edge is None and self.edges:
+            found.edge = self.edge(found)
+        return found
+
+    def to_target(self, copy: bool | None) -> Plan:
+        """Plan by what the target accepts; what the libraries can do is looked at by `checked`."""
+        s, request = self.s, self.request
+        why: Reason | None = unavailable(s)
+        if why:
+            return self.refuse(why)
+        accepts = self.target.accepts_of(s)
+        if s.dtype_name not in accepts.dtypes:
+            return self.refuse(_missing_dtype(s.dtype_name, accepts))
+        least, most = accepts.ndim
+        if not least <= s.ndim <= most:
+            return self.refuse(
+                f"{accepts.library} has arrays of {_from_to(least, most)} dimensions, this has "
+                f"{s.ndim}: reshape it first"
+            )
+        if accepts.largest < _ANY:
+            why = _too_large(s, accepts, copy)
+            if why:
+                return self.refuse(why)
+        place, told = _place(s.device, accepts, request.device)
+        if place is None:
+            return self.refuse(told)
+        here = s.device
+        if place != here and not (place.type == CPU.type and here.host):
+            if copy is False:
+                return self.refuse(no_copy_allowed(f"{here} to {place} is a copy"), place)
+            return self._plan(
+                "transfer", "asked for by device=", place, copier=_moves().transfer_for(
+                    s, self.source, self.target, place)
+            )  # fmt: skip
+        objection: Reason | None = None
+        if copy is None and not request.share:
+            # First, so that it is the same whatever the memory is aligned to.
+            objection = self.may_change(accepts)
+        if objection is None:
+            objection = view_objection(s, accepts, request.alias_readonly)
+        if objection is None and not copy:
+            return self._plan("view", told or f"{accepts.library} takes it as it is", place)
+        if copy is False:
+            assert objection is not None
+            remedy: tuple[str, ...] = ()
+            if s.readonly and view_objection(s, accepts, True) is None:
+                remedy = ("alias_readonly=True asks for the view all the same",)
+            why = objection
+            return self.refuse(lambda i: no_copy_allowed(_reason(why, i), *remedy), place)
+        if s.dtype.subbyte and not s.padded and not s.c_contiguous:
+            return self.refuse("packed sub-byte elements are only copied in C order", place)
+        if here.host and place.type != CPU.type:
+            place = CPU  # pinned memory is copied to plain memory
+        return self.copied(objection or "copy=True", place)
+
+    def may_change(self, accepts: Accepts) -> str | None:
+        """Return why memory is not shared by default with immutable arrays, or None."""
+        s = self.s
+        if not accepts.immutable or s.empty or (s.readonly and not s.legacy):
+            return None
+        told = ", though not through this array" if s.readonly else ""
+        return (
+            f"{accepts.library}'s arrays never change, and this memory may still be written{told}: "
+            "copy=False asks for the view"
+        )
+
+    def copied(self, why: Reason, place: Device) -> Plan:
+        """Plan a copy on the device of the array."""
+        s, source, target = self.s, self.source, self.target
+        device = self.request.device
+        edge = None
+        if self.edges and (device is None or device == CPU) and s.device == CPU:
+            if source is not target and copiers.copies_itself(target, s):
+                edge = edge_between(source, target, s, copies=True)
+            else:
+                edge = small_copy(s, source, target)
+                if edge is not None and s._exact and not s.pending:
+                    if s.size <= source.most_small:
+                        return self._plan(
+                            "kernel", why, place, copier=copiers.SmallCopy(source), edge=edge
+                        )
+                    edge = None
+        copier = copiers.copier_for(s, source, target)
+        return self._plan("kernel", why, place, copier=copier, edge=edge)
+
+    def edge(self, found: Plan) -> Callable[[Any], Any] | None:
+        """Return the library's own function for a view, if one is right for the signature."""
+        s = self.s
+        if s.device != CPU or (found.device or CPU) != CPU:
+            return None
+        return edge_between(self.source, self.target, s)
+
+    def makes_c_order(self, found: Plan) -> bool:
+        """Whether a plan makes a copy in C order, whatever the layout of the array."""
+        if found.kind == "transfer":
+            return not _moves().keeps_layout(found.copier)
+        # Columns stay whole in a copy, and a library's own import may keep the layout.
+        return found.kind == "kernel" and not (
+            self.source.in_pieces or copiers.copies_itself(self.target, self.s)
+        )
+
+    def checked(self, found: Plan) -> Plan:
+        """Refuse what the two libraries have no functions for."""
+        s, source, target, obstacle = self.s, self.source, self.target, None
+        if type(target).wrap is Library.wrap and self.wraps(found):
+            obstacle = target.no_wrap
+        elif found.kind == "transfer":
+            obstacle = _moves().no_way(s, source, target, found.device)
+        elif found.kind == "kernel" and found.copier is None:
+            obstacle = copiers.no_copy(s, source)
+        place = found.device
+        if obstacle is None and found.kind != "refuse" and place and place.type != CPU.type:
+            try:
+                target.native_device(place)
+            except ConversionError as error:  # it has others of the kind
+                obstacle = str(error)
+        return found if obstacle is None else self.refuse(obstacle, place)
+
+    def wraps(self, found: Plan) -> bool:
+        """Whether a plan ends in the target's ``wrap``."""
+        s, source, target = self.s, self.source, self.target
+        if found.kind == "kernel":
+            return source is not target or (s.device.host and not s.pending)
+        if found.kind == "transfer":
+            assert found.device is not None
+            to_host = found.device.type == CPU.type
+            return to_host or (source is not target and _moves().moves(source, found.device))
+        return found.kind == "view" and (source is not target or found.device != s.device)
+
+    # ------------------------------------------------------------ one library, C order
+
+    def contiguous(self) -> Plan:
+        """Plan `x` itself, or a copy of it in C order by the kernel of its device."""
+        s, source = self.s, self.source
+        if source.one_layout or (s.c_contiguous and _TOLD_BY_DTYPE.issuperset(s.pending)):
+            return self._plan("view", "it is contiguous already", edge=_itself)
+
+        def why(i: TensorInfo) -> str:
+            return pending_told(i.pending) or f"the layout is {i.layout}"
+
+        if s.pending or s.refused:
+            return self._plan("kernel", why, copier=copiers.LibraryCopy(source))
+        edge = None
+        if self.edges and own_copies_serve():
+            edge = source.copy_small if s.device == CPU else source.copy_on_device
+            if edge is not None and s.device == CPU and s._exact and s.size > source.most_small:
+                edge = None
+        # On the host never a library's own import, which may keep the layout.
+        copier = copiers.on_host(s) if s.device.host else copiers.copier_for(s, source, source)
+        if copier is None:
+            return self.refuse(copiers.no_copy(s, source))
+        return self._plan("kernel", why, copier=copier, edge=edge)
+
+    # ------------------------------------------------------------ casts and orders
+
+    def cast(self, form: Form, wanted: DataType, axes: tuple[int, ...] | None) -> Plan:
+        """Plan a copy to another data type or order: a view of what the cast makes, mostly."""
+        s, source, target, request = self.s, self.source, self.target, self.request
+        given = s.dtype
+        layout = axes or tuple(range(s.ndim))
+        why = unavailable(s)
+        if why and not (s.tracked and source is target and source.recasts(s, wanted, layout)):
+            return self.refuse(why)
+        from .cast_rules import allowed
+
+        if not allowed(given, wanted, form.casting):
+            return self.refuse(
+                f"casting={form.casting!r} does not allow {given} to {wanted}: pass "
+                "casting='unsafe', or 'same_value', which raises where a value would change"
+            )
+        laid = axes is not None and not has_order(s, axes)
+
+        def change(i: TensorInfo) -> str:
+            parts = [f"{given} to {wanted}, for dtype="] if given != wanted else []
+            if laid:
+                parts.append(layout_change(i, form))
+            return " and ".join(parts)
+
+        if request.copy is False:
+            return self.refuse(lambda i: no_copy_allowed(f"{change(i)}, takes a copy"))
+        caster = caster_of(s, source, target, wanted, layout)
+        if caster is None:
+            what = f"casts {source.name}'s {given} to {wanted}"
+            if given == wanted:
+                what = f"copies {source.name}'s arrays to order={form.order!r}"
+            return self.refuse(
+                f"nothing {what} on {s.device}: do it in the library that made the array"
+            )
+        made = dense_like(s, wanted, layout)
+        onward = Request(request.device, None, False, None, True)
+        found = plan(made, caster, target, onward, edges=self.edges)
+        if found.kind == "refuse":
+            return found.replace(source=source)
+        in_order = axes is None or axes == tuple(range(s.ndim))
+        if not in_order and found.kind != "view":
+            but = found.reason
+            return self.refuse(
+                lambda i: (
+                    f"order={form.order!r} has to end in a view of {target.name}, but {but(i)}"
+                )
+            )
+        then = None if found.kind == "view" else found
+        copier = Recast(caster, source, wanted, form.casting, layout, then, s)
+        moves = found.kind == "transfer"
+
+        def told(i: TensorInfo) -> str:
+            parts = change(i) or "copy=True", found.reason(i) if moves else ""
+            return " and ".join(filter(None, parts))
+
+        edge = None
+        if self.edges and then is None and s.device == CPU:
+            edge = copier.edge(found.edge)
+        return self._plan(
+            "transfer" if moves else "kernel", told, found.device or made.device, copier=copier,
+            edge=edge, dtype=wanted,
+        )  # fmt: skip
+
+
+_TOLD_BY_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
+
+
+def _reason(why: Reason, info: TensorInfo) -> str:
+    return why if isinstance(why, str) else why(info)
+
+
+def _moves() -> Any:
+    """Return what moves arrays between devices; a view needs none of it."""
+    from . import transfer
+
+    return transfer
+
+
+def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> Reason | None:
+    """Return why a view in the target would be refused, crash or break a promise, or None."""
+    if s.pending:
+        return pending_told(s.pending)
+    if accepts.copies:
+        return f"{accepts.library} copies whatever it imports"
+    dtype = s.dtype_name
+    if dtype in accepts.copied:
+        return f"{accepts.library} takes {dtype} by copying it only"
+    if s.readonly and not (accepts.readonly or alias_readonly):
+        return f"the memory is read-only and {accepts.library} cannot mark it so"
+    objection = _layout_objection(s, accepts)
+    if objection:
+        return lambda i: f"{accepts.library} {objection}; the layout is {i.layout}"
+    wanted = wanted_alignment(s, accepts)
+    if wanted > 1 and not (s.empty or s.aligned_to(wanted)):
+        return lambda i: (
+            f"{accepts.library} wants data aligned to {wanted} bytes; "
+            f"this is aligned to {i.alignment}"
+        )
+    return None
+
+
+def _layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
+    """Return why ``accepts`` does not allow the layout as it is, or None."""
+    rule = accepts.strides
+    if (rule == "any" and accepts.broadcast) or s.c_contiguous:
+        return None
+    if rule == "c":
+        return "takes C order only"
+    if rule == "compact":
+        return None if s.compact else "takes compact strides only"
+    if rule == "non-negative" and s.negative:
+        return "takes no negative strides"
+    if not accepts.broadcast and s.repeated:
+        return "takes no zero strides"
+    return None
+
+
+def wanted_alignment(s: TensorInfo, accepts: Accepts) -> int:
+    """Return the number of bytes that the address of a view must be a multiple of."""
+    wanted = accepts.alignment
+    if s.dtype_name in accepts.aligned or not s.device.host:  # where misaligned is a fault
+        itemsize = s.dtype.itemsize
+        return max(wanted, itemsize & -itemsize)
+    return wanted
+
+
+_ANY = 2**63 - 1  # of a library without a limit
+
+
+def _from_to(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _too_large(s: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None:
+    """Return why the shape and strides exceed the target's integers, or None."""
+    shape, itemsize = s.shape, s.dtype.itemsize
+
+    def largest(strides: tuple[int, ...]) -> int:
+        reach = (abs(k) * itemsize for e, k in zip(shape, strides, strict=True) if e > 1)
+        return max(*shape, *reach, 0, 0)
+
+    packed = largest(c_strides(shape)) <= accepts.largest
+    if packed and (copy or largest(s.strides) <= accepts.largest):
+        return None
+    bits = accepts.largest.bit_length() + 1
+    return (
+        f"{accepts.library} keeps extents and strides (bytes) in {bits} bits, too few for shape "
+        f"{shape} with strides {tuple(k * itemsize for k in s.strides)}: convert it in parts"
+        + (", or with copy=True" if packed else "")
+    )
+
+
+def _missing_dtype(name: str, accepts: Accepts) -> str:
+    remedy = accepts.remedies.get(name) or accepts.remedies.get("")
+    return f"{accepts.library} has no {name}" + (
+        f": {remedy}" if remedy else ": ask for another data type, dtype="
+    )
+
+
+def _place(here: Device, accepts: Accepts, wanted: Device | None) -> tuple[Device | None, str]:
+    """Return (the device of the result, why not): None for an impossible device."""
+    if wanted is None:
+        if here.type in accepts.devices:
+            if here.type == CPU.type and here.id >= accepts.cpus:
+                return CPU, f"{here} is host memory"
+            return here, ""
+        if here.host and CPU.type in accepts.devices:
+            return CPU, f"{here} is host memory"
+        kinds = accepts.devices
+        there = CPU if CPU.type in kinds or not kinds else Device(min(kinds))
+        return None, (
+            f"the array is on {here}, which {accepts.library} cannot address: pass "
+            f"device='{there}' to ask for a copy to that device"
+        )
+    why = missing_device(accepts, wanted)
+    return (None, why) if why else (wanted, "")
+
+
+def missing_device(accepts: Accepts, wanted: Device) -> str | None:
+    """Return why a library has no arrays on a device, or None where it may have them."""
+    if wanted.type not in accepts.devices:
+        known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
+        return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
+    if wanted.type == CPU.type and wanted.id >= accepts.cpus:
+        known = f"cpu to cpu:{accepts.cpus - 1}" if accepts.cpus > 1 else "cpu"
+        return f"{accepts.library} has no arrays on {wanted}; of CPU devices it has {known}"
+    return None
+
+
+def absent_device(library: str, wanted: Device, count: int) -> str | None:
+    """Return why a library that is built for a kind of device cannot use one of them here, or None.
+
+    Parameters
+    ----------
+    library : str
+        Its name, as the message has it.
+    wanted : Device
+    count : int
+        How many of the kind it finds now.
+    """
+    if wanted.id < count:
+        return None
+    first = Device(wanted.type)
+    if count:
+        known = str(first) if count == 1 else f"{first} to {Device(wanted.type, count - 1)}"
+        return f"{library} finds no {wanted} here, only {known}"
+    takes = _TAKES.get(wanted.type)
+    return (
+        f"{library} finds no usable {str(first).partition(':')[0]} device here"
+        + (f": it takes {takes}" if takes else "")
+        + "; without one, arrays stay on the CPU, in a library that computes there"
+    )
+
+
+_TAKES = {
+    DeviceType.CUDA: "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi "
+    "tells both; CUDA_VISIBLE_DEVICES may hide GPUs)",
+    DeviceType.ROCM: "an AMD GPU and its driver (rocminfo tells both; HIP_VISIBLE_DEVICES may "
+    "hide GPUs)",
+    DeviceType.ONEAPI: "a SYCL device and its runtime (sycl-ls lists both)",
+}

@@ -1,0 +1,356 @@
+"""The libraries that arraybridge knows: by name, by module, and by the type of an array.
+
+A library is loaded when an array of it arrives or a conversion names it, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..by_type import LASTING, ByType
+from ..meant import closest
+
+if TYPE_CHECKING:
+    from .library import Library
+
+
+class Entry(NamedTuple):
+    """A library that comes with arraybridge; see the table in ``arraybridge.libraries``.
+
+    Attributes
+    ----------
+    name : str
+        What ``convert(x, name)`` calls it.
+    install : str
+        The pip requirement.
+    packages : tuple of str
+        The top-level packages whose classes are its arrays; by default the one of its name.
+    synonyms : tuple of str
+        What ``convert`` takes for its name as well.
+    nicknames : tuple of str
+        Names that it is imported as, for "did you mean".
+    computes : mapping
+        The kinds of devices on which it computes for arrays that have no library of their own,
+        and what to install for that.
+    differentiates : bool
+        Whether ``Library.differentiation`` has anything.
+    """
+
+    name: str
+    install: str
+    packages: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
+    nicknames: tuple[str, ...] = ()
+    computes: Mapping[str, str] = {}
+    differentiates: bool = False
+
+
+class TypeRecord:
+    """What is known about the arrays of one type, each item computed once.
+
+    Attributes
+    ----------
+    library : Library or None
+        The library that they belong to.
+    lazy : Library or None
+        The library that they belong to, if they are graphs, to be computed later.
+    table : dict
+        By the request as callers spell it, the entry of `arraybridge.conversion`.
+    entries : dict
+        By the libraries and the normalised request, the entry of `arraybridge.core.table`.
+    frame : callable or None
+        What gives, of a data frame or a column of one, what stands for it; see
+        ``arraybridge.protocols.frames``.
+    namespace : module or None
+        Their array-API namespace.
+    wrap : callable or None
+        What makes an Array of one, and what asks whether it may.
+    sort : int
+        See ``arraybridge.xp.asarray``.
+    """
+
+    __slots__ = (
+        "entries",
+        "frame",
+        "lazy",
+        "library",
+        "namespace",
+        "sort",
+        "table",
+        "wrap",
+    )
+
+    def __init__(self, cls: type) -> None:
+        found = _find(cls)
+        self.lazy: Library | None = found if found is not None and found.lazy else None
+        self.library: Library | None = None if self.lazy is not None else found
+        self.table: dict[tuple[Any, ...], Any] = {}
+        self.entries: dict[tuple[Any, ...], Any] = {}
+        self.frame: Callable[[Any, bool], Any] | None = None
+        self.namespace: Any = None
+        self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None
+        self.sort = -1
+
+
+#: The record of each type of array that has arrived; of any other type as well, if it was asked.
+RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
+KNOWN = RECORDS.lasting  # where every call looks first
+
+_entries: dict[str, Entry] = {}
+_packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
+_load: Callable[[str], Library]
+_loaded: dict[str, Library] = {}  # those of the table that are in use
+_registered: dict[str, Library] = {}  # those that users have registered
+_frames: set[str] = set()  # packages
+_load_frames: Callable[[str], Callable[[Any], Any]]
+_watched: list[str] = []  # functions of the libraries of the table
+_synonyms: dict[str, str] = {}
+_nicknames: dict[str, str] = {}
+
+
+def provide(
+    entries: Iterable[Entry],
+    load: Callable[[str], Library],
+    watched: Mapping[str, Iterable[str]],
+) -> None:
+    """Register the libraries of a table.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+    load : callable
+        Gives the library of a name; ImportError if it is not installed.
+    watched : mapping
+        By the library, what :attr:`Library.watched` is for others.
+    """
+    global _load
+    _load = load
+    for entry in entries:
+        _entries[entry.name] = entry
+        _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
+        _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
+        _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
+    for functions in watched.values():
+        _watched.extend(functions)
+    LASTING.update(_packages)
+
+
+def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any], Any]]) -> None:
+    """Register packages with data frames, and what loads the function that opens one of them.
+
+    That gives what stands for the frame and its library, or None for another object.
+    """
+    global _load_frames
+    _load_frames = load
+    _frames.update(packages)
+
+
+def frames_of(cls: type) -> Callable[[Any], Any] | None:
+    """Return what opens the frames of a class, by its package or that of a base; else None."""
+    for base in cls.__mro__[:-1]:
+        package = package_of(base)
+        if package in _frames:
+            return _load_frames(package)
+    return None
+
+
+def register(library: Library) -> None:
+    """Add a library, replacing another of its name; ``register_library`` checks it first."""
+    _registered[library.name] = library
+    forget()
+
+
+def unregister(name: str) -> None:
+    """Undo `register`."""
+    del _registered[name]
+    forget()
+
+
+def registered(name: str) -> Library | None:
+    """Return the library that a user registered under a name, or None."""
+    return _registered.get(name)
+
+
+def imported_libraries() -> list[Library]:
+    """List the libraries that the program has imported, and those that users registered."""
+    from sys import modules
+
+    names = [name for name in _entries if name in modules and name not in _registered]
+    return [*_registered.values(), *map(_loading, names)]
+
+
+def registered_names() -> list[str]:
+    """List the names of the libraries that users registered, in alphabetical order."""
+    return sorted(_registered)
+
+
+def differentiates(name: str) -> bool:
+    """Whether a library has gradients; it is not loaded."""
+    if name in _registered:
+        return _registered[name].differentiation() is not None
+    return _entries[name].differentiates
+
+
+def forget() -> None:
+    """Forget the records of array types, after a library or a kernel was added or removed."""
+    RECORDS.clear()
+    for each in _forgetting:
+        each()
+
+
+def forgetting(function: Callable[[], None]) -> None:
+    """Have a function called by `forget`, for what is kept elsewhere."""
+    _forgetting.append(function)
+
+
+_forgetting: list[Callable[[], None]] = []
+
+
+def library_names() -> list[str]:
+    """List the names that ``convert`` accepts, in alphabetical order."""
+    return sorted(_entries.keys() | _registered.keys())
+
+
+def packages() -> frozenset[str]:
+    """Return the top-level packages of the libraries of the table."""
+    return frozenset(_packages)
+
+
+def watched_functions() -> list[str]:
+    """List the libraries' own functions that an audit watches, loading no library."""
+    own = [path for library in [*_registered.values()] for path in library.watched]
+    return [*dict.fromkeys([*_watched, *own])]
+
+
+def loaded(name: str) -> Library | None:
+    """Return a library that is in use already, or None."""
+    return _registered.get(name) or _loaded.get(name)
+
+
+def synonym(name: str) -> str | None:
+    """Return the library for which ``convert`` accepts a name as a synonym, or None."""
+    return _synonyms.get(name)
+
+
+def computing_on(device_kind: str) -> dict[str, str]:
+    """Return the libraries that compute on a kind of device, in order, and what to install."""
+    return {
+        name: entry.computes[device_kind]
+        for name, entry in _entries.items()
+        if device_kind in entry.computes
+    }
+
+
+def library_named(to: object) -> Library:
+    """Return the library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    ImportError
+        If it is not installed; the message says what to install.
+    """
+    name = to if isinstance(to, str) else known_name(to)
+    found = _registered.get(name) or _loaded.get(name)
+    return _loading(known_name(name)) if found is None else found
+
+
+def _loading(name: str) -> Library:
+    """Load a library of the table on its first use."""
+    found = _registered.get(name) or _loaded.get(name)
+    if found is not None:
+        return found
+    try:
+        library = _load(name)
+    except ImportError as error:
+        if error.name and error.name.startswith("arraybridge"):
+            raise
+        install = _entries[name].install
+        raise ImportError(
+            f"{name} is not installed or does not load ({error}): pip install '{install}'",
+            name=name,
+        ) from error
+    _loaded[name] = library
+    return library
+
+
+def known_name(to: object) -> str:
+    """Return arraybridge's name for a library or a module, without loading it.
+
+    Raises
+    ------
+    ValueError
+        For a name that arraybridge does not know.
+    TypeError
+        For what is neither a name nor a module.
+    """
+    name = to if isinstance(to, str) else getattr(to, "__name__", None)
+    if not isinstance(name, str) or isinstance(to, type):
+        known = _packages.get(package_of(to if isinstance(to, type) else type(to)), "")
+        hint = f": pass {known!r}" if known in _entries else ""
+        raise TypeError(f"`to` is the name of a library or its module, got {to!r}{hint}")
+    if name in _registered:
+        return name
+    known = name if isinstance(to, str) else _library_of_module(name)
+    known = _synonyms.get(known, known)
+    if known not in _entries and known not in _registered:
+        raise ValueError(
+            f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
+        )
+    return known
+
+
+def _meant(name: str) -> str:
+    if name in _frames:
+        return ": its frames are taken, not made: convert to 'numpy', and make one of that;"
+    root = name.partition(".")[0]
+    known = {other.lower(): other for other in library_names()} | _nicknames
+    close = closest(name, known) if name.lower() in known or root not in known else root
+    return f": did you mean {known[close]!r}?" if close else ";"
+
+
+def _library_of_module(module: str) -> str:
+    root = module.removeprefix("array_api_compat.").partition(".")[0]
+    return _packages.get(root, root)
+
+
+def package_of(cls: type) -> str:
+    """Return the top-level package that defines a class; "" if unknown."""
+    module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def library_of_package(cls: type) -> Library | None:
+    """Return the library whose package defines a class, loading it if necessary, or None."""
+    package = package_of(cls)
+    name = _packages.get(package)
+    if name is None:
+        return None
+    try:
+        return library_named(name)
+    except ImportError:
+        if package == name:
+            raise
+        return None  # a namespace without that part of it, as cuda.bindings without cuda.core
+
+
+def library_of_type(array_type: type) -> Library | None:
+    """Return the library of an array type, or None."""
+    return RECORDS[array_type].library
+
+
+def _find(array_type: type) -> Library | None:
+    if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
+        return None
+    for library in (_registered | _loaded | _registered).values():  # users' first, and instead
+        if library.owns(array_type):
+            return library
+    for base in array_type.__mro__:
+        name = _packages.get(package_of(base))
+        if name is not None and name not in _loaded and name not in _registered:
+            found = library_of_package(base)
+            if found is not None and found.owns(array_type):
+                return found
+    return None

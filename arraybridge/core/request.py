@@ -1,0 +1,203 @@
+"""What a conversion is asked for: the keywords of ``convert``, read once and normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..dlpack import DataType, Device
+from ..meant import meant
+from .cast_rules import checked_casting, data_type_named
+from .library import place_named
+from .records import TensorInfo
+from .signature import strides_in
+
+__all__ = [
+    "Form",
+    "Request",
+    "checked_copy",
+    "form_of",
+    "has_order",
+    "layout_change",
+    "order_axes",
+    "request_of",
+]
+
+_ORDERS = ("C", "F", "K", "channels_last")
+_MEMORY_FORMATS = {
+    "contiguous_format": "C",
+    "preserve_format": "K",
+    "channels_last": "channels_last",
+    "channels_last_3d": "channels_last",
+}
+
+
+class Request(NamedTuple):
+    """What of a conversion is asked for beside the target.
+
+    Attributes
+    ----------
+    device : Device or None
+        Where the result shall be; without it no route leaves the device.
+    copy : bool or None
+        None: a view where it is safe; False: a view or a refusal; True: always a copy.
+    alias_readonly : bool
+        Take a view of read-only memory even where the target cannot mark it.
+    form : Form or None
+        Data type and order.
+    share : bool
+        Memory that may still be written is shared with immutable arrays too: nobody else has it, or
+        the standard's ``from_dlpack`` is meant.
+    contiguous : bool
+        The request of :func:`arraybridge.contiguous`: `x` itself, or a copy in C order.
+    """
+
+    device: Device | None = None
+    copy: bool | None = None
+    alias_readonly: bool = False
+    form: Form | None = None
+    share: bool = False
+    contiguous: bool = False
+
+
+class Form(NamedTuple):
+    """What the result of a conversion is to be.
+
+    Attributes
+    ----------
+    dtype : DataType or None
+        None: that of the array, unless it is in the table.
+    casting : str
+        The rule that the cast must obey.
+    order : {"C", "F", "channels_last"} or None
+        The order of the axes in memory; None: any.
+    table : tuple of (DataType, DataType)
+        What arrays of some data types become.
+    """
+
+    dtype: DataType | None
+    casting: str
+    order: str | None
+    table: tuple[tuple[DataType, DataType], ...] = ()
+
+    def wanted(self, given: DataType) -> DataType:
+        """Return the data type of the result for that of an array."""
+        if self.dtype is not None:
+            return self.dtype
+        return next((to for of, to in self.table if of == given), given)
+
+
+def request_of(
+    device: object = None,
+    copy: object = None,
+    alias_readonly: object = False,
+    dtype: object = None,
+    casting: object = "same_kind",
+    order: object = None,
+    share: bool = False,
+) -> Request:
+    """Return the request of keywords, spelled as callers do.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a keyword that is none of what it may be.
+    """
+    place = None if device is None else place_named(device)
+    form = None if dtype is None and order is None else form_of(dtype, casting, order)
+    return Request(place, checked_copy(copy), bool(alias_readonly), form, share)
+
+
+def checked_copy(copy: object) -> bool | None:
+    """Return the argument ``copy`` as None, True or False; 0, 1 and NumPy's booleans are accepted.
+
+    Raises
+    ------
+    ValueError
+        For anything else, which would otherwise silently be a copy or a view.
+    """
+    if copy is None or copy is True or copy is False:
+        return copy
+    if isinstance(copy, np.bool_) or (isinstance(copy, int) and copy in (0, 1)):
+        return bool(copy)
+    raise ValueError(f"copy is {copy!r}; expected None, True or False")
+
+
+def form_of(dtype: object, casting: object = "same_kind", order: object = None) -> Form | None:
+    """Read the keywords; None where nothing is asked for.
+
+    Parameters
+    ----------
+    dtype : data type or mapping, optional
+        A mapping is from the data types of arrays to those of the results; others stay.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what is no data type, no rule of casting, or no order.
+    """
+    casting = checked_casting(casting)
+    layout = None if order is None else _order_named(order)
+    if isinstance(dtype, Mapping):
+        read = data_type_named
+        return Form(None, casting, layout, tuple((read(k), read(v)) for k, v in dtype.items()))
+    wanted = None if dtype is None else data_type_named(dtype)
+    return None if wanted is None and layout is None else Form(wanted, casting, layout)
+
+
+def _order_named(order: object) -> str | None:
+    name = order if isinstance(order, str) else None
+    if name is None and type(order).__name__ == "memory_format":  # PyTorch's
+        name = _MEMORY_FORMATS.get(str(order).rpartition(".")[2])
+    if name not in _ORDERS:
+        raise ValueError(f"order is {order!r}{meant(order, _ORDERS)} or a torch.memory_format")
+    return None if name == "K" else name
+
+
+def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
+    """Return the axes of an order, from the outermost in memory to the innermost.
+
+    Raises
+    ------
+    ValueError
+        For "channels_last" of an array that has no channels.
+    """
+    if order == "F":
+        return tuple(reversed(range(ndim)))
+    if order == "channels_last":
+        if ndim not in (4, 5):
+            raise ValueError(
+                "order='channels_last' is of arrays (N, C, H, W) or (N, C, D, H, W); this has "
+                f"{ndim} dimensions"
+            )
+        return (0, *range(2, ndim), 1)
+    return tuple(range(ndim))
+
+
+#: What is pending where elements do not lie at the strides of a TensorInfo.
+_ASTRIDE = {
+    "fraction": "strides that are no whole elements",
+    "chunks": "several chunks",
+    "columns": "columns that lie apart",
+}
+
+
+def has_order(s: TensorInfo, axes: tuple[int, ...]) -> bool:
+    """Whether the elements lie in memory in the order of some axes, without gaps."""
+    if not _ASTRIDE.keys().isdisjoint(s.pending):
+        return False
+    if s.empty or axes == tuple(range(s.ndim)):
+        return s.empty or s.c_contiguous
+    dense = strides_in(s.shape, axes)
+    return all(
+        ours == theirs or extent == 1
+        for ours, theirs, extent in zip(s.strides, dense, s.shape, strict=True)
+    )
+
+
+def layout_change(info: TensorInfo, form: Form) -> str:
+    """Return the reason of a copy to another order."""
+    steps = next(filter(None, map(_ASTRIDE.get, info.pending)), f"strides {info.strides}")
+    return f"a layout of {steps} to {form.order}, for order="

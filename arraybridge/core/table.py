@@ -1,0 +1,287 @@
+"""The table of conversions: type of array -> request -> signature -> what converts it.
+
+There is one way through: look up the entry of the type and the request, sign the array, look up
+what runs. An array that is new to an entry is planned once; :func:`arraybridge.explain` asks the
+same entries. The table is part of `registry.RECORDS`, and `registry.forget` clears all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any
+
+from ..dlpack import CPU, Device, ManagedTensor
+from .library import Library
+from .observers import OBSERVERS, notify
+from .planner import Plan, plan
+from .records import Accepts, ConversionError, TensorInfo, first_line
+from .registry import RECORDS, library_of_type
+from .request import Request
+from .signature import Finer, exact_key, of_exact_key
+
+__all__ = ["MOST", "Entry", "entry_of", "execute", "routed"]
+
+_PLAIN = Request()
+MOST = 256  # keys of an entry, and entries of a type
+
+
+def _one_key(x: Any) -> None:
+    """Sign an array of which nothing but its type is looked at."""
+
+
+class Entry:
+    """The conversions of one type of array by one request.
+
+    Attributes
+    ----------
+    source, target : Library
+    request : Request
+    sign : callable
+        From an array to its key: the coarse signature, and what of the target's state decides; None
+        where nothing is looked at, or all is.
+    runs : dict
+        By the key, what converts the arrays that have it: a function of the array.
+    views : dict
+        Those of them that are views.
+    """
+
+    __slots__ = (
+        "_accepts",
+        "_edges",
+        "_plans",
+        "_same",
+        "_signature",
+        "_varies",
+        "request",
+        "runs",
+        "sign",
+        "source",
+        "target",
+        "views",
+    )
+
+    def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
+        self.source, self.target, self.request = source, target, request
+        self._edges = source.has_edges(kind)
+        self._same = source is target or issubclass(kind, target.forms)
+        self._varies = not isinstance(getattr(type(target), "accepts", None), Accepts)
+        self._accepts: dict[int, Accepts] = {}
+        self._plans: dict[Hashable, tuple[Plan, object]] = {}
+        self._signature = source.signature if self._edges else None
+        self.views: dict[Hashable, Callable[[Any], Any]] = {}
+        self.sign: Callable[[Any], Hashable] = _one_key
+        self.runs: dict[Hashable, Callable[[Any], Any]] = {None: self.convert}
+        if self._signature is not None and not OBSERVERS:  # whom `execute` notifies
+            self.sign = self._signature
+            if self._varies or target.modes is not None:
+                self.sign = self._with_accepts if self._varies else self._with_modes()
+
+    def _with_modes(self) -> Callable[[Any], Hashable]:
+        """Return the signature with the modes of the target."""
+        signature: Any = self._signature
+        modes: Any = self.target.modes
+
+        def signature_and_modes(x: Any) -> Hashable:
+            return signature(x), modes()
+
+        return signature_and_modes
+
+    def _with_accepts(self, x: Any) -> Hashable:
+        """Sign with all that decides beside the array: modes, and what the target accepts now."""
+        target, signature = self.target, self._signature
+        assert signature is not None
+        modes = None if target.modes is None else target.modes()
+        accepts = target.accepts
+        number = id(accepts)
+        if self._accepts.get(number) is not accepts:  # kept, or its number would be another's
+            if len(self._accepts) >= MOST:
+                self._accepts.clear()
+                self.runs.clear()
+                self.views.clear()
+            self._accepts[number] = accepts
+        return signature(x), modes, number
+
+    def _plan(self, s: TensorInfo, edges: bool = True) -> Plan:
+        return plan(
+            s, self.source, self.target, self.request, edges=self._edges and edges, same=self._same
+        )
+
+    def run(self, x: Any) -> Any:
+        """Convert an array."""
+        key = self.sign(x)
+        run = self.runs.get(key) or self.new(key)
+        try:
+            return run(x)
+        except Exception as error:
+            if run == self.convert or isinstance(error, ConversionError | MemoryError):
+                raise
+        # An edge that raised: another thread has changed the array meanwhile, or its description
+        # says what is wrong.
+        return self.convert(x)
+
+    def view(self, x: Any) -> Any:
+        """Return the view that an edge makes of an array; None if it is converted otherwise."""
+        key = self.sign(x)
+        edge = self.views.get(key)
+        if edge is None and key not in self.runs:
+            self.new(key)
+            edge = self.views.get(key)
+        if edge is not None:
+            with suppress(Exception):  # `convert` says what is wrong
+                return edge(x)
+        return None
+
+    def new(self, key: Any) -> Callable[[Any], Any]:
+        """Return what converts the arrays of a new key, and remember it."""
+        run: Callable[[Any], Any] = self.convert
+        alone = self.sign is self._signature
+        coarse, modes = (key, None) if alone or key is None else key[:2]
+        if coarse is not None:  # else only the exact signature tells
+            try:
+                found = self._plan(self.source.decode(coarse), not modes)
+            except Finer:
+                pass
+            else:
+                run = self._run(found)
+                if found.kind == "view" and found.edge is not None:
+                    self.views[key] = found.edge
+        if len(self.runs) >= MOST:
+            self.runs.clear()
+            self.views.clear()
+        self.runs[key] = run
+        return run
+
+    def _run(self, found: Plan) -> Callable[[Any], Any]:
+        """Return a plan's edge as a function that always converts, or else `convert`."""
+        edge = found.edge
+        if edge is None or found.kind == "view":
+            return edge or self.convert
+        convert = self.convert
+
+        def run(x: Any) -> Any:
+            made = edge(x)
+            return convert(x) if made is None else made
+
+        return run
+
+    def convert(self, x: Any) -> Any:
+        """Convert an array by its exact signature."""
+        held = self.source.held(x)
+        found, info = self.planned(held)
+        result = execute(held, found, info)
+        return x if result is held else result
+
+    def planned(self, x: Any) -> tuple[Plan, TensorInfo]:
+        """Return the plan of an array, and its description."""
+        source, accepts = self.source, self.target.accepts
+        info = source.describe(x)
+        if (
+            accepts.immutable
+            and info.readonly
+            and not (self.request.share or info.legacy)
+            and source.may_change(x)
+        ):
+            info = info._replace(legacy=True)
+        # Arrays with a coarse signature are those whose library's functions do as they say.
+        usual = self._signature is None or self._signature(x) is not None
+        modes = self.target.modes is not None and self.target.modes()
+        key = usual, modes, id(accepts), exact_key(info, max(64, accepts.alignment))
+        known = self._plans.get(key)
+        if known is not None and known[1] is accepts:
+            return known[0], info
+        found = self._plan(of_exact_key(info.library, key[3]), usual and not modes)
+        # What a driver or a device may change is planned each time.
+        if info.device.host and (found.device is None or found.device.type == CPU.type):
+            if len(self._plans) >= MOST:
+                self._plans.clear()
+            self._plans[key] = found, accepts
+        return found, info
+
+
+def entry_of(kind: type, source: Library, target: Library, request: Request) -> Entry:
+    """Return the entry of a type of array, one of `source`, and a request."""
+    entries = RECORDS[kind].entries
+    key = source, target, request
+    entry = entries.get(key)
+    if entry is None:
+        if len(entries) >= MOST:
+            entries.clear()
+        entry = entries[key] = Entry(kind, source, target, request)
+    return entry
+
+
+def routed(
+    x: Any, source: Library, target: Library, request: Request = _PLAIN
+) -> tuple[Plan, TensorInfo]:
+    """Return the plan of an array, what `held` gave, and its description."""
+    return entry_of(type(x), source, target, request).planned(x)
+
+
+def execute(x: Any, found: Plan, info: TensorInfo) -> Any:
+    """Convert an array, whose memory cannot become another meanwhile, as its plan says.
+
+    Raises
+    ------
+    ConversionError
+        If the plan is a refusal.
+    """
+    if OBSERVERS:
+        notify(found.route(info), info)
+    return _executed(x, found, info)
+
+
+def _executed(x: Any, found: Plan, info: TensorInfo) -> Any:
+    source, target, place = found.source, found.target, found.device or info.device
+    if found.kind == "refuse":
+        raise ConversionError(found.reason(info), found.route(info))
+    if found.edge is not None:
+        try:
+            made = found.edge(x)
+        except (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+            if isinstance(error, ConversionError):
+                raise
+            raise ConversionError(
+                f"{target.name} could not take the array: {first_line(error)}"
+            ) from error
+        if made is not None:
+            return made
+    if found.kind == "view":
+        if place == info.device and (source is target or isinstance(x, target.forms)):
+            return x
+        return _wrapped(x, source, target, info, place)
+    fresh = found.copier.copy(x, source, target, info, place)
+    made_by = library_of_type(type(fresh)) or source  # what it resolved may be a core tensor
+    if made_by is target or isinstance(fresh, target.forms):
+        return fresh
+    if found.kind == "kernel" and not (info.device.host or info.pending):
+        # A view, whatever the target says of it: one that copies all would be given copy upon copy.
+        return _wrapped(fresh, made_by, target, made_by.describe(fresh), place)
+    # An intermediate array, to which nothing else refers.
+    onward = Request(device=place, share=True)
+    return _executed(fresh, *routed(fresh, made_by, target, onward))
+
+
+def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: Device) -> Any:
+    """Return a view in the target."""
+    here = info.device
+    stream = None if here.type == CPU.type else target.current_stream(here)
+    tensor = source.export_described(x, info, stream)
+    if tensor.device != place:
+        tensor = relabelled(tensor, place)
+    return target.wrap(tensor)
+
+
+def relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
+    """Relabel host memory as another device; leave ``tensor``, which may be the caller's."""
+    return ManagedTensor.adopt(
+        tensor.pointer,
+        tensor.shape,
+        tensor.dtype,
+        owner=tensor.owner,
+        device=device,
+        strides=tensor.strides,
+        readonly=tensor.readonly,
+        copied=tensor.copied,
+        padded=tensor.padded,
+    )

@@ -1,0 +1,334 @@
+"""What copies an array to another device: the planner picks it, ``explain`` prints it.
+
+A strided array is made contiguous where it lies, by the kernel of its device, and only then goes
+across. The way across is that of the libraries, unless the device is CUDA's and its memory can be
+reached by `arraybridge.kernels.cuda.transfer`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
+from ..kernels import cpu
+from ..layout import in_bytes, span
+from .copiers import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
+from .kernel import ON_CUDA, copy_into, no_driver
+from .library import Library
+from .records import ConversionError, TensorInfo
+from .registry import library_named
+
+__all__ = ["fetched", "keeps_layout", "moves", "no_way", "transfer_for"]
+
+_BYTES = DataType.named("uint8")
+
+
+class Fetch(NamedTuple):
+    """A copy to the host by the library of the array.
+
+    Attributes
+    ----------
+    library : Library
+    compact : DeviceCopy or None
+        What makes the array contiguous before.
+    """
+
+    library: Library
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, f"{self.library.name}'s own copy to the host")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of any known library on the host."""
+        if self.compact is not None:
+            x = self.compact.copy(x, source, source, info, info.device)
+        host = source.to_host(x)
+        if host is None or host is x:
+            raise ConversionError(f"{source.name}.to_host() made no copy on the CPU")
+        return host
+
+
+class Move(NamedTuple):
+    """A copy from one device to another by the library of the array."""
+
+    library: Library
+    place: Device
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, f"{self.library.name}'s own copy to {self.place}")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of its library on the other device."""
+        if info.pending:
+            x = source.resolve(x)
+        elif self.compact is not None:
+            x = self.compact.copy(x, source, source, info, info.device)
+        return source.to_device(x, device)
+
+
+class Upload(NamedTuple):
+    """A copy from the host to a device by the target, which takes NumPy's arrays."""
+
+    library: Library
+    place: Device
+
+    def __str__(self) -> str:
+        return f"{self.library.name}'s own copy to {self.place}"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target on the device."""
+        if info.pending:
+            x = source.resolve(x)
+        numpy = library_named("numpy")
+        if source is not numpy:
+            x = numpy.wrap(source.export(x))
+        return target.to_device(x, device)
+
+
+class PinnedUpload(NamedTuple):
+    """A copy from the host to a CUDA device: slices in C order, by way of pinned memory.
+
+    Attributes
+    ----------
+    library : Library
+        The target, which allocates.
+    place : Device
+    info : TensorInfo
+        What is copied.
+    """
+
+    library: Library
+    place: Device
+    info: TensorInfo
+
+    def __str__(self) -> str:
+        return f"{on_host(self.info)} to pinned memory, then a copy to {self.place}"
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target on the device."""
+        from ..kernels.cuda import transfer
+
+        block = target.empty(info._replace(device=device))
+        made = check_made(block, target, info._replace(device=device))
+        if info.size:
+            stream = stream_of(target, device)
+            itemsize = info.itemsize
+            read = source.lend(x, info)
+            shape, strides, kernel = (
+                info.shape,
+                in_bytes(read.strides, itemsize),
+                on_host(info).kernel.copy,
+            )
+            if info.c_contiguous:  # moved as it is, without a kernel that is registered
+                shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
+            transfer.upload(
+                made.pointer, read.pointer, shape, strides, itemsize, stream, device.id, kernel
+            )
+        return block
+
+
+class PinnedFetch(NamedTuple):
+    """A copy from a CUDA device to the host by way of pinned memory.
+
+    Attributes
+    ----------
+    library : Library
+        The source.
+    compact : Copier or None
+        What makes the array contiguous before.
+    """
+
+    library: Library
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, "a copy to the host through pinned memory")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
+        block.device = device  # of which the target may tell several apart
+        if info.size:
+            if self.compact is not None:
+                x = self.compact.copy(x, source, source, info, info.device)
+            stream = stream_of(source, info.device)
+            read = source.export(x, stream)
+            if self.compact is not None or info.c_contiguous:
+                _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
+            else:
+                copy_into(block, _span_of(read, stream))
+        return target.wrap(block, move=True)
+
+
+def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) -> None:
+    from ..kernels.cuda import transfer
+
+    transfer.fetch(dst, src, nbytes, stream, device.id)
+
+
+def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
+    """Fetch a strided tensor with all that lies between its elements; a tensor on the host."""
+    itemsize = tensor.dtype.itemsize
+    low, high = span(tensor.shape, in_bytes(tensor.strides, itemsize), itemsize)
+    whole = ManagedTensor.allocate((high - low,), _BYTES)
+    _fetch(whole.pointer, tensor.pointer + low, high - low, stream, tensor.device)
+    return ManagedTensor.adopt(
+        whole.pointer - low, tensor.shape, tensor.dtype, owner=whole, strides=tensor.strides
+    )
+
+
+class PeerCopy(NamedTuple):
+    """A copy from one CUDA device to another.
+
+    Attributes
+    ----------
+    library : Library
+        The target, which allocates.
+    place : Device
+    compact : Copier or None
+        What makes the array contiguous before.
+    """
+
+    library: Library
+    place: Device
+    compact: Copier | None
+
+    def __str__(self) -> str:
+        return _steps(self.compact, f"a peer copy to {self.place}")
+
+    def copy(
+        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
+    ) -> object:
+        """Copy ``x``: an array of the target on the other device."""
+        from ..kernels.cuda import transfer
+
+        block = target.empty(info._replace(device=device))
+        made = check_made(block, target, info._replace(device=device))
+        if info.size:
+            if self.compact is not None:
+                x = self.compact.copy(x, source, source, info, info.device)
+            streams = stream_of(target, device), stream_of(source, info.device)
+            read = source.export(x, streams[1])
+            devices = device.id, info.device.id
+            transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
+            source.read_on(x, info.device, streams[1])  # which waits for the copy
+        return block
+
+
+def _steps(first: Copier | None, then: str) -> str:
+    return then if first is None else f"{first}, then {then}"
+
+
+def transfer_for(
+    info: TensorInfo, source: Library, target: Library, place: Device
+) -> Fetch | Move | Upload | PinnedFetch | PinnedUpload | PeerCopy:
+    """Return what copies an array to another device; see `no_way` for whether it can."""
+    compact = _compact(info, source)
+    if _reaches(info, source, target, place):
+        if place.type == CPU.type:
+            return PinnedFetch(source, compact)
+        if info.device.host:
+            return PinnedUpload(target, place, info)
+        return PeerCopy(target, place, compact)
+    if place.type == CPU.type:
+        return Fetch(source, compact)
+    if source is target or moves(source, place):
+        return Move(source, place, compact)
+    return Upload(target, place)
+
+
+def keeps_layout(copier: object) -> bool:
+    """Whether a library's own copy to another device is given an array in any layout."""
+    own = isinstance(copier, Fetch | Move) and copier.compact is None
+    return own or isinstance(copier, Upload)
+
+
+def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
+    """Whether arraybridge itself reaches the memory on both sides: the host's, and CUDA's."""
+    here = info.device
+    if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
+        return False
+    if info.dtype.subbyte and not info.padded and not info.c_contiguous:
+        return False  # elements without addresses
+    allocated = place.type == DeviceType.CUDA and type(target).empty is not Library.empty
+    if here.host:
+        return allocated
+    if here.type not in ON_CUDA:
+        return False
+    compact = info.c_contiguous or _compact(info, source) is not None
+    ordered = source.current_stream(here) is not None
+    if place.type != CPU.type:
+        return allocated and compact and ordered
+    if type(source).to_host is Library.to_host:  # of no library, or of one that moves nothing
+        return compact or _is_nearly_dense(info)
+    return compact and ordered and allocates(source)  # else by its own copy, as JAX
+
+
+def _is_nearly_dense(info: TensorInfo) -> bool:
+    """Whether what lies between the elements is no more than they are."""
+    low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
+    return high - low <= 2 * info.nbytes
+
+
+def _compact(info: TensorInfo, source: Library) -> Copier | None:
+    """Return what makes an array contiguous on its device before it leaves; None if nothing."""
+    if info.c_contiguous or info.pending or info.device.host:
+        return None
+    copier = copier_for(info, source, source)
+    return copier if isinstance(copier, DeviceCopy) else None
+
+
+def no_way(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
+    """Return why an array cannot move from one device to another, or None."""
+    if _reaches(info, source, target, place):
+        return None
+    if place.type == CPU.type:
+        if type(source).to_host is Library.to_host:
+            return f"{source.name} arrays on {info.device} cannot be fetched"
+    elif source is target or moves(source, place):
+        if type(source).to_device is Library.to_device:
+            return f"{source.name} arrays on {info.device} cannot be moved"
+        try:
+            source.native_device(place)
+        except ConversionError as error:  # it is built for such devices, and finds none
+            return str(error)
+    elif not info.device.host:
+        return f"no direct way from {info.device} to {place}: go through device='cpu' first"
+    elif type(target).to_device is Library.to_device:
+        return f"arraybridge cannot put {target.name} arrays on {place}"
+    return None
+
+
+def fetched(x: object, library: Library, info: TensorInfo) -> object:
+    """Copy an array to the CPU as ``convert`` does: into its library, or NumPy.
+
+    Raises
+    ------
+    ConversionError
+        If nothing can.
+    """
+    own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
+    target = library if own else library_named("numpy")
+    obstacle = no_way(info, library, target, CPU)
+    if obstacle is not None:
+        raise ConversionError(obstacle)
+    return transfer_for(info, library, target, CPU).copy(x, library, target, info, CPU)
+
+
+def moves(source: Library, place: Device) -> bool:
+    """Whether a library can move its own arrays to a device."""
+    # TVM-FFI holds any device, and moves none.
+    able = type(source).to_device is not Library.to_device
+    return able and place.type in source.accepts.devices

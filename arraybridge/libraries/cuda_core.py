@@ -1,0 +1,81 @@
+"""cuda.core: its ``StridedMemoryView``, which describes memory and holds what it was made of.
+
+It has any strides and keeps the read-only flag. Of bfloat16 it is made, but exports none; float8 it
+refuses. It is asked for no stream: what is given to it here is host memory, or has been waited for.
+
+As a target it is measured on the host alone; a view of a GPU's memory is described, not made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from cuda.core import Device as CudaDevice
+from cuda.core.utils import StridedMemoryView
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.records import NO_DTYPE, Accepts, TensorInfo
+from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
+from ..protocols.numpy_dtypes import NATIVE, dlpack_dtype
+from ..protocols.producer import Producer
+
+_NO_WAIT = -1  # as stream_ptr
+
+
+class CudaCore(Library):
+    """``cuda.core.utils.StridedMemoryView``."""
+
+    name = "cuda_core"
+    exports_description = True
+    accepts = Accepts(
+        library="cuda_core",
+        tested="1.2.2",
+        dtypes=frozenset({*NATIVE, "bfloat16"}),
+        readonly=True,
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, StridedMemoryView)
+
+    def describe(self, x: StridedMemoryView) -> TensorInfo:
+        shape, strides = x.shape, x.strides  # in elements; None in C order
+        dtype = None if x.dtype is None else dlpack_dtype(x.dtype)
+        return TensorInfo(
+            "cuda_core",
+            x.ptr,
+            0,
+            shape,
+            c_strides(shape) if strides is None else strides,
+            dtype or NO_DTYPE,
+            Device(*x.__dlpack_device__()),
+            bool(x.readonly),
+            refused=None if dtype else _REFUSED.format(x.dtype),
+        )
+
+    def may_change(self, x: StridedMemoryView) -> bool:
+        return True  # it shows memory of whoever made it
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> StridedMemoryView:
+        return StridedMemoryView.from_dlpack(Producer(tensor, move=move), stream_ptr=_NO_WAIT)
+
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, CudaDevice):
+            return Device(DeviceType.CUDA, device.device_id)
+        return None
+
+
+_REFUSED = "a view of dtype {} has no DLPack type: give it one, x.view(dtype=...)"
+
+
+def _from_numpy(x: Any) -> StridedMemoryView:
+    """By DLPack, which keeps NumPy's read-only flag."""
+    return StridedMemoryView.from_dlpack(x, stream_ptr=_NO_WAIT)
+
+
+LIBRARY = CudaCore()
+LIBRARY.edges = (
+    Edge("numpy", "cuda_core", _from_numpy, lambda s: s.dtype_name in NATIVE),
+    Edge("cuda_core", "numpy", np.from_dlpack, lambda s: s.dtype_name in NATIVE),
+)

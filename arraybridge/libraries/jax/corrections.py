@@ -1,0 +1,668 @@
+"""Where JAX departs from the standard, and 64-bit types, which it narrows with x64 off.
+
+Every elementwise function here, and ``all`` and ``any``, can be traced by ``jax.jit``, ``jax.vmap``
+and ``jax.grad``; its derivative is that of JAX's own function; only special values differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.exceptions import AxisError
+
+from ...core.records import ConversionError, no_copy_allowed
+from ...xp import corrections
+from ...xp.asarray import from_dlpack as importing
+from ...xp.corrections import Correction, refuses
+from ...xp.special_cases import (
+    CASES,
+    TURNED,
+    Function,
+    Means,
+    complex_function,
+    floor_divide,
+    remainder,
+    sign,
+    turned,
+)
+from .exchange import address_of_buffer
+
+_REMEDY = "enable 64-bit types with jax.config.update('jax_enable_x64', True)"
+_OWN = (bool, int, float, complex)  # Python's types: the default dtypes of their kinds
+
+
+def check_dtype(dtype: Any) -> Any:
+    """Return the dtype; refuse a 64-bit one while x64 is off, which JAX would narrow.
+
+    Raises
+    ------
+    ConversionError
+        As of :func:`arraybridge.convert`.
+    """
+    if jax.config.jax_enable_x64 or any(dtype is own for own in _OWN):  # np.dtype("int64") == int
+        return dtype
+    with contextlib.suppress(TypeError):  # JAX raises it itself
+        wide = np.dtype(dtype)
+        if wide.kind in "iufc" and jax.dtypes.canonicalize_dtype(wide) != wide:
+            raise ConversionError(
+                f"{wide} would be silently narrowed while JAX's x64 is off: {_REMEDY}, or take "
+                "a 32-bit dtype"
+            )
+    return dtype
+
+
+def _check_integers(*numbers: Any) -> None:
+    """Refuse Python integers that do not fit the default dtype."""
+    default = jnp.iinfo(jax.dtypes.canonicalize_dtype("int64"))
+    for number in numbers:
+        if isinstance(number, int | np.integer) and not default.min <= number <= default.max:
+            remedy = "pass a dtype that holds it"
+            if default.bits == 32:
+                remedy += f" (a floating-point one), or {_REMEDY}"
+            raise OverflowError(
+                f"integer {number} out of bounds for {default.dtype}, JAX's default now: {remedy}"
+            )
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: Any = None,
+    device: Any = None,
+    **kwargs: Any,
+) -> jax.Array:
+    """Create an array; with ``copy=False`` on the same memory, or raise."""
+    if isinstance(a, np.ndarray):
+        if dtype is None:
+            check_dtype(a.dtype)
+        a = a.copy()  # a large one is read later, when somebody may have written to it
+    elif dtype is None and isinstance(a, int | np.integer):
+        _check_integers(a)
+    try:
+        try:
+            result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
+        except ValueError:  # of what is on another device
+            if device is None:
+                raise
+            result = jax.device_put(jnp.asarray(a, dtype, order, copy=copy, **kwargs), device)
+    except OverflowError as error:
+        if dtype is not None or jax.config.jax_enable_x64:
+            raise
+        raise OverflowError(f"{error}: pass a floating-point dtype, or {_REMEDY}") from None
+    if copy is False and not _shares(a, result):
+        kind = f"{type(a).__module__}.{type(a).__qualname__}".removeprefix("builtins.")
+        raise ConversionError(no_copy_allowed(f"JAX copies the elements of a {kind}"))
+    return result
+
+
+def _shares(a: Any, result: jax.Array) -> bool:
+    if result is a or isinstance(result, jax.core.Tracer):  # what is traced has no memory yet
+        return getattr(a, "dtype", None) == result.dtype
+    if not isinstance(a, jax.Array) or len(result.sharding.device_set) > 1:
+        return False
+    return address_of_buffer(a) == address_of_buffer(result)
+
+
+def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: Any = None, **kwargs: Any) -> Any:
+    """Change the shape; JAX's own copies for ``copy=False`` as well."""
+    result = jnp.reshape(x, shape, order, copy=copy, **kwargs)
+    if copy is False and not _shares(x, result):
+        raise ConversionError(no_copy_allowed("JAX copies what it reshapes"))
+    return result
+
+
+_imported = importing("jax")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> jax.Array:
+    """Import an array of any layout; refuse a data type that would be narrowed.
+
+    JAX's own gives a view for ``copy=True``, and reads memory that it has to copy only later.
+    """
+    if device is None or isinstance(device, jax.Device):
+        return _imported(x, device=device, copy=copy)
+    return jax.device_put(_imported(x, copy=copy), device)
+
+
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    **kwargs: Any,
+) -> jax.Array:
+    """Evenly spaced values of a half-open interval, all of which fit the data type."""
+    numbers = (start, 0 if stop is None else stop, step)
+    if dtype is None and step and all(type(x) is int for x in numbers):
+        elements = range(start) if stop is None else range(start, stop, step)
+        _check_integers(*elements[:1], *elements[-1:])
+    return jnp.arange(start, stop, step, dtype, device=device, **kwargs)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, **kwargs: Any
+) -> jax.Array:
+    """Create an array filled with a number that fits the data type."""
+    if dtype is None:
+        _check_integers(fill_value)
+    return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: Any,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced values from one number to another."""
+    numbers = all(isinstance(x, int | float) for x in (start, stop))
+    if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
+        made = corrections.integers_between(start, stop, num, np.dtype(dtype).name, endpoint)
+        return jnp.asarray(made, dtype, device=device)
+    start, stop = (float(x) if isinstance(x, int) else x for x in (start, stop))
+    return jnp.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
+
+
+_NONE = "no issue known"
+_NARROW = "https://github.com/jax-ml/jax/issues/11895"
+_WIDTHS = "Data types: a library without the one asked for, or that numbers need, says so"
+
+
+def _narrow(
+    call: Callable[[Any], Any], error: type[Exception] = OverflowError, refused: bool = False
+) -> Callable[[Any], bool]:
+    """Make a probe: with x64 off, whether a call is refused, or is not, with an error."""
+
+    def needed(xp: Any) -> bool:
+        with jax.enable_x64(False):
+            return refuses(error, call, xp) is refused
+
+    return needed
+
+
+# Elementwise functions, all and any.
+
+
+@functools.cache
+def _floating(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.floating))
+
+
+@functools.cache
+def _complex_floating(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.complexfloating))
+
+
+MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, complex=jax.lax.complex)
+
+
+def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = None) -> Function:
+    """Use ``mended`` for dtypes of some kinds, and JAX's own function otherwise.
+
+    It is compiled as JAX's own are, so that it costs one call of XLA, and has the derivative of
+    ``base``: JAX's own function unless another is given.
+    """
+    plain = getattr(jnp, name)
+    differentiable = base or plain
+    rule = jax.custom_jvp(mended)
+
+    def derivative(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        return mended(*primals), jax.jvp(differentiable, primals, tangents)[1]
+
+    rule.defjvp(derivative)
+    compiled = jax.jit(rule)
+
+    @functools.wraps(plain)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for x in args:  # any() of a generator takes half a microsecond
+                if _is_of(x, kinds):
+                    return compiled(*[_as_array(x) for x in args])
+        return plain(*args, **kwargs)
+
+    return function
+
+
+def _is_of(x: Any, kinds: tuple[Function, ...]) -> bool:
+    if type(x) in (float, complex):
+        return True
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None:
+        for kind in kinds:
+            if kind(dtype):
+                return True
+    return False
+
+
+def _as_array(x: Any) -> Any:
+    """Convert what ``jax.numpy`` accepts and ``jax.jit`` does not."""
+    convert = getattr(x, "__jax_array__", None)
+    return x if convert is None else convert()
+
+
+def _symmetric(name: str) -> Function:
+    """A complex function, with ``f(conj(z))`` being ``conj(f(z))`` on its branch cuts too."""
+    plain = getattr(jnp, name)
+
+    def function(z: Any, /) -> Any:
+        below = jnp.signbit(z.imag)
+        result = plain(jnp.where(below, jnp.conj(z), z))
+        return jnp.where(below, jnp.conj(result), result)
+
+    return function
+
+
+def _complex_function(name: str) -> Function:
+    base = _symmetric(name)
+    return _mended(name, complex_function(MEANS, name, base), _complex_floating, base=base)
+
+
+def _turned(name: str) -> Function:
+    """A function of ``TURNED``, made of the hyperbolic one with its special cases right."""
+    source = TURNED[name]
+    hyperbolic = complex_function(MEANS, source, _symmetric(source))
+    return _mended(name, turned(MEANS, name, hyperbolic), _complex_floating)
+
+
+# An argument that shows the wrong special case of each function, and how it shows.
+_TURNED_WRONG: dict[str, tuple[float, float, Function]] = {
+    "asin": (0.0, jnp.nan, lambda z: jnp.isnan(z.real)),
+    "atan": (jnp.nan, 1.0, lambda z: ~jnp.isnan(z.real)),
+    "cos": (jnp.nan, 0.0, lambda z: jnp.isnan(z.imag)),
+    "sin": (jnp.nan, 0.0, lambda z: jnp.isnan(z.imag)),
+    "tan": (2.0, jnp.inf, lambda z: jnp.signbit(z.real)),
+}
+
+
+def _turned_wrong(name: str) -> Function:
+    re, im, shows = _TURNED_WRONG[name]
+    return lambda xp: bool(shows(getattr(xp, name)(_of(re, im)))[0])
+
+
+def _magnitude(z: jax.Array, /) -> jax.Array:
+    """``abs`` of complex numbers, infinite where either part is."""
+    infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
+    result = jnp.abs(z)
+    return jnp.where(infinite, jnp.asarray(jnp.inf, result.dtype), result)
+
+
+def _truth(name: str) -> Function:
+    """``all`` or ``any`` that takes the imaginary parts into account."""
+    plain = getattr(jnp, name)
+
+    @functools.wraps(plain)
+    def function(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if _complex_floating(getattr(a, "dtype", None)):
+            a = jnp.astype(a, bool)
+        return plain(a, axis, *args, **kwargs)
+
+    return function
+
+
+def pow(x1: Any, x2: Any, /) -> jax.Array:
+    """``pow`` in the common data type, for zero-dimensional integer exponents too."""
+    dtype = getattr(x2, "dtype", None)
+    if dtype is not None and not x2.ndim and jnp.issubdtype(dtype, jnp.integer):
+        base = getattr(x1, "dtype", None)
+        if base is None and type(x1) is int:
+            x1 = jnp.asarray(x1, dtype)
+        elif base is not None and base != dtype and jnp.issubdtype(base, jnp.integer):
+            x1 = jnp.astype(x1, jnp.promote_types(base, dtype))
+    return jnp.pow(x1, x2)
+
+
+def _of(re: float, im: float) -> Any:
+    return jax.lax.complex(jnp.asarray([re]), jnp.asarray([im]))
+
+
+def _wrong(name: str) -> Function:
+    """A probe for the complex special cases of a function: the first of its cases, evaluated."""
+
+    def needed(xp: Any) -> bool:
+        numbers = {"zero": 0.0, "nonzero": 1.0, "inf": jnp.inf, "nan": jnp.nan}
+        function = getattr(xp, name)
+        for case in CASES[name]:
+            for real in case.real.split("|"):
+                for imaginary in case.imaginary.split("|"):
+                    x = numbers[real.removeprefix("-")] * (-1 if real.startswith("-") else 1)
+                    got = complex(function(_of(x, numbers[imaginary]))[0])
+                    pairs = ((got.real, case.result.real), (got.imag, case.result.imag))
+                    if not all(a == b or (a != a and b != b) for a, b in pairs):
+                        return True
+        return _below_the_cut(name)(xp)
+
+    return needed
+
+
+def _below_the_cut(name: str) -> Function:
+    """A probe: whether f(conj(z)) is conj(f(z)) with zeros as imaginary parts."""
+
+    def needed(xp: Any) -> bool:
+        function = getattr(xp, name)
+        for x in (-2.0, 0.5, 2.0):
+            above, below = function(_of(x, 0.0))[0], function(_of(x, -0.0))[0]
+            if above.imag != -below.imag or jnp.signbit(above.imag) == jnp.signbit(below.imag):
+                return True
+        return False
+
+    return needed
+
+
+_COMPLEX = "https://github.com/jax-ml/jax/issues/18353 (closed; its CI skips these cases)"
+_UPSTREAM = {"sqrt": "https://github.com/jax-ml/jax/issues/39110"}
+_SIGN_OF_ZERO = "https://github.com/jax-ml/jax/issues/40028"
+
+
+# Data types, manipulation, searching, linear algebra.
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Test whether a dtype, or that of an array, promotes to another."""
+    return jnp.can_cast(getattr(from_, "dtype", from_), to)
+
+
+def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
+    """Count the singular values above ``rtol`` times the largest one."""
+    if rtol is None:
+        if M.ndim > 1 and 0 in M.shape[-2:]:
+            rtol = 0.0  # what it is of no singular values, which JAX cannot find
+        return jnp.linalg.matrix_rank(M, rtol=rtol, **kwargs)
+    largest = jnp.linalg.norm(M, ord=2, axis=(-2, -1))
+    return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, **kwargs: Any
+) -> jax.Array:
+    """Find insertion points, as indices of the default integer dtype."""
+    found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
+    return found.astype(_default_integer())
+
+
+def _tupled(name: str) -> Callable[..., Any]:
+    """Return the results of a function as a tuple."""
+    plain = getattr(jnp, name)
+
+    @functools.wraps(plain)
+    def function(*arrays: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return tuple(plain(*arrays, **kwargs))
+
+    return function
+
+
+def _default_integer() -> Any:
+    return jax.dtypes.canonicalize_dtype("int64")
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> jax.Array:
+    """Compute cumulative products, of integers at least in the default dtype."""
+    if dtype is None:
+        dtype = jnp.asarray(x).dtype
+        if jnp.issubdtype(dtype, jnp.unsignedinteger):
+            dtype = jnp.promote_types(dtype, jax.dtypes.canonicalize_dtype("uint64"))
+        elif jnp.issubdtype(dtype, jnp.signedinteger):
+            dtype = jnp.promote_types(dtype, _default_integer())
+        else:
+            dtype = None
+    return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+
+def expand_dims(a: Any, axis: Any) -> jax.Array:
+    """Insert axes; raise IndexError for an axis out of range."""
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = jnp.ndim(a) + len(axes)
+    for each in axes:
+        if not -ndim <= operator.index(each) < ndim:
+            raise AxisError(each, ndim)  # an IndexError, and JAX's ValueError
+    return jnp.expand_dims(a, axis)
+
+
+def permute_dims(a: Any, /, axes: Any) -> jax.Array:
+    """Permute the axes, which may be negative."""
+    ndim = jnp.ndim(a)
+    return jnp.permute_dims(a, tuple([x + ndim if -ndim <= x < 0 else x for x in axes]))
+
+
+def _deprecated_for_arrays(xp: Any) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            xp.can_cast(jnp.ones(1), jnp.float32)
+        except (TypeError, DeprecationWarning):
+            return True
+    return False
+
+
+# XLA's reductions by maximum and minimum of 4096 elements or more lose NaNs on the CPU, and may
+# give an infinity that is none of the elements.
+
+
+@functools.cache
+def _inexact(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.inexact))
+
+
+def _of_numbers(x: Any) -> bool:
+    return _inexact(x.dtype)
+
+
+def _extremum(plain: Any) -> Callable[..., Any]:
+    """``max`` or ``min`` that is NaN where any element is."""
+
+    @functools.partial(jax.jit, static_argnames=("axis", "keepdims"))
+    def among(x: Any, axis: Any, keepdims: Any, where: Any = None, **kwargs: Any) -> Any:
+        found = plain(x, axis=axis, keepdims=keepdims, where=where, **kwargs)
+        gone = jnp.any(jnp.isnan(x), axis=axis, keepdims=keepdims, where=where)
+        return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+
+    @functools.wraps(plain)
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **kwargs: Any
+    ) -> Any:
+        if out is None and hasattr(a, "dtype") and _of_numbers(a):
+            return among(a, _hashable(axis), bool(keepdims), **kwargs)
+        return plain(a, axis=axis, out=out, keepdims=keepdims, **kwargs)
+
+    return function
+
+
+def _hashable(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
+) -> jax.Array:
+    """Compute vector norms; of infinite order they are NaN where any element is."""
+    found = jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    if ord not in (float("inf"), -float("inf")) or not _of_numbers(x):
+        return found
+    gone = jnp.any(jnp.isnan(x), axis=_hashable(axis), keepdims=keepdims)
+    return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.Array:
+    """Compute matrix norms that are NaN where any element is."""
+    found = jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+    if ord in ("fro", "nuc") or not _of_numbers(x):  # which add up
+        return found
+    gone = jnp.any(jnp.isnan(x), axis=(-2, -1), keepdims=keepdims)
+    return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+
+
+def _loses_nan(call: Callable[[Any, Any], Any]) -> Callable[[Any], bool]:
+    def needed(xp: Any) -> bool:
+        x = jnp.concatenate([jnp.ones(5000), jnp.asarray([jnp.nan]), jnp.ones(5000)])
+        return not bool(jnp.isnan(call(xp, x)))
+
+    return needed
+
+
+# fmt: off
+CORRECTIONS: tuple[Correction, ...] = (
+    corrections.diff(jnp),
+    corrections.finfo(jnp.finfo, "https://github.com/jax-ml/jax/pull/21424 (closed: as NumPy)"),
+    Correction(
+        "asarray", asarray, "asarray: copy=False is a ValueError where a copy would be needed",
+        _NONE, lambda xp: not refuses(ConversionError, lambda: xp.asarray([1], copy=False)),
+    ),
+    Correction(
+        "reshape", reshape, "reshape: copy=False is a ValueError where a copy would be needed",
+        _NONE,
+        lambda xp: (
+            not refuses(ConversionError, lambda: xp.reshape(xp.ones((2, 2)), (4,), copy=False))
+        ),
+    ),
+    Correction(
+        "from_dlpack", from_dlpack, _WIDTHS, _NARROW,
+        _narrow(lambda xp: xp.from_dlpack(np.ones(1)), ConversionError),
+    ),
+    Correction(
+        "arange", arange, _WIDTHS, _NARROW, _narrow(lambda xp: xp.arange(2**31, 2**31 + 2)),
+    ),
+    Correction(
+        "full", full, _WIDTHS, _NARROW, _narrow(lambda xp: xp.full((1,), 2**40)),
+    ),
+    Correction(
+        "linspace", linspace, "linspace: from and to numbers of any size that the result holds",
+        _NONE, _narrow(lambda xp: xp.linspace(0, 2**40, 3), refused=True),
+    ),
+    Correction(
+        "floor_divide", _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),
+        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero, and "
+        "a zero has the sign of the quotient",
+        _SIGN_OF_ZERO, lambda xp: float(xp.floor_divide(jnp.inf, 2.0)) != jnp.inf, operators=True,
+    ),
+    Correction(
+        "remainder", _mended("remainder", remainder(MEANS), _floating),
+        "remainder: a zero has the sign of the divisor", _SIGN_OF_ZERO,
+        lambda xp: bool(jnp.signbit(xp.remainder(-0.0, 1.0))), operators=True,
+    ),
+    Correction(
+        "pow", pow, "Type promotion rules: the same with arrays of no dimensions", _NONE,
+        lambda xp: xp.pow(jnp.ones(1, "int8"), jnp.asarray(1, "int16")).dtype != jnp.int16,
+        operators=True,
+    ),
+    Correction(
+        "sign", _mended("sign", sign(MEANS), _floating, _complex_floating),
+        "sign: of a zero of either sign it is 0", _NONE,
+        lambda xp: bool(jnp.signbit(xp.sign(jnp.asarray(-0.0)))),
+    ),
+    Correction(
+        "abs", _mended("abs", _magnitude, _complex_floating),
+        "abs: of a complex number with an infinite part it is infinity",
+        "https://github.com/jax-ml/jax/issues/37990",
+        lambda xp: not jnp.isinf(xp.abs(_of(jnp.inf, jnp.nan)))[0], operators=True, until="0.12.0",
+    ),
+    *(
+        Correction(
+            name, _complex_function(name),
+            f"{name}: special cases of complex numbers, and f(conj(z)) is conj(f(z))",
+            _UPSTREAM.get(name, _COMPLEX), _wrong(name),
+        )
+        for name in CASES
+    ),
+    *(
+        Correction(
+            name, _turned(name),
+            f"{name}: special cases of complex numbers are those of {source} of 1j * x", _COMPLEX,
+            _turned_wrong(name),
+        )
+        for name, source in TURNED.items()
+    ),
+    *(
+        Correction(
+            name,
+            _truth(name),
+            f"{name}: a complex number with a nonzero part, imaginary or not, is true",
+            "https://github.com/jax-ml/jax/pull/6290, since which imaginary parts are dropped",
+            lambda xp, name=name: not getattr(xp, name)(_of(0.0, 1.0)),  # type: ignore[misc]
+        )
+        for name in ("all", "any")
+    ),
+    *(
+        Correction(
+            name,
+            _tupled(name),
+            f"{name}: the results are a tuple",
+            _NONE,
+            lambda xp, name=name: type(getattr(xp, name)(jnp.ones(1))) is not tuple,  # type: ignore[misc]
+            until="0.11.1",
+        )
+        for name in ("broadcast_arrays", "meshgrid")
+    ),
+    Correction(
+        "linalg.matrix_rank", matrix_rank,
+        "linalg.matrix_rank: rtol is relative to the largest singular value", _NONE,
+        lambda xp: xp.linalg.matrix_rank(jnp.asarray([[8.0, 0.0], [0.0, 2.0]]), rtol=0.5) != 1,
+    ),
+    Correction(
+        "can_cast", can_cast, "can_cast: of an array", _NONE, _deprecated_for_arrays,
+    ),
+    Correction(
+        "searchsorted", searchsorted, "searchsorted: the result has the default dtype for indices",
+        "https://github.com/jax-ml/jax/issues/11375",
+        lambda xp: xp.searchsorted(jnp.ones(1), jnp.ones(1)).dtype != _default_integer(),
+    ),
+    Correction(
+        "cumulative_prod", cumulative_prod,
+        "cumulative_prod: of an integer dtype narrower than the default one the result has the "
+        "default one",
+        "https://github.com/jax-ml/jax/issues/37920 (closed)",
+        lambda xp: (
+            xp.cumulative_prod(jnp.ones(1, "uint8")).dtype
+            != jax.dtypes.canonicalize_dtype("uint64")
+        ),
+    ),
+    Correction(
+        "expand_dims", expand_dims, "expand_dims: an invalid axis is an IndexError", _NONE,
+        lambda xp: refuses(ValueError, xp.expand_dims, jnp.ones(1), 3),
+    ),
+    Correction(
+        "permute_dims", permute_dims, "permute_dims: axes may be negative",
+        "https://github.com/jax-ml/jax/pull/39075",
+        lambda xp: xp.permute_dims(jnp.ones((1, 2)), (-1, -2)).shape != (2, 1), until="0.11.0",
+    ),
+    *(
+        Correction(
+            name, function, f"{name}: NaN where an element is, of many elements too",
+            "https://github.com/jax-ml/jax/issues/39887", _loses_nan(call),
+        )
+        for name, function, call in (
+            ("max", _extremum(jnp.max), lambda xp, x: xp.max(x)),
+            ("min", _extremum(jnp.min), lambda xp, x: xp.min(x)),
+            (
+                "linalg.vector_norm",
+                vector_norm,
+                lambda xp, x: xp.linalg.vector_norm(x, ord=float("inf")),
+            ),
+            (
+                "linalg.matrix_norm",
+                matrix_norm,
+                lambda xp, x: xp.linalg.matrix_norm(x[:, None], ord=float("inf")),
+            ),
+        )
+    ),
+)
+# fmt: on

@@ -1,0 +1,128 @@
+"""MLX. Its import copies whatever it is given, on the CPU and on Apple's GPU alike.
+
+Its arrays are values: an operation on one never shows in another, though slices share memory. A
+write through an exported view would show in all of them, so what it exports is read-only. It is
+exported through DLPack, not the buffer protocol: the latter keeps the Python object alive, which an
+in-place operation hands other memory, and does not keep the memory from being written to or freed.
+
+Export evaluates a lazy array: before, it has neither memory nor strides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from ..core.edges import Edge
+from ..core.kernel import compact_copy
+from ..core.library import Library
+from ..core.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
+from ..layout import is_non_negative, relaxed
+from ..protocols.numpy_dtypes import NATIVE
+from .numpy.exchange import LIBRARY as NUMPY
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64"
+).split()
+_BFLOAT16, _UINT16 = DataType.named("bfloat16"), DataType.named("uint16")
+
+
+class MLX(Library):
+    """``mx.array``."""
+
+    name = "mlx"
+    accepts = Accepts(
+        library="mlx",
+        tested="0.32.4",
+        dtypes=frozenset(_NAMES),
+        readonly=True,
+        copies=True,
+        remedies={"complex128": "it would be narrowed; convert it to complex64 first"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, mx.array)
+
+    def describe(self, x: mx.array) -> TensorInfo:
+        return TensorInfo.of_tensor(self.export(x), "mlx")
+
+    def export(self, x: mx.array, stream: int | None = None) -> ManagedTensor:
+        try:
+            tensor = from_capsule(x.__dlpack__())
+        except ValueError as error:
+            # Inside compile and vmap an array is a placeholder that cannot be evaluated.
+            raise ConversionError(
+                f"MLX could not evaluate the array ({error}): convert it outside compile and vmap"
+            ) from error
+        tensor.readonly, tensor.legacy = True, False
+        return tensor
+
+    def from_python(self, obj: Any) -> mx.array:
+        return mx.array(obj)
+
+    def place(self, device: object) -> Device | None:
+        kind = device.type if isinstance(device, mx.Device) else device
+        if not isinstance(kind, mx.DeviceType):
+            return None
+        return CPU if kind == mx.DeviceType.cpu else Device(DeviceType.METAL)
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:
+        if not is_non_negative(tensor.shape, tensor.strides):
+            tensor = compact_copy(tensor)  # its importer refuses negative strides,
+        elif min(tensor.strides, default=0) < 0:  # those that reach no element as well
+            tensor = ManagedTensor.adopt(
+                tensor.pointer,
+                tensor.shape,
+                tensor.dtype,
+                owner=tensor.owner,
+                strides=relaxed(tensor.shape, tensor.strides),
+                readonly=tensor.readonly,
+                padded=tensor.padded,
+            )
+        dtype = tensor.dtype
+        if dtype == _BFLOAT16:  # as bits, so that ml_dtypes is not needed
+            bits = ManagedTensor.adopt(
+                tensor.pointer, tensor.shape, _UINT16, owner=tensor.owner, strides=tensor.strides
+            )
+            return mx.array(NUMPY.wrap(bits)).view(mx.bfloat16)
+        if dtype.name == "float64":  # narrowed unless the dtype is passed
+            return mx.array(NUMPY.wrap(tensor), dtype=mx.float64)
+        return mx.array(NUMPY.wrap(tensor))
+
+    def copy(self, x: mx.array) -> mx.array:
+        return self.wrap(compact_copy(self.export(x)))  # its own import keeps permuted axes
+
+    def to_host(self, x: mx.array) -> mx.array:
+        return x
+
+    def to_device(self, x: object, device: Device) -> mx.array:
+        return x if isinstance(x, mx.array) else self.wrap(NUMPY.export(x))
+
+
+def _to_numpy(x: mx.array) -> np.ndarray:
+    """The view of ``numpy.from_dlpack``, read-only."""
+    result = np.from_dlpack(x)
+    result.flags.writeable = False  # as NumPy has it for a legacy capsule already
+    return result
+
+
+def _from_numpy(x: np.ndarray) -> mx.array:
+    """Copy by MLX's own import; it minds strides of axes of one element, which reach nothing."""
+    try:
+        return mx.array(x)
+    except ValueError:
+        return mx.array(x.copy())
+
+
+#: What its import copies without a change of type.
+_COPIED_AS_THEY_ARE = frozenset(_NAMES) - {"bfloat16", "float64"}
+
+LIBRARY = MLX()
+LIBRARY.edges = (
+    Edge("mlx", "numpy", _to_numpy, lambda s: s.dtype_name in NATIVE),
+    Edge("numpy", "mlx", _from_numpy, lambda s: s.dtype_name in _COPIED_AS_THEY_ARE, copies=True),
+)

@@ -1,0 +1,189 @@
+"""Numba's CUDA arrays, through the CUDA array interface: they have no ``__dlpack__`` (numba#4719).
+
+Under the simulator (``NUMBA_ENABLE_CUDASIM=1``) an array is a NumPy array in disguise. It is taken
+for what it stands for, an array on CUDA device 0: code that forgets a transfer fails there as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numba.cuda.cudadrv import devicearray
+from numba.cuda.cudadrv.error import CudaSupportError
+
+try:
+    from numba.cuda.core import config
+except ImportError:  # Numba's own CUDA target, before numba-cuda
+    from numba import config
+
+from ..core.library import Library
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import DataType, Device, DeviceType, ManagedTensor
+from ..layout import in_elements, span
+from ..protocols.cuda_array_interface import interface_of, order, tensor_of
+from ..protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128"
+).split()
+_SIMULATED = hasattr(devicearray, "FakeCUDAArray")
+_Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase
+
+
+class NumbaCUDA(Library):
+    """Arrays on a CUDA device."""
+
+    name = "numba"
+    accepts = Accepts(
+        library="numba",
+        tested="0.30.4",  # of numba-cuda
+        dtypes=frozenset(_NAMES),
+        devices=frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED}),
+        remedies={"bfloat16": "hand over its bits as uint16"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, _Array)
+
+    def describe(self, x: Any) -> TensorInfo:
+        return _described(x, x.shape, x.strides, x.dtype, _pointer(x), _place(x))
+
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
+        interface = x.__cuda_array_interface__
+        tensor = tensor_of(x, interface, _place(x))
+        if x.gpu_data is not None:
+            tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
+        wanted = self.current_stream(tensor.device) if stream is None else stream
+        order(interface["stream"], wanted, tensor.device)
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
+        with cuda.gpus[tensor.device.id]:
+            return cuda.from_cuda_array_interface(
+                interface_of(tensor), owner=tensor.owner, sync=False
+            )
+
+    def copy(self, x: Any) -> Any:
+        if not x.is_c_contiguous():
+            return None  # Numba copies nothing else right (numba#3550)
+        with cuda.gpus[_place(x).id]:
+            fresh = cuda.device_array(x.shape, x.dtype)
+            fresh.copy_to_device(x)
+            return fresh
+
+    def copies(self, info: TensorInfo) -> bool:
+        return info.c_contiguous
+
+    def empty(self, info: TensorInfo) -> Any:
+        with cuda.gpus[info.device.id]:
+            return cuda.device_array(info.shape, numpy_dtype(info.dtype))
+
+    def to_host(self, x: Any) -> np.ndarray:
+        # Numba refuses negative strides and mistakes others: the span comes over as bytes.
+        low, high = span(x.shape, x.strides, x.dtype.itemsize)
+        if low == high:
+            return np.empty(x.shape, x.dtype)
+        flat = tensor_of(x)
+        flat = ManagedTensor.adopt(
+            flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
+        )
+        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device), flat.device)
+        block = self.wrap(flat).copy_to_host()
+        return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
+
+    def to_device(self, x: Any, device: Device) -> Any:
+        host = x if isinstance(x, np.ndarray) else self.to_host(x)
+        with self.native_device(device):
+            return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
+
+    def native_device(self, device: Device) -> Any:
+        try:
+            return cuda.gpus[device.id]
+        except (IndexError, CudaSupportError) as error:
+            raise ConversionError(
+                f"Numba finds no {device} here: python -m numba -s says what it finds"
+            ) from error
+
+    def current_stream(self, device: Device) -> int | None:
+        return 2 if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else 1
+
+
+class Simulator(NumbaCUDA):
+    """Arrays of the simulator, on the host in truth, where no kernel for CUDA may write."""
+
+    empty, empty_like = Library.empty, Library.empty_like
+
+    def describe(self, x: Any) -> TensorInfo:
+        array = x._ary
+        return _described(
+            x, array.shape, array.strides, array.dtype, array.ctypes.data, Device(DeviceType.CUDA)
+        )
+
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
+        raise ConversionError(
+            "an array of Numba's simulator has no device memory: pass device='cpu', or "
+            "run without NUMBA_ENABLE_CUDASIM"
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
+        raise ConversionError(
+            "Numba's simulator cannot read device memory: pass device='cpu' first"
+        )
+
+    def copy(self, x: Any) -> Any:
+        return cuda.to_device(x._ary.copy(order="C"))
+
+    def copies(self, info: TensorInfo) -> bool:
+        return True
+
+    def to_host(self, x: Any) -> np.ndarray:
+        return x._ary.copy(order="C")
+
+    def current_stream(self, device: Device) -> int | None:
+        return 1
+
+
+def _described(
+    x: Any,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype,
+    pointer: int,
+    place: Device,
+) -> TensorInfo:
+    kind, itemsize, refused = dlpack_dtype(dtype), dtype.itemsize, None
+    steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
+    if kind is None:
+        kind = NO_DTYPE
+        refused = f"{dtype} has no DLPack type: hand over its fields, or its bytes"
+    if not whole:
+        refused = (
+            refused or f"strides {tuple(strides)} are not multiples of the item size {itemsize}"
+        )
+    return TensorInfo(
+        "numba",
+        pointer,
+        0,
+        tuple(shape),
+        steps,
+        kind,
+        place,
+        refused=refused,
+    )
+
+
+def _pointer(x: Any) -> int:
+    return x.device_ctypes_pointer.value or 0
+
+
+def _place(x: Any) -> Device:
+    kind = DeviceType.CUDA
+    if isinstance(x, getattr(devicearray, "ManagedNDArray", ())):
+        kind = DeviceType.CUDA_MANAGED
+    return Device(kind, x.gpu_data.context.device.id)
+
+
+LIBRARY: Library = Simulator() if _SIMULATED else NumbaCUDA()

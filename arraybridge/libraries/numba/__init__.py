@@ -1,1 +1,0 @@
-"""Numba's CUDA device arrays."""

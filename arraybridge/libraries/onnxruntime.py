@@ -1,0 +1,162 @@
+"""ONNX Runtime. An ``OrtValue`` is dense and in C order, and of no more than the host here.
+
+It is taken by its own zero-copy import, never by ``ortvalue_from_numpy``: of that the value itself
+keeps nothing, the Python object around it does, and neither ``numpy()`` nor its DLPack exports do.
+Read-only memory it takes for writable, so none is shown to it unless asked for.
+
+What ONNX Runtime calls a value need not be a tensor: strings, sequences, maps and sparse tensors
+are refused with the remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
+from ..protocols.numpy_dtypes import NATIVE
+from .numpy.address import address_of
+from .numpy.exchange import LIBRARY as NUMPY
+from .numpy.exchange import is_writable
+
+#: ``TensorProto.DataType`` in the ONNX standard, by name here; 8 is a string.
+_NAMES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    24: "float8_e8m0fnu",
+}
+_PACKED = {21: "uint4", 22: "int4", 23: "float4_e2m1fn", 25: "uint2", 26: "int2"}
+_dlpack_dtypes = {code: DataType.named(name) for code, name in (_NAMES | _PACKED).items()}
+_in_numpy = {code: np.dtype(name) for code, name in _NAMES.items() if name in NATIVE}
+_numpy_dtypes = frozenset(_in_numpy.values())
+
+OrtValue = onnxruntime.OrtValue
+_native = type(OrtValue.ortvalue_from_numpy(np.zeros(1, np.float32))._ortvalue)
+_from_capsule = _native.from_dlpack
+
+
+class OnnxRuntime(Library):
+    """``onnxruntime.OrtValue``."""
+
+    name = "onnxruntime"
+    exports_description = True
+    accepts = Accepts(
+        library="onnxruntime",
+        tested="1.32.0",
+        dtypes=frozenset(_NAMES.values()) | {f"{name} (packed)" for name in _PACKED.values()},
+        strides="c",
+        remedies=dict.fromkeys(
+            ("complex32", "complex64", "complex128"),
+            "pass its real and imaginary parts, a view with a last axis of 2",
+        ),
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, OrtValue | onnxruntime.SparseTensor)
+
+    def describe(self, x: onnxruntime.OrtValue) -> TensorInfo:
+        refused = _no_tensor(x)
+        if refused is not None:
+            return TensorInfo("onnxruntime", 0, 0, (), (), NO_DTYPE, CPU, refused=refused)
+        code, shape = x.element_type(), tuple(x.shape())
+        dtype = _dlpack_dtypes.get(code)
+        if dtype is None:
+            return TensorInfo(
+                "onnxruntime", 0, 0, shape, c_strides(shape), NO_DTYPE, CPU, refused=_refusal(x)
+            )
+        given = x._numpy_obj  # whose memory this may be
+        return TensorInfo(
+            "onnxruntime",
+            x.data_ptr(),
+            0,
+            shape,
+            c_strides(shape),
+            dtype,
+            _place(x),
+            readonly=given is not None and not is_writable(given),
+        )
+
+    def may_change(self, x: onnxruntime.OrtValue) -> bool:
+        return True  # it shows memory of whoever made it
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> onnxruntime.OrtValue:
+        return OrtValue(_from_capsule(to_capsule(tensor, versioned=False, move=move)))
+
+
+def _no_tensor(x: Any) -> str | None:
+    """Return why a value is no dense tensor, and what to pass; None for one."""
+    if isinstance(x, onnxruntime.SparseTensor):
+        return "a sparse tensor is not dense memory: pass its values, x.values(), and its indices"
+    if x.is_tensor():
+        return None
+    if x.is_sparse_tensor():
+        return (
+            "a sparse tensor is not dense memory: pass its values, x.as_sparse_tensor().values(), "
+            "and its indices"
+        )
+    return f"a value of type {x.data_type()} is not a tensor: convert its tensors one by one"
+
+
+def _refusal(x: onnxruntime.OrtValue) -> str:
+    if x.data_type() == "tensor(string)":
+        return "strings have no DLPack type: pass what numpy makes of them, x.numpy()"
+    return f"ONNX Runtime's {x.data_type()} has no DLPack type: cast it in the model"
+
+
+def _place(x: onnxruntime.OrtValue) -> Device:
+    if x.device_name() == "cpu":
+        return CPU
+    try:
+        return Device(*x.__dlpack_device__())
+    except Exception as error:
+        raise ConversionError(
+            f"ONNX Runtime's device {x.device_name()!r} has no DLPack device: bind the output to "
+            "the host, binding.copy_outputs_to_cpu()"
+        ) from error
+
+
+def _from_numpy(x: np.ndarray) -> onnxruntime.OrtValue:
+    """Import by DLPack, which holds the array."""
+    return OrtValue(_from_capsule(x.__dlpack__()))
+
+
+def _to_numpy(x: onnxruntime.OrtValue) -> np.ndarray:
+    """Share by ``OrtValue.numpy``, which holds what ONNX Runtime allocated, or the array given."""
+    given = x._numpy_obj
+    if given is None or address_of(given) != x.data_ptr():
+        return x.numpy()
+    own = type(given) is np.ndarray and given.dtype == _in_numpy[x.element_type()]
+    if own and given.flags.c_contiguous and given.flags.writeable == is_writable(given):
+        return given.view()
+    return NUMPY.wrap(LIBRARY.export(x))
+
+
+def _serves(s: Any) -> bool:
+    return s.dtype_name in NATIVE and s.c_contiguous and not s.empty
+
+
+LIBRARY = OnnxRuntime()
+LIBRARY.edges = (
+    Edge("numpy", "onnxruntime", _from_numpy, lambda s: _serves(s) and not s.readonly),
+    Edge("onnxruntime", "numpy", _to_numpy, _serves),
+)

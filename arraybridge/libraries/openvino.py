@@ -1,0 +1,121 @@
+"""OpenVINO. A ``Tensor`` made of an array is a bare address, which the Python object keeps alive.
+
+So it must live as long as what it is passed to: an infer request does not keep it. It has neither
+DLPack nor a read-only flag. Its ``data`` names bfloat16 a float16 and float8 an uint8, and its
+constructor takes swapped bytes as they stand; what the memory holds is read from ``element_type``.
+
+Sub-byte elements are packed, and linear in ``data``. A region of another tensor has strides.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import CPU, DataType, ManagedTensor
+from ..layout import in_elements
+from ..protocols.numpy_dtypes import NATIVE
+from .numpy.address import address_of
+from .numpy.exchange import LIBRARY as NUMPY
+
+_TYPES = {
+    "bool": ov.Type.boolean,
+    "int8": ov.Type.i8,
+    "int16": ov.Type.i16,
+    "int32": ov.Type.i32,
+    "int64": ov.Type.i64,
+    "uint8": ov.Type.u8,
+    "uint16": ov.Type.u16,
+    "uint32": ov.Type.u32,
+    "uint64": ov.Type.u64,
+    "float16": ov.Type.f16,
+    "float32": ov.Type.f32,
+    "float64": ov.Type.f64,
+    "bfloat16": ov.Type.bf16,
+    "float8_e4m3fn": ov.Type.f8e4m3,
+    "float8_e5m2": ov.Type.f8e5m2,
+    "float8_e8m0fnu": ov.Type.f8e8m0,
+}
+_ov_types = {DataType.named(name): kind for name, kind in _TYPES.items()}
+_dlpack_dtypes = {kind: dtype for dtype, kind in _ov_types.items()}
+_in_numpy = frozenset(kind for name, kind in _TYPES.items() if name in NATIVE)
+_numpy_dtypes = frozenset(np.dtype(name) for name in _TYPES if name in NATIVE)
+_BYTE = DataType.named("uint8")
+
+
+class OpenVINO(Library):
+    """``openvino.Tensor``."""
+
+    name = "openvino"
+    exports_description = True
+    accepts = Accepts(
+        library="openvino",
+        tested="2026.4.1",
+        dtypes=frozenset(_TYPES),
+        strides="c",
+        remedies=dict.fromkeys(
+            ("complex32", "complex64", "complex128"),
+            "pass its real and imaginary parts, a view with a last axis of 2",
+        ),
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, ov.Tensor | ov.RemoteTensor)
+
+    def describe(self, x: ov.Tensor) -> TensorInfo:
+        if isinstance(x, ov.RemoteTensor):
+            raise ConversionError(
+                "arraybridge cannot tell where a remote tensor's memory is: copy it first, "
+                "x.copy_to(openvino.Tensor(element_type, x.get_shape()))"
+            )
+        kind = x.element_type
+        dtype = _dlpack_dtypes.get(kind)
+        if dtype is None:
+            return TensorInfo("openvino", 0, 0, (), (), NO_DTYPE, CPU, refused=_refusal(kind))
+        data = x.data  # whose shape takes a hundredth of the time of the tensor's own
+        shape = data.shape
+        steps, whole = in_elements(shape, data.strides, dtype.itemsize)
+        pending = () if whole else ("fraction",)
+        return TensorInfo(
+            "openvino", address_of(data), 0, shape, steps, dtype, CPU, pending=pending
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> ov.Tensor:
+        shape = tensor.shape
+        if 0 in shape:  # no memory to share
+            return ov.Tensor(_ov_types[tensor.dtype], shape)
+        octets = ManagedTensor.adopt(
+            tensor.pointer, (prod(shape) * tensor.dtype.itemsize,), _BYTE, owner=tensor.owner
+        )
+        return ov.Tensor(NUMPY.wrap(octets), shape, _ov_types[tensor.dtype])
+
+
+def _refusal(kind: Any) -> str:
+    name = kind.to_string()
+    if name == "string":
+        return "strings have no DLPack type: pass what numpy makes of them, x.str_data"
+    if kind.is_static() and kind.bitwidth < 8:
+        return f"its {name} elements are packed: pass their bytes, x.data, which is linear"
+    return f"OpenVINO's {name} has no DLPack type: convert it in the model"
+
+
+def _from_numpy(x: np.ndarray) -> ov.Tensor:
+    """Share by OpenVINO's constructor; it takes swapped bytes and any alignment as they are."""
+    return ov.Tensor(x, shared_memory=True)
+
+
+def _serves(s: Any) -> bool:
+    return s.dtype_name in NATIVE and s.c_contiguous and not (s.empty or s.readonly)
+
+
+LIBRARY = OpenVINO()
+LIBRARY.edges = (
+    Edge("numpy", "openvino", _from_numpy, _serves),
+    Edge("openvino", "numpy", lambda x: x.data, _serves),
+)

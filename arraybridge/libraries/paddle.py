@@ -1,0 +1,261 @@
+"""Paddle. Strided tensors of up to 9 axes, no read-only ones; its uint16 is printed as bfloat16.
+
+Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter
+of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
+and not the other. Negative strides are taken and then fail in its operations, so they are copied
+before it, although its own slices have them. The C exchange API skips the guard for gradients.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import paddle
+
+from ..core.library import Library
+from ..core.planner import absent_device
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import (
+    CPU,
+    DataType,
+    Device,
+    DeviceType,
+    ManagedTensor,
+    acquire,
+    exchange_api,
+    to_capsule,
+)
+from ..native import pyapi
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128 float8_e4m3fn float8_e5m2"
+).split()
+_dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}
+_CLEARED = (
+    "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
+)
+_API = exchange_api(paddle.Tensor)
+_CPU_PLACE = paddle.CPUPlace()
+_PLACES = (paddle.CPUPlace, paddle.CUDAPlace, paddle.CUDAPinnedPlace)
+_GPU = DeviceType.ROCM if paddle.is_compiled_with_rocm() else DeviceType.CUDA
+_gpus = paddle.is_compiled_with_cuda() or paddle.is_compiled_with_rocm()
+
+
+class _Token:
+    """What stands for an owner of memory; it runs nothing when it goes."""
+
+    __slots__ = ("__weakref__",)
+
+
+_owners: dict[ref[_Token], object] = {}
+
+
+def _drop() -> None:
+    """Drop the owners whose tokens are gone."""
+    for token in list(_owners):
+        if token() is None:
+            _owners.pop(token, None)
+
+
+_drop_soon = pyapi.soon(_drop)
+
+
+def _deferred(owner: object) -> object:
+    """Return what keeps an owner alive, and lets it go a little later, in the main thread.
+
+    Paddle calls a producer's deleter under a mutex that is not recursive (its ``DeleterBridge``).
+    Memory of Paddle's own may lie behind that producer, whose deleter takes the same mutex; and
+    what runs Python code there may wait for a thread that waits for the mutex.
+    """
+    _drop()
+    if type(owner) is _Token:
+        return owner
+    token = _Token()
+    _owners[ref(token, _drop_soon)] = owner
+    return token
+
+
+class Paddle(Library):
+    """Paddle."""
+
+    name = "paddle"
+    exports_description = True
+    accepts = Accepts(
+        library="paddle",
+        tested="3.3.1",
+        dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()),
+        devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
+        strides="non-negative",
+        aligned=frozenset({"complex128"}),  # 13 of 34 operations crash elsewhere
+        ndim=(0, 9),
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, paddle.Tensor | paddle.pir.Value)
+
+    def describe(self, x: paddle.Tensor | ManagedTensor) -> TensorInfo:
+        if isinstance(x, ManagedTensor):
+            return TensorInfo.of_tensor(x, "paddle")
+        _check_dense(x)
+        refused = None
+        if not x.stop_gradient:
+            refused = "gradients are tracked and would be cut silently: pass x.detach()"
+        try:
+            place = _device(x.place)
+        except RuntimeError:
+            raise ConversionError(_CLEARED) from None
+        kind = x.dtype
+        dtype = _dlpack_dtypes.get(kind)
+        if dtype is None:
+            refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", NO_DTYPE
+        tracked = refused is not None and dtype is not NO_DTYPE
+        return TensorInfo(
+            "paddle",
+            x.data_ptr(),  # that of the first element, for a slice as well
+            0,
+            tuple(x.shape),
+            tuple(x.strides),
+            dtype,
+            place,
+            refused=refused,
+            tracked=tracked,
+        )
+
+    def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:
+        x = self.held(x)
+        info = self.describe(x)
+        if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
+            return self.export_described(x, info)
+        tensor = acquire(x, stream=stream)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        tensor.owner = _deferred(tensor.owner)
+        return tensor
+
+    def held(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
+        """What Paddle exports: a tensor of its own would be read while others write to it."""
+        if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
+            return x
+        plain = x.is_dense() and x._is_initialized() and x.stop_gradient
+        if plain and x.place == _CPU_PLACE and x.dtype in _dlpack_dtypes:
+            return self._exported(x)
+        return x
+
+    def address(self, x: paddle.Tensor) -> int:
+        address: int = x.data_ptr()
+        return address
+
+    def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
+        """What Paddle itself exports, which holds the allocation.
+
+        The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
+        """
+        if isinstance(x, ManagedTensor):
+            return x.owner
+        if not info.size:
+            return x
+        tensor = self._exported(x)
+        if tensor.data + tensor.byte_offset != info.data:
+            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+        return tensor.owner
+
+    @staticmethod
+    def _exported(x: paddle.Tensor) -> ManagedTensor:
+        tensor = acquire(x) if _API is None else _API.acquire(x)
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        tensor.owner = _deferred(tensor.owner)
+        return tensor
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
+        tensor = copy.copy(tensor)
+        tensor.owner = _deferred(tensor.owner)
+        if _API is None:
+            return paddle.utils.dlpack.from_dlpack(to_capsule(tensor, move=move))
+        return _API.wrap(tensor, move=move)
+
+    def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
+        return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
+
+    def empty(self, info: TensorInfo) -> paddle.Tensor:
+        if _API is not None:
+            return _API.empty(info.shape, info.dtype, info.device)
+        kind = next(kind for kind, dtype in _dlpack_dtypes.items() if dtype == info.dtype)
+        return paddle.empty(info.shape, kind, device=paddle.CUDAPlace(info.device.id))
+
+    def from_python(self, obj: Any) -> paddle.Tensor:
+        return paddle.to_tensor(obj)
+
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, _PLACES):
+            place = paddle.base.core.Place()
+            place.set_place(device)
+            device = place
+        return _device(device) if isinstance(device, paddle.base.core.Place) else None
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Gradients, and what is elsewhere; Paddle has no strided results to give."""
+        wanted = info.tracked or not info.device.host
+        in_order = axes == tuple(range(len(axes)))
+        return wanted and in_order and super().recasts(info, dtype, axes)
+
+    def recast(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
+        if _dlpack_dtypes.get(x.dtype) == dtype:
+            return x.clone()  # in C order; `astype` would be `x` itself
+        return x.astype(dtype.name)
+
+    def written(self, x: paddle.Tensor) -> None:
+        x._bump_inplace_version()  # so that backward() refuses what it saved before
+
+    def to_host(self, x: paddle.Tensor) -> paddle.Tensor:
+        return x.cpu()
+
+    def to_device(self, x: Any, device: Device) -> paddle.Tensor:
+        place = self.native_device(device)
+        if isinstance(x, np.ndarray):
+            from ..core.registry import library_named
+
+            x = self.wrap(library_named("numpy").export(x))
+        return x.to(place)
+
+    def native_device(self, device: Device) -> object:
+        if device.host:
+            return _CPU_PLACE
+        why = absent_device("Paddle", device, paddle.device.cuda.device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return paddle.CUDAPlace(device.id)
+
+    def current_stream(self, device: Device) -> int | None:
+        if _API is None or device.type == DeviceType.CPU:
+            return None
+        return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
+
+
+def _check_dense(x: Any) -> None:
+    if isinstance(x, paddle.pir.Value):
+        problem = "a symbolic tensor has no memory: convert what the executor fetches"
+    elif x.is_dist():
+        problem = "the tensor is spread over devices: pass its local part, x._local_value()"
+    elif not x.is_dense():
+        problem = "a sparse tensor is not dense memory: pass x.to_dense()"
+        if not x._is_initialized():
+            problem = _CLEARED
+    else:
+        return
+    raise ConversionError(problem)
+
+
+def _device(place: Any) -> Device:
+    if place == _CPU_PLACE:
+        return CPU
+    if place.is_gpu_place():
+        return Device(_GPU, place.gpu_device_id())
+    if place.is_cuda_pinned_place():
+        return Device(DeviceType.CUDA_HOST, 0)
+    raise ConversionError(f"Paddle's {place} has no DLPack device: move the tensor, x.cpu()")
+
+
+LIBRARY = Paddle()

@@ -1,1 +1,0 @@
-"""pandas: columns and frames as sources."""

@@ -1,0 +1,257 @@
+"""Pillow. An image is an array of (height, width), or of (height, width, channels) of bytes.
+
+Every pixel of several channels has four bytes, so RGB is a strided view of three of them, and an
+array of three channels can only be copied into an image. Arrays of one channel, and of four, are
+shared: the image is made of their memory as ``Image.frombuffer`` does, and written to as well.
+
+Its own conversions change what they are given: ``Image.fromarray`` makes int32 of int8 and uint16,
+and float32 of float64, ``numpy.asarray`` of an image with a palette drops that. Neither is done.
+"""
+
+from __future__ import annotations
+
+import sys
+from ctypes import c_void_p
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import CPU, DataType, ManagedTensor, c_strides
+from ..native import pyapi
+from ..protocols.arrow_memory import Array
+from .numpy.exchange import LIBRARY as NUMPY
+
+_UINT8, _BOOL = DataType.named("uint8"), DataType.named("bool")
+_PLAIN = {
+    "L": _UINT8,
+    "I": DataType.named("int32"),
+    "F": DataType.named("float32"),
+    **dict.fromkeys(("I;16", "I;16L", "I;16N", "I;16B"), DataType.named("uint16")),
+}
+#: Mode -> the number of channels, and how far apart they are in the four bytes of a pixel.
+_CHANNELS = {
+    **dict.fromkeys(("RGBA", "RGBX", "RGBa", "CMYK"), (4, 1)),
+    **dict.fromkeys(("RGB", "YCbCr", "HSV"), (3, 1)),
+    **dict.fromkeys(("LA", "La"), (2, 3)),
+}
+_MODES = {"uint8": "L", "uint16": "I;16", "int32": "I", "float32": "F", "bool": "1"}
+_WITH_PALETTE = ("P", "PA")
+_OF_CHANNELS = {2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+class Pillow(Library):
+    """``PIL.Image.Image``."""
+
+    name = "pillow"
+    exports_description = True
+    one_layout = True
+    most_small = sys.maxsize
+    accepts = Accepts(
+        library="pillow",
+        tested="13.0.0",
+        dtypes=frozenset(_MODES),
+        strides="c",
+        readonly=True,
+        ndim=(2, 3),
+        largest=2**31 - 1,
+        copied=frozenset({"bool"}),
+        remedies={
+            "": "its images are of uint8, uint16, int32, float32 and bool; convert it to one of "
+            "them first"
+        },
+    )
+
+    def accepts_of(self, info: TensorInfo) -> Accepts:
+        if info.ndim != 3 or info.dtype.name not in _MODES:
+            return self.accepts
+        channels = info.shape[2]
+        if info.dtype == _UINT8 and channels in _OF_CHANNELS:
+            return self.accepts if channels == 4 else _COPIED
+        return _NO_CHANNELS
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, Image.Image)
+
+    def describe(self, x: Image.Image | np.ndarray) -> TensorInfo:
+        if isinstance(x, np.ndarray):  # what resolve makes
+            return NUMPY.describe(x)._replace(library="pillow")
+        return self._described(x)[0]
+
+    def may_change(self, x: Image.Image | np.ndarray) -> bool:
+        return True  # the file of one that is mapped, and by Pillow what it exports read-only
+
+    def _described(self, x: Image.Image) -> tuple[TensorInfo, object]:
+        """Describe an image, and return what holds its memory."""
+        mode = x.mode
+        shape: tuple[int, ...] = x.height, x.width
+        if mode in _WITH_PALETTE:
+            why = (
+                "an image with a palette would lose it: pass its colors, x.convert('RGBA'), or "
+                "its indices, numpy.asarray(x)"
+            )
+            return _info(shape, NO_DTYPE, refused=why), None
+        try:
+            found = pixels(x)
+        except ValueError as error:
+            raise ConversionError(f"Pillow has no pixels of the image ({error})") from error
+        data, holder = found or (0, None)
+        pending = () if found else ("chunks",)
+        strides = c_strides(shape)
+        dtype = _PLAIN.get(mode, _UINT8)
+        if mode in _CHANNELS:
+            channels, step = _CHANNELS[mode]
+            shape, strides = (*shape, channels), (4 * shape[1], 4, step)
+        elif mode == "1":
+            dtype, pending = _BOOL, ("truth", *pending)
+        elif mode == "I;16B":
+            pending = ("byteorder", *pending)
+        elif mode not in _PLAIN:  # LAB's two signed channels, stored with an offset
+            why = f"an image of mode {mode!r} has no dtype: pass what numpy.asarray(x) makes of it"
+            return _info(shape, NO_DTYPE, refused=why), None
+        if not found:
+            strides = c_strides(shape)
+        # The lightness of LA is there three times: who writes to one would leave the others.
+        readonly = bool(x.readonly) or mode in ("LA", "La")
+        return _info(shape, dtype, data, strides, readonly, pending), holder
+
+    def pin(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
+        if isinstance(x, np.ndarray):
+            return x
+        now, holder = self._described(x)
+        if now.data != info.data:
+            raise ConversionError("the image got other pixels meanwhile: convert it again")
+        return holder
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Image.Image:
+        height, width, *channels = tensor.shape
+        kind = tensor.dtype.name
+        mode = _OF_CHANNELS[channels[0]] if channels else _MODES[kind]
+        array = NUMPY.wrap(tensor)
+        if not array.size:
+            return Image.new(mode, (width, height))
+        if mode in ("L", "RGBA", "I;16", "I", "F"):
+            return _shared(array, mode)
+        image = Image.new(mode, (width, height))
+        _fill(image, array)
+        return image
+
+    def resolve(self, x: Image.Image) -> np.ndarray:
+        """Copy the pixels by Pillow, which decodes what a dtype cannot say."""
+        array = np.asarray(x)
+        if array.dtype == np.bool_:  # of bytes of 255
+            return array.view(np.uint8) != 0
+        return np.array(array, array.dtype.newbyteorder("="))
+
+    def copy_small(self, x: Image.Image) -> Image.Image:
+        return x.copy()  # of any size: the mode says more than the dtype
+
+
+def _info(
+    shape: tuple[int, ...],
+    dtype: DataType,
+    data: int = 0,
+    strides: tuple[int, ...] | None = None,
+    readonly: bool = False,
+    pending: tuple[str, ...] = (),
+    refused: str | None = None,
+) -> TensorInfo:
+    return TensorInfo(
+        "pillow",
+        data,
+        0,
+        shape,
+        c_strides(shape) if strides is None else strides,
+        dtype,
+        CPU,
+        readonly,
+        pending=pending,
+        refused=refused,
+    )
+
+
+_COPIED = Pillow.accepts._replace(copied=frozenset({"uint8"}))
+_NO_CHANNELS = Pillow.accepts._replace(
+    dtypes=frozenset(),
+    copied=frozenset(),
+    remedies={
+        "": "a third axis of its images, the last, has 2, 3 or 4 channels of uint8; move the "
+        "channels there, or convert each"
+    },
+)
+
+
+def _shared(array: np.ndarray, mode: str) -> Image.Image:
+    """Return an image on the memory of an array in C order, as ``Image.frombuffer`` makes one.
+
+    That does so for some of the modes, and copies for the others. Pillow writes to an image that is
+    not marked read-only, and copies one that is before it does; its ``frombytes`` does not look.
+    """
+    size = array.shape[1], array.shape[0]
+    readonly = not array.flags.writeable
+    core = Image.core.map_buffer(array, size, "raw", 0, (mode, 0, 1))
+    image = Image.Image()._new(core)
+    image.readonly = int(readonly)
+    return image
+
+
+def _fill(image: Image.Image, array: np.ndarray) -> None:
+    """Copy an array, of any layout, to the pixels of a new image."""
+    found = pixels(image)
+    if found is None:  # more than a block of Pillow's
+        raw = image.mode if array.dtype != np.bool_ else "1;8"
+        image.frombytes(np.ascontiguousarray(array), "raw", raw, 0, 1)
+        return
+    shape: tuple[int, ...] = array.shape[:2]
+    if array.dtype == np.bool_:
+        strides: tuple[int, ...] = c_strides(shape)
+    else:
+        shape, strides = (*shape, 4), (4 * shape[1], 4, 1)
+    there = ManagedTensor.adopt(found[0], shape, _UINT8, owner=found[1], strides=strides)
+    target = NUMPY.wrap(there)
+    if array.dtype == np.bool_:
+        np.multiply(array, 255, out=target, dtype=np.uint8)
+    elif array.shape[2] == 2:  # three times the lightness, and the transparency
+        target[..., :3] = array[..., :1]
+        target[..., 3] = array[..., 1]
+    elif not NUMPY.assign(target[..., :3], array):
+        target[..., :3] = array
+
+
+def _from_numpy(x: np.ndarray) -> Image.Image:
+    return _shared(x, _SHARED[x.dtype] if x.ndim == 2 else "RGBA")
+
+
+def _serves(s: Any) -> bool:
+    """Whether it shares what is in C order and has one channel, or four."""
+    if not s.c_contiguous or s.readonly or s.empty or s.dtype_name == "bool":
+        return False
+    return s.ndim == 2 or (s.dtype == _UINT8 and s.shape[2] == 4)
+
+
+_SHARED = {np.dtype(name): mode for name, mode in _MODES.items() if name != "bool"}
+
+
+def pixels(image: Image.Image) -> tuple[int, object] | None:
+    """Return the address of an image's first pixel, and what holds the memory.
+
+    None where its rows lie apart: in several blocks (16 MB each), or in a part of other memory.
+    """
+    if 0 in image.size:
+        return 0, image.im
+    try:
+        _, capsule = image.__arrow_c_array__()
+    except (ValueError, AttributeError):  # a version without it
+        image.load()  # says what is wrong with a closed one
+        return None
+    array = Array.from_address(pyapi.capsule_pointer(capsule, b"arrow_array"))
+    if array.n_children:  # several channels are a list of four bytes a pixel
+        array = Array.from_address(c_void_p.from_address(array.children).value or 0)
+    return c_void_p.from_address(array.buffers + 8).value or 0, capsule
+
+
+LIBRARY = Pillow()
+LIBRARY.edges = (Edge("numpy", "pillow", _from_numpy, _serves),)

@@ -1,0 +1,135 @@
+"""The quick way of polars' columns and frames: its own view for NumPy, where there is one.
+
+That is six times as quick as reading Arrow's structs. Everything else (nulls, chunks, booleans,
+columns that lie apart, what is no number) goes that way, and is copied or refused there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..core.library import Library
+from ..core.registry import library_named
+from ..protocols.arrow import assembled
+from ..protocols.arrow_types import spells_number
+from ..protocols.assembled import LIBRARY
+from ..protocols.numpy_dtypes import CHARS
+
+
+def opened(x: Any) -> tuple[object, Library] | None:
+    """Return what stands for a column or a frame, and its library; None for another object."""
+    if not isinstance(x, pl.Series | pl.DataFrame):
+        return None
+    view = _viewed(x)
+    if view is not None:
+        return view, library_named("numpy")
+    found = assembled(x)
+    if found.refused and (isinstance(x, pl.Series) or x.width):
+        told = remedy_of_column(x) if isinstance(x, pl.Series) else remedy_of_frame(x)
+        found = found.advised(told, "pass x.fill_null(value) or x.drop_nulls()")
+    return found, LIBRARY
+
+
+def _viewed(x: pl.Series | pl.DataFrame) -> np.ndarray | None:
+    """Return NumPy's view of a column or a frame; None where there is none."""
+    try:
+        view = x.to_numpy(allow_copy=False)
+    except RuntimeError:  # it would be a copy
+        return None
+    return None if view.dtype.char not in CHARS or view.flags.writeable else view
+
+
+# What to pass instead of a column or a frame of polars, by its data types and its nulls.
+
+_CATEGORIES = (pl.Categorical, pl.Enum)
+_WIDE = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
+
+
+def remedy_of_frame(x: pl.DataFrame, name: str = "x") -> str:
+    """Return what to do about a frame; ``name`` is what the code calls it."""
+    kinds = x.schema.dtypes()
+    if len(set(kinds)) == 1:  # what is done about a column is done about all
+        kind = kinds[0]
+        nulls = any(column.null_count() for column in x.iter_columns())
+        if _is_number(kind) and nulls:
+            fills = kind != getattr(pl, "Float16", None)  # which no value of a frame's fill_null is
+            return f"pass {f'x.fill_null({_filling(kind)}) or ' if fills else ''}x.drop_nulls()"
+        kept = f"{name}.drop_nulls()" if nulls else name
+        if kind.is_temporal() or isinstance(kind, _CATEGORIES):
+            what = "integers" if kind.is_temporal() else "codes"
+            return f"pass its {what}, {kept}.select(polars.all().to_physical())"
+        if kind.is_decimal():
+            return f"pass {kept}.cast(polars.Float64), which rounds"
+    for column in x.iter_columns():
+        kind = column.dtype
+        if column.null_count() or not _is_number(kind):
+            return remedy_of_column(column, f"{name}.get_column({column.name!r})")
+    number = next(label for label, kind in x.schema.items() if _is_number(kind))
+    told = f"pass columns of one type, such as {name}.select([{number!r}])"
+    if all(map(_is_number, kinds)):
+        told += ", or one data type for all, dtype='float64'"
+    return told
+
+
+def remedy_of_column(x: pl.Series, name: str = "x") -> str:
+    """Return what to do about a column; ``name`` is what the code calls it."""
+    kind = x.dtype
+    if kind == pl.Null:
+        return f"pass numbers in the place of its nulls, {name}.fill_null(value)"
+    if _is_number(kind):
+        if x.null_count():
+            return f"pass {name}.fill_null({_filling(kind)}) or {name}.drop_nulls()"
+        return f"pass {name}"
+    if kind == pl.Object:
+        return "make numbers of its objects first"
+    if x.null_count():
+        x, name = x.drop_nulls(), f"{name}.drop_nulls()"
+    if isinstance(kind, pl.List | pl.Array):
+        return _remedy_of_lists(x, name)
+    if isinstance(kind, pl.Struct):
+        fields = {field.name: field.dtype for field in kind.fields}
+        field = next(
+            (n for n, inner in fields.items() if _is_number(inner)), next(iter(fields), None)
+        )
+        if field is None:
+            return "it has no fields"
+        told = remedy_of_column(x.struct.field(field), f"{name}.struct.field({field!r})")
+        return told.replace("pass", "pass its fields one by one,", 1)
+    if kind.is_temporal():
+        return f"pass its integers, {name}.to_physical()"
+    if isinstance(kind, _CATEGORIES):
+        return f"pass its codes, {name}.to_physical()"
+    if kind in _WIDE:
+        return f"pass {name}.cast(polars.Int64), which raises for what is too large"
+    if kind.is_decimal():
+        return f"pass {name}.cast(polars.Float64), which rounds"
+    if kind == pl.String:
+        told = f"pass codes, {name}.cast(polars.Categorical).to_physical()"
+        if len(x) and spells_number(x[0]):
+            told += f", or the numbers that it spells, {name}.cast(polars.Float64)"
+        return told
+    return f"pass codes, {name}.rank('dense')"
+
+
+def _remedy_of_lists(x: pl.Series, name: str) -> str:
+    """Return what to do about lists none of which is null."""
+    within = x.explode()
+    plain = _is_number(within.dtype) and not within.null_count()
+    if isinstance(x.dtype, pl.Array):
+        return f"pass {name}" if plain else remedy_of_column(within, f"{name}.explode()")
+    if plain and x.list.len().n_unique() == 1:
+        return f"pass {name}.list.to_array(width), as its rows are of equal length"
+    if plain:
+        return f"pass {name}.explode(), as its rows differ in length"
+    return remedy_of_column(within, f"{name}.explode()")
+
+
+def _is_number(kind: pl.DataType) -> bool:
+    return (kind.is_numeric() and not kind.is_decimal() and kind not in _WIDE) or kind == pl.Boolean
+
+
+def _filling(kind: pl.DataType) -> str:
+    return "False" if kind == pl.Boolean else "value"

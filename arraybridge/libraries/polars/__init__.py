@@ -1,1 +1,0 @@
-"""polars: columns and frames that NumPy can view."""

@@ -1,0 +1,205 @@
+"""TensorFlow. Its import takes a legacy capsule in C order, at 64-byte alignment, and nothing else.
+
+Misaligned data is taken too, and ends the process at the first operation; a capsule that it refuses
+for its device is freed twice, and ``__dlpack__`` of strings ends the process: none of these is ever
+tried. Eager tensors are immutable. What is exported is NumPy's view of one, which has the dtypes of
+ml_dtypes where TensorFlow's own export lacks float8 and int4; its import lacks them as well, so its
+constructor copies them.
+
+A ``tf.Variable`` gives the value that it has now: a later assignment to the variable does not write
+to memory that somebody else refers to.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.planner import absent_device
+from ..core.records import Accepts, ConversionError, TensorInfo
+from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from .numpy.exchange import LIBRARY as NUMPY
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128"
+).split()
+_COPIED = frozenset(
+    name
+    for name in (
+        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+        "int2 int4 uint2 uint4 float4_e2m1fn"
+    ).split()
+    if hasattr(tf.dtypes.experimental, name)
+)
+_numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
+    getattr(tf.dtypes.experimental, name) for name in _COPIED
+)
+_plain = frozenset(np.dtype(name) for name in _NAMES if name != "bfloat16")
+_QUANTIZED = frozenset(tf.dtypes.QUANTIZED_DTYPES)
+_ALIGNMENT = 64
+_DEVICE_NAME = re.compile(r"[/:](?P<kind>CPU|GPU)(:(?P<number>\d+))?$", re.IGNORECASE)
+_GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
+_gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
+
+
+class TensorFlow(Library):
+    """TensorFlow."""
+
+    name = "tensorflow"
+    exports_description = True
+    accepts = Accepts(
+        library="tensorflow",
+        tested="2.21.0",
+        dtypes=frozenset(_NAMES) | _COPIED,
+        devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
+        strides="c",
+        alignment=_ALIGNMENT,
+        readonly=True,
+        immutable=True,
+        copied=_COPIED,
+        remedies={"complex32": "pass torch.view_as_real(x)"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, (tf.Tensor, tf.Variable, *_COMPOSITE))
+
+    def has_edges(self, array_type: type) -> bool:
+        return issubclass(array_type, _EAGER)
+
+    def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
+        x = _eager(x)
+        if not _on_host(x):
+            return TensorInfo.of_tensor(self.export(x), "tensorflow")
+        return NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
+
+    def export(self, x: tf.Tensor | tf.Variable, stream: int | None = None) -> ManagedTensor:
+        x = _eager(x)
+        if _on_host(x):
+            tensor = NUMPY.export(_view(x))
+        else:
+            tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
+        tensor.readonly, tensor.legacy = True, False
+        return tensor
+
+    def export_described(
+        self, x: tf.Tensor | tf.Variable, info: TensorInfo, stream: int | None = None
+    ) -> ManagedTensor:
+        if isinstance(x, tf.Variable):  # its value may have changed, and is not part of it
+            return self.export(x, stream)
+        return super().export_described(x, info, stream)
+
+    def pin(self, x: tf.Tensor, info: TensorInfo) -> object:
+        return _view(x) if _on_host(x) else x
+
+    def lend(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
+        return self.export_described(x, info)
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
+        if tensor.dtype.name in _COPIED:
+            return tf.constant(NUMPY.wrap(tensor))
+        capsule = to_capsule(tensor, versioned=False, move=move)
+        return tf.experimental.dlpack.from_dlpack(capsule)
+
+    def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:
+        x = _eager(x)
+        return None if _on_host(x) else tf.raw_ops.DeepCopy(x=x)
+
+    def from_python(self, obj: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(obj)
+
+    def place(self, device: object) -> Device | None:
+        name = device if isinstance(device, str) else None
+        if isinstance(device, tf.config.LogicalDevice | tf.config.PhysicalDevice):
+            name = device.name
+        elif isinstance(device, tf.DeviceSpec):
+            name = device.to_string()
+        found = None if name is None else _DEVICE_NAME.search(name)
+        if found is None:
+            return None
+        kind = DeviceType.CPU if found["kind"].upper() == "CPU" else _GPU
+        return Device(kind, int(found["number"] or 0))
+
+    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        in_order = axes == tuple(range(len(axes)))  # its only layout
+        return not info.device.host and in_order and super().recasts(info, dtype, axes)
+
+    def recast(
+        self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
+    ) -> tf.Tensor:
+        x = _eager(x)
+        with tf.device(x.device):
+            return tf.cast(x, dtype.name)
+
+    def to_host(self, x: tf.Tensor | tf.Variable) -> np.ndarray:
+        return _eager(x).numpy()
+
+    def to_device(self, x: object, device: Device) -> tf.Tensor:
+        with tf.device(self.native_device(device)):
+            return tf.identity(_eager(x) if isinstance(x, tf.Tensor | tf.Variable) else x)
+
+    def native_device(self, device: Device) -> str:
+        if device.host:
+            return "CPU:0"
+        why = absent_device("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
+        if why is not None:
+            raise ConversionError(why)
+        return f"GPU:{device.id}"
+
+
+_COMPOSITE = {
+    tf.RaggedTensor: "its rows differ in length: pass x.to_tensor(), which pads them",
+    tf.SparseTensor: "it is not dense memory: pass tf.sparse.to_dense(x)",
+    tf.IndexedSlices: "it is not dense memory: pass tf.convert_to_tensor(x)",
+}
+_EAGER = type(tf.constant(0))
+
+
+def _eager(x: Any) -> tf.Tensor:
+    """The eager tensor of numbers that ``x`` is or has as its value."""
+    if isinstance(x, tf.Variable):
+        x = x.value()
+    if not isinstance(x, _EAGER):
+        for kind, remedy in _COMPOSITE.items():
+            if isinstance(x, kind):
+                raise ConversionError(f"{kind.__name__}: {remedy}")
+        raise ConversionError(
+            f"a symbolic tensor ({type(x).__name__}) has no memory: convert outside tf.function, "
+            "or go through tf.py_function"
+        )
+    if x.dtype not in _numbers:
+        raise ConversionError(f"{x.dtype.name} tensors hold no plain numbers: {_remedy(x.dtype)}")
+    return x
+
+
+def _remedy(dtype: tf.DType) -> str:
+    if dtype in _QUANTIZED:
+        return f"pass tf.bitcast(x, tf.{dtype.name.replace('q', '', 1)})"
+    if dtype == tf.string:
+        return "decode or parse them first, tf.strings.to_number(x)"
+    return "read what they refer to first"
+
+
+def _view(x: tf.Tensor) -> np.ndarray:
+    """NumPy's view of an eager tensor on the CPU, writable where NumPy has no such dtype itself."""
+    if x.ndim:
+        return np.asarray(x)
+    return np.asarray(tf.reshape(x, [1])).reshape(())  # of a bfloat16 scalar there is no array
+
+
+def _on_host(x: tf.Tensor) -> bool:
+    return "device:CPU:" in x.device
+
+
+def _serves(s: Any) -> bool:
+    return s.dtype_name in _NAMES and s.dtype_name != "bfloat16"
+
+
+LIBRARY = TensorFlow()
+# The read-only view that TensorFlow keeps.
+LIBRARY.edges = (Edge("tensorflow", "numpy", lambda x: _view(x), _serves),)

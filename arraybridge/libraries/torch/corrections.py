@@ -1,0 +1,591 @@
+"""Where PyTorch departs from the standard, besides type promotion."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+from array_api_compat import torch as xp
+
+from ...xp import corrections
+from ...xp.corrections import Correction, has_no_elements, raises
+from ...xp.data_types import Limits
+from ...xp.special_cases import Function, Means, complex_function, floor_divide, remainder, turned
+from .promotion import CORRECTIONS as OF_PROMOTION
+from .promotion import PROMOTED, promote_pair, promoting, replacing
+from .state import check_shape, differentiated, transformed
+
+_UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
+
+# Data types.
+
+
+def _described(plain: Any) -> Any:
+    """``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
+
+    def function(type: Any, /) -> Limits:
+        own = plain(type)
+        return Limits(own, dtype=getattr(torch, own.dtype))
+
+    function.__name__ = function.__qualname__ = plain.__name__
+    return function
+
+
+def can_cast(from_: Any, to: torch.dtype, /) -> bool:
+    """Test whether one dtype promotes to another; torch's own also allows narrowing."""
+    if isinstance(from_, torch.Tensor):
+        from_ = from_.dtype
+    return from_ == to or PROMOTED.get((from_, to)) == to
+
+
+# Creation.
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
+) -> torch.Tensor:
+    """Create a tensor of numbers that the data type holds; gradients are kept."""
+    if isinstance(obj, torch.Tensor):
+        check_shape(obj)
+        device = obj.device if device is None else device  # torch's own default is another one
+        # torch's own warns of gradients, although it keeps them
+        kwargs.setdefault("requires_grad", obj.requires_grad)
+    elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
+        obj = numpy.asarray(obj, str(dtype).removeprefix("torch."), copy=copy)
+    try:
+        return torch.asarray(obj, dtype=dtype, device=device, copy=copy, **kwargs)
+    except (RuntimeError, ValueError) as error:
+        if "verflow" in str(error):
+            raise OverflowError(f"{error}: pass a dtype that holds the numbers") from None
+        if "infer dtype" in str(error):
+            raise TypeError(str(error)) from None
+        raise
+
+
+def _integer_name(dtype: Any) -> str | None:
+    name = str(dtype).removeprefix("torch.")
+    return name if name.removeprefix("u").startswith("int") else None
+
+
+def _from_numpy(x: numpy.ndarray, *, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    return torch.asarray(x, dtype=dtype, device=device)
+
+
+_READ_ONLY = numpy.zeros(1)
+_READ_ONLY.flags.writeable = False
+
+
+# Special cases.
+
+
+def _turned_zero(x: torch.Tensor) -> torch.Tensor:
+    """``-x`` with the derivative of ``x``."""
+    if not differentiated(x):
+        return -x
+    value = x.detach()
+    return -value - (value - x)  # less +0, which leaves -0 and +0 what they are
+
+
+MEANS = Means(
+    xp,
+    floating=lambda dtype: dtype.is_floating_point,
+    complex_floating=lambda dtype: dtype.is_complex,
+    complex=torch.complex,
+    detach=torch.Tensor.detach,
+    turned_zero=_turned_zero,
+)
+
+
+def _floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
+    """``floor_divide`` with a derivative (zero), which torch's own lacks."""
+    if isinstance(x1, torch.Tensor):
+        return torch.div(x1, x2, rounding_mode="floor", **kwargs)
+    return xp.floor_divide(x1, x2, **kwargs)
+
+
+def _complex_function(name: str) -> Function:
+    """A complex function that looks at values for special cases, unless it is traced."""
+    plain = getattr(xp, name)
+    traced, eager = (_special(means, name) for means in (MEANS, MEANS._replace(eager=True)))
+
+    def function(x: torch.Tensor, /, **kwargs: Any) -> torch.Tensor:
+        if not x.is_complex():
+            return plain(x, **kwargs)
+        return (traced if transformed() else eager)(x, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = plain.__doc__
+    return function
+
+
+def _special(means: Means, name: str) -> Function:
+    if name == "tan":
+        return turned(means, name, complex_function(means, "tanh"))
+    return complex_function(means, name)
+
+
+# An argument that shows the wrong special case of each function, and the right result.
+_WRONG = {
+    "acos": (0j, complex(math.pi / 2, -0.0)),
+    "expm1": (complex(math.inf, 0.0), complex(math.inf, 0.0)),
+    "log1p": (complex(math.inf, math.nan), complex(math.inf, math.nan)),
+    "tan": (complex(2.0, math.inf), 1j),
+    "tanh": (complex(math.inf, 2.0), 1 + 0j),
+}
+
+
+def _wrong(name: str) -> Callable[[Any], bool]:
+    argument, right = _WRONG[name]
+    return lambda xp: str(complex(getattr(xp, name)(_double(argument)))) != str(right)
+
+
+def _double(number: complex) -> torch.Tensor:
+    return torch.tensor(number, dtype=torch.complex128)
+
+
+# Reductions, roll, unique_all.
+
+
+def _accumulating(plain: Function, own: Function) -> Function:
+    """``sum`` or ``prod`` whose result is unsigned if the elements are.
+
+    It is computed as int64, which has the same bits, as few functions take uint64.
+    """
+
+    def function(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, **kwargs: Any
+    ) -> Any:
+        unsigned = dtype is None and x.dtype in _UNSIGNED
+        if unsigned:
+            dtype = torch.int64
+        if axis is None and not keepdims:
+            result = own(x, dtype=dtype, **kwargs)
+        elif isinstance(axis, int):
+            result = own(x, axis, dtype=dtype, keepdims=keepdims, **kwargs)
+        else:  # several axes, or none, of which torch makes all
+            result = plain(x, axis=axis, dtype=dtype, keepdims=keepdims, **kwargs)
+        return result.to(torch.uint64) if unsigned else result
+
+    return replacing(function, plain)
+
+
+def _alone(own: Function, accumulating: Function) -> Function:
+    """Return what ``sum`` or ``prod`` does with a single tensor."""
+
+    def function(x: Any) -> Any:
+        return accumulating(x) if x.dtype in _UNSIGNED else own(x)
+
+    return function
+
+
+def _cumulative(plain: Function, own: Function) -> Function:
+    """``cumulative_sum`` or ``cumulative_prod`` whose result is unsigned if the elements are."""
+
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        include_initial: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        unsigned = dtype is None and x.dtype in _UNSIGNED
+        if unsigned:
+            dtype = torch.int64
+        if axis is None and x.ndim < 2:
+            axis = 0
+        if axis is None or include_initial:
+            result = plain(x, axis=axis, dtype=dtype, include_initial=include_initial, **kwargs)
+        else:
+            result = own(x, axis, dtype=dtype, **kwargs)
+        return result.to(torch.uint64) if unsigned else result
+
+    return replacing(function, plain)
+
+
+_sum = _accumulating(xp.sum, torch.sum)
+_prod = _accumulating(xp.prod, torch.prod)
+
+# What array-api-compat's functions, and these, do with a single tensor.
+ALONE = {
+    "sum": _alone(torch.sum, _sum),
+    "prod": _alone(torch.prod, _prod),
+    "max": torch.amax,
+    "min": torch.amin,
+}
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """Sums of the diagonals of a stack of matrices."""
+    return _sum(torch.diagonal(x, offset=offset, dim1=-2, dim2=-1), axis=-1, dtype=dtype)
+
+
+def _deviating(own: Function) -> Function:
+    """``std`` or ``var`` with any correction, along no axis too.
+
+    NaN where the correction takes all degrees of freedom.
+    """
+
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        if axes == ():  # of one element each; torch's own would take all axes
+            result = own(x.unsqueeze(-1), -1, correction=correction, **kwargs)
+        else:
+            result = own(x, axes, correction=correction, keepdim=keepdims, **kwargs)
+        if not correction:
+            return result
+        axes = axes if isinstance(axes, tuple) else (axes,)
+        none_left = math.prod([x.shape[each] for each in axes]) <= correction
+        return result * math.nan if none_left else result
+
+    function.__name__ = function.__qualname__ = own.__name__
+    return function
+
+
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Count nonzero elements; along no axes each counts for itself."""
+    if not isinstance(axis, int | tuple | None):
+        axis = operator.index(axis)  # array-api-compat mistakes integers of NumPy with keepdims
+    if axis == ():  # torch's own would take all axes
+        return (x != 0).long()
+    if keepdims:
+        return xp.count_nonzero(x, axis=axis, keepdims=True)
+    return torch.count_nonzero(x, dim=axis)
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
+    """Roll elements; shifts and axes broadcast, and along no axes nothing moves."""
+    if axis is None:
+        shift = sum(shift) if isinstance(shift, tuple) else shift
+        return torch.roll(x, shift, **kwargs)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = axes * len(shifts)
+    if not (axes or shifts):
+        return x.clone()
+    if len(axes) != len(shifts):
+        raise ValueError(f"{len(shifts)} shifts and {len(axes)} axes do not broadcast")
+    return torch.roll(x, shifts, axes, **kwargs)
+
+
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2, **kwargs: Any
+) -> Any:
+    """Norms of vectors, of one element each along no axes; of none, as sums and powers give."""
+    if axis == ():
+        return xp.linalg.vector_norm(x.unsqueeze(-1), axis=-1, ord=ord, **kwargs)
+    if (ord < 0 or ord == math.inf) and ord != -math.inf and has_no_elements(tuple(x.shape), axis):
+        found = xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2, **kwargs)
+        return found if ord > 0 else found + math.inf  # a power of 0
+    return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)
+
+
+def unique_all(x: Any, /) -> xp.UniqueAllResult:
+    """Unique values, first indices, inverse indices and counts."""
+    flat = x.reshape(-1)
+    ordered, order = torch.sort(flat, stable=True)
+    first = torch.ones(flat.shape, dtype=torch.bool, device=x.device)
+    first[1:] = ordered[1:] != ordered[:-1]  # each NaN is a value of its own
+    starts = torch.nonzero(first)[:, 0]
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.cumsum(first, 0) - 1
+    end = torch.full((1,), flat.shape[0], device=x.device)
+    counts = torch.diff(starts, append=end)
+    return xp.UniqueAllResult(ordered[starts], order[starts], inverse.reshape(x.shape), counts)
+
+
+# Indices and repeats as arrays.
+
+_OTHER_INTEGERS = frozenset(
+    {torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+)
+
+
+def _long(x: Any) -> Any:
+    """Integers as int64, which torch takes everywhere.
+
+    It holds the negative indices too, which are brought into the range by an addition that narrow
+    integers would overflow in.
+    """
+    return x.long() if isinstance(x, torch.Tensor) and x.dtype in _OTHER_INTEGERS else x
+
+
+def _out_of_bounds(error: Exception) -> Exception:
+    """An IndexError for an index out of bounds, whatever the dtype; other errors as they are."""
+    said = str(error)
+    return IndexError(said) if "out of" in said and "bounds" in said else error
+
+
+def take(x: Any, indices: Any, /, *, axis: int | None = None, **kwargs: Any) -> torch.Tensor:
+    """Elements along an axis, by their indices."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError("take needs an axis where there are several")
+        axis = 0
+    if indices.__class__ is int:  # beyond the standard: the axis goes, as of NumPy's
+        return x.select(axis, indices)
+    indices = _long(indices)
+    indices = torch.where(indices < 0, indices + x.shape[axis], indices)
+    try:
+        return torch.index_select(x, axis, indices, **kwargs)
+    except RuntimeError as error:
+        raise _out_of_bounds(error) from None
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
+    """Elements along an axis, by indices of their own for each place of the other axes.
+
+    torch's own takes index 5 of 4 elements for index 1. `gather` checks at no cost on the CPU; on a
+    device its check would end the process.
+    """
+    indices = _long(indices)
+    if not -x.ndim <= axis < x.ndim:
+        return xp.take_along_axis(x, indices, axis=axis)
+    extent = x.shape[axis]
+    indices = torch.where(indices < 0, indices + extent, indices)
+    if x.device.type != "cpu" or x.ndim != indices.ndim:
+        return torch.take_along_dim(x, indices, dim=axis)
+    shapes = [list(each.shape) for each in (x, indices)]
+    shapes[0][axis] = shapes[1][axis] = 1
+    if shapes[0] != shapes[1]:
+        common = list(torch.broadcast_shapes(*shapes))
+        common[axis] = -1
+        x, indices = x.expand(common), indices.expand(common)
+    try:
+        return torch.gather(x, axis, indices)
+    except RuntimeError as error:
+        raise _out_of_bounds(error) from None
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> torch.Tensor:
+    """Elements, each so many times."""
+    return torch.repeat_interleave(x, _long(repeats), axis)
+
+
+def searchsorted(
+    x1: torch.Tensor, x2: Any, /, *, side: str = "left", sorter: Any = None, **kwargs: Any
+) -> torch.Tensor:
+    """Find insertion points in the order of `sort`: NaN after all numbers."""
+    if not isinstance(x2, torch.Tensor):
+        x2 = torch.as_tensor(x2, dtype=x1.dtype, device=x1.device)
+    x1, x2 = promote_pair(x1, x2)
+    if kwargs.pop("right", False):
+        side = "right"
+    if not x1.is_floating_point() or _without_nan(x1, x2, sorter):
+        return torch.searchsorted(x1, x2, side=side, sorter=sorter, **kwargs)
+    nan = torch.isnan(x1)
+    numbers = torch.count_nonzero(~nan, dim=-1)
+    if x1.ndim > 1:
+        numbers = numbers.unsqueeze(-1)
+    filled = torch.where(nan, torch.inf, x1)
+    found = torch.searchsorted(filled, x2, side=side, sorter=sorter, **kwargs)
+    of_nan = numbers if side == "left" else x1.shape[-1]
+    found = torch.where(torch.isnan(x2), of_nan, torch.minimum(found, numbers))
+    return found.to(torch.int32) if kwargs.get("out_int32") else found
+
+
+def _without_nan(x1: torch.Tensor, x2: torch.Tensor, sorter: Any) -> bool:
+    """Whether a quick look finds no NaN: on the CPU, where nothing is traced."""
+    if x1.device.type != "cpu" or transformed():
+        return False
+    if not x1.numel():
+        return True
+    last = x1[..., -1] if sorter is None else torch.take_along_dim(x1, sorter[..., -1:], -1)
+    return not (torch.isnan(last).any() or torch.isnan(x2).any())
+
+
+# Broadcasting: shapes that do not broadcast raise ValueError.
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that all broadcast to."""
+    try:
+        return tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError as error:
+        raise _refusal(shapes) from error
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
+    """Arrays as views of the shape that all broadcast to."""
+    if not arrays:
+        return ()
+    try:
+        shape = torch.broadcast_tensors(*arrays)[0].shape
+    except RuntimeError as error:
+        raise _refusal([tuple(x.shape) for x in arrays]) from error
+    views: tuple[torch.Tensor, ...] = ()
+    for x in arrays:
+        views = (*views, x.expand(shape))  # broadcast_tensors may give `x` itself
+    return views
+
+
+def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:
+    """An array as a view of a shape that it broadcasts to."""
+    try:
+        return torch.broadcast_to(x, shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"an array of the shape {tuple(x.shape)} could not be broadcast to {tuple(shape)}"
+        ) from error
+
+
+def _refusal(shapes: Any) -> ValueError:
+    given = ", ".join(map(str, shapes))
+    return ValueError(f"the shapes {given} could not be broadcast to a single one")
+
+
+_NAN_LAST = torch.tensor([1.0, torch.nan])
+_NONE = "no issue known"
+_COMPAT = "https://github.com/data-apis/array-api-compat/pull/298"
+_TORCH = "https://github.com/pytorch/pytorch/issues"
+
+# fmt: off
+CORRECTIONS: tuple[Correction, ...] = (
+    *OF_PROMOTION,
+    corrections.diff(torch),
+    corrections.linspace(xp, torch.linspace, _integer_name, _from_numpy),
+    corrections.from_dlpack(
+        "torch",
+        f"{_TORCH}/188023",
+        lambda xp: xp.from_dlpack(_READ_ONLY).data_ptr() == _READ_ONLY.ctypes.data,
+        "memory that may not be written is not written, and any strides are taken",
+    ),
+    Correction(
+        "can_cast", can_cast, "can_cast: by type promotion", f"{_TORCH}/126014",
+        lambda xp: xp.can_cast(xp.int16, xp.int8),
+    ),
+    Correction(
+        "finfo", _described(xp.finfo), "finfo: dtype is a data type", _NONE,
+        lambda xp: xp.finfo(xp.complex64).dtype != xp.float32,
+    ),
+    Correction(
+        "iinfo", _described(xp.iinfo), "iinfo: dtype is a data type", _NONE,
+        lambda xp: xp.iinfo(xp.int8).dtype != xp.int8,
+    ),
+    Correction(
+        "asarray", asarray,
+        "asarray: an integer that the data type does not hold is an OverflowError", _NONE,
+        lambda xp: not raises(lambda: xp.asarray([-1], dtype=xp.uint8), OverflowError),
+    ),
+    Correction(
+        "floor_divide", floor_divide(MEANS, promoting(_floor_divide)),
+        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
+        f"{_TORCH}/170178",
+        lambda xp: not bool(xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))),
+        operators=True,
+    ),
+    Correction(
+        "remainder", remainder(MEANS, promoting(torch.remainder)),
+        "remainder: a zero has the sign of the divisor", f"{_TORCH}/193755",
+        lambda xp: bool(xp.signbit(xp.remainder(xp.asarray(-0.0), xp.asarray(1.0)))),
+        operators=True,
+    ),
+    *(
+        Correction(
+            name, _complex_function(name), f"{name}: special cases of complex numbers",
+            f"{_TORCH}/39128 and 40590", _wrong(name),
+        )
+        for name in _WRONG
+    ),
+    *(
+        Correction(
+            name,
+            function,
+            f"{name}: unsigned integers stay unsigned",
+            _COMPAT,
+            lambda xp, name=name: getattr(xp, name)(xp.ones(2, dtype=xp.uint8)).dtype != xp.uint64,  # type: ignore[misc]
+        )
+        for name, function in (
+            ("sum", _sum),
+            ("prod", _prod),
+            ("cumulative_sum", _cumulative(xp.cumulative_sum, torch.cumsum)),
+            ("cumulative_prod", _cumulative(xp.cumulative_prod, torch.cumprod)),
+        )
+    ),
+    Correction(
+        "linalg.trace", trace, "linalg.trace: unsigned integers stay unsigned", _COMPAT,
+        lambda xp: xp.linalg.trace(xp.ones((2, 2), dtype=xp.uint8)).dtype != xp.uint64,
+    ),
+    Correction(
+        "std", _deviating(torch.std), "std: correction is a real number", f"{_TORCH}/61492",
+        lambda xp: not xp.isfinite(xp.std(xp.asarray([1.0, 2.0]), correction=0.5)),
+    ),
+    Correction(
+        "var", _deviating(torch.var),
+        "var: NaN of fewer elements than the correction, along no axis too", f"{_TORCH}/29137",
+        lambda xp: not xp.isnan(xp.var(xp.asarray(1.0), axis=(), correction=1)),
+    ),
+    Correction(
+        "count_nonzero", count_nonzero,
+        "count_nonzero: along no axis each element counts for itself", f"{_TORCH}/29137",
+        lambda xp: xp.count_nonzero(xp.ones(2), axis=()).shape != (2,),
+    ),
+    Correction(
+        "roll", roll, "roll: one shift goes for all axes", _NONE,
+        lambda xp: xp.roll(xp.ones((2, 2)), 1, axis=(0, 1)).shape != (2, 2),
+    ),
+    *corrections.shifts(xp.fft, torch.clone),
+    Correction(
+        "linalg.vector_norm", vector_norm,
+        "linalg.vector_norm: of an array of no axes; 0 of no elements by the infinite order",
+        f"{_TORCH}/29137", lambda xp: xp.linalg.vector_norm(xp.ones(0), ord=math.inf) != 0,
+    ),
+    Correction(
+        "unique_all", unique_all, "unique_all: indices of the first occurrences", f"{_TORCH}/36748",
+        lambda xp: xp.unique_all(xp.asarray([2, 1, 2])).indices.shape != (2,),
+    ),
+    Correction(
+        "take", take,
+        "take: indices of any integer data type; out of bounds they are an IndexError", _NONE,
+        lambda xp: xp.take(xp.ones(200), torch.tensor([-1], dtype=xp.int8)).shape != (1,),
+    ),
+    Correction(
+        "take_along_axis", take_along_axis,
+        "take_along_axis: indices of any integer data type; out of bounds they are an IndexError",
+        f"{_TORCH}/146211, of negative ones",
+        lambda xp: (
+            not raises(lambda: xp.take_along_axis(xp.ones(4), torch.tensor([5])), IndexError)
+        ),
+    ),
+    Correction(
+        "searchsorted", searchsorted,
+        "searchsorted: in the order that sort gives, NaN included; two data types are promoted",
+        _NONE,
+        lambda xp: xp.searchsorted(_NAN_LAST, torch.tensor([2.0, torch.nan])).tolist() != [1, 1],
+    ),
+    Correction(
+        "repeat", repeat, "repeat: repeats of any integer data type", f"{_TORCH}/151311",
+        lambda xp: xp.repeat(xp.ones(1), torch.tensor([2], dtype=xp.uint64)).shape != (2,),
+    ),
+    *(
+        Correction(
+            function.__name__,
+            function,
+            f"{function.__name__}: a ValueError if the shapes do not broadcast",
+            _NONE,
+            lambda xp, call=call: not raises(lambda: call(xp), ValueError),  # type: ignore[misc]
+        )
+        for function, call in (
+            (broadcast_shapes, lambda xp: xp.broadcast_shapes((2,), (3,))),
+            (broadcast_arrays, lambda xp: xp.broadcast_arrays(xp.empty(2), xp.empty(3))),
+            (broadcast_to, lambda xp: xp.broadcast_to(xp.empty(2), (3,))),
+        )
+    ),
+)
+# fmt: on

@@ -1,0 +1,282 @@
+"""Corrected type promotion for PyTorch.
+
+PyTorch gives zero-dimensional arrays less weight than others (``int8[3] + int64[]`` is int8), and
+refuses to combine uint16, uint32 and uint64 with any other integer type.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import torch
+from array_api_compat import torch as xp
+
+from ...xp.corrections import Correction
+from ...xp.data_types import result_type as common_type
+from .tables import DLPACK_DTYPES
+
+Function = Callable[..., Any]
+
+_SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_INEXACT = (
+    torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    torch.complex32, torch.complex64, torch.complex128,
+)  # fmt: skip
+Pairs = dict[tuple[torch.dtype, torch.dtype], torch.dtype]
+
+
+def _both_ways(pairs: Pairs) -> Pairs:
+    return {**pairs, **{(b, a): c for (a, b), c in pairs.items()}}
+
+
+def _table() -> Pairs:
+    """The common dtype of every pair of different dtypes of one kind, or of two standard ones.
+
+    The kinds are those of the standard: integers, and floating-point numbers, real or complex.
+    """
+    pairs = {}
+    for kind in (_SIGNED, _UNSIGNED):
+        for i, narrow in enumerate(kind):
+            for wide in kind[i + 1 :]:
+                pairs[narrow, wide] = wide
+    for i, signed in enumerate(_SIGNED):
+        for j, unsigned in enumerate(_UNSIGNED[:3]):  # none holds uint64 and negative numbers
+            pairs[signed, unsigned] = signed if i > j else _SIGNED[j + 1]
+    for one, another in itertools.combinations(_INEXACT, 2):
+        pairs[one, another] = torch.promote_types(one, another)
+    return _both_ways(pairs)
+
+
+def _mixed() -> Pairs:
+    """The common dtypes of further pairs that torch refuses: NumPy's, where that has both."""
+    pairs = {(signed, torch.uint64): torch.float64 for signed in _SIGNED}
+    for unsigned in _UNSIGNED[1:]:
+        pairs[torch.bool, unsigned] = unsigned
+        pairs[unsigned, torch.complex32] = torch.complex32
+        pairs[unsigned, torch.complex64] = torch.complex128
+        pairs[unsigned, torch.complex128] = torch.complex128
+    pairs[torch.uint16, torch.complex64] = torch.complex64
+    return _both_ways(pairs)
+
+
+PROMOTED = _table()
+_COMMON = PROMOTED | _mixed()  # of other pairs torch's own is right, whatever their axes
+# What no other dtype is promoted with; a dictionary, for torch.compile.
+_APART = _both_ways(
+    {
+        (narrow, other): narrow
+        for narrow, other in itertools.product(DLPACK_DTYPES, repeat=2)
+        if narrow is not other and str(narrow).startswith(("torch.float8", "torch.float4"))
+    }
+)
+
+
+def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
+    """Return the dtype of both together; None if torch's functions find it themselves.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    common = _COMMON.get((a, b))
+    if common is None and (a, b) in _APART:
+        raise TypeError(
+            f"PyTorch has no common data type of {a} and {b}: bring one array to the dtype of the "
+            "other, with astype"
+        )
+    return common
+
+
+def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Convert two operands to their common dtype, if both are arrays and torch would not."""
+    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor):
+        a, b = x1.dtype, x2.dtype
+        if a != b:
+            common = _common(a, b)
+            if common is not None:
+                return x1.to(common), x2.to(common)
+    return x1, x2
+
+
+def replacing(function: Any, plain: Function) -> Function:
+    """Give a function the name, documentation and signature of the one that it replaces."""
+    function.__name__ = function.__qualname__ = plain.__name__
+    function.__doc__ = plain.__doc__
+    with suppress(ValueError):  # torch's built-in functions have none
+        function.__signature__ = inspect.signature(plain)
+    made: Function = function
+    return made
+
+
+def promoting(
+    plain: Function,
+    scalars: tuple[bool, bool] = (False, False),
+    promote: Callable[[Any, Any], tuple[Any, Any]] = promote_pair,
+) -> Function:
+    """Promote two arrays to their common dtype before a function is called.
+
+    Parameters
+    ----------
+    plain : callable
+    scalars : tuple of bool
+        Whether ``plain`` lacks a form with a Python scalar as its first and as its second argument.
+    promote : callable
+        Converts two arrays whose dtypes differ.
+    """
+    first, second = scalars
+
+    def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+        if not isinstance(x2, torch.Tensor):
+            x2 = _tensor(x2, x1) if second else x2
+        elif not isinstance(x1, torch.Tensor):
+            x1 = _tensor(x1, x2) if first else x1
+        elif x1.dtype != x2.dtype:
+            x1, x2 = promote(x1, x2)
+        return plain(x1, x2, **kwargs) if kwargs else plain(x1, x2)
+
+    return replacing(function, plain)
+
+
+def _tensor(x: Any, other: Any) -> Any:
+    """A Python scalar as a tensor for an operation with another one."""
+    if not isinstance(x, bool | int | float | complex) or not isinstance(other, torch.Tensor):
+        return x
+    return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
+
+
+def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Two operands of a function that torch has for one dtype only, or not beside a bool."""
+    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor) and x1.dtype != x2.dtype:
+        common = result_type(x1.dtype, x2.dtype)
+        return x1.to(common), x2.to(common)
+    return x1, x2  # which torch refuses itself, if they are no arrays
+
+
+def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
+    """Products of matrices."""
+    x1, x2 = _promote_operands(x1, x2)
+    return torch.matmul(x1, x2, **kwargs)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
+    """Products summed over pairs of axes."""
+    x1, x2 = _promote_operands(x1, x2)
+    return torch.tensordot(x1, x2, dims=axes, **kwargs)
+
+
+def _where(condition: Any, /, *choice: Any) -> Any:
+    if not choice:  # the indices of true elements: torch's form, not the standard's
+        return torch.where(condition)
+    return torch.where(condition, *promote_pair(*choice))
+
+
+where = replacing(_where, xp.where)
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.Tensor:
+    """Test whether each element of one array is in another."""
+    elements, tests = promote_pair(x1, x2)
+    if isinstance(tests, torch.Tensor):
+        tests = tests.reshape(-1)  # torch does this by view(), which some layouts refuse
+    return torch.isin(elements, tests, invert=invert, **kwargs)
+
+
+def _promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    """Return the common dtype of two."""
+    if a == b:
+        return a
+    try:
+        return _common(a, b) or torch.promote_types(a, b)
+    except RuntimeError as error:  # bits, quantized numbers
+        raise TypeError(f"PyTorch has no common data type of {a} and {b}: {error}") from None
+
+
+def _beside(dtype: torch.dtype, number: Any) -> torch.dtype:
+    found = torch.result_type(torch.empty((1,), dtype=dtype), number)
+    # Newer versions name a complex type of bfloat16, of which they have no functions.
+    return found if found in DLPACK_DTYPES else torch.complex64
+
+
+def _ordered(dtypes: list[torch.dtype]) -> list[torch.dtype]:
+    """In any order the same: uint64 with int8 is a float64, with float32 a float32."""
+    whole = [x for x in dtypes if x not in _INEXACT]
+    return [*whole, *(x for x in dtypes if x in _INEXACT), *whole]
+
+
+result_type = common_type(_promoted, _beside, _ordered)
+
+
+def _promote_all(arrays: Any) -> Any:
+    """A sequence of arrays, in their common dtype."""
+    first, *others = [x.dtype for x in arrays]
+    if all(dtype == first for dtype in others):
+        return arrays
+    common = result_type(first, *others)
+    return [x.to(common) for x in arrays]
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0, **kwargs: Any) -> torch.Tensor:
+    """Join arrays along an axis, or flattened."""
+    arrays = _promote_all(arrays)
+    if axis is None:
+        return torch.concat([x.flatten() for x in arrays], **kwargs)
+    return torch.concat(arrays, axis, **kwargs)
+
+
+def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
+    """Join arrays along a new axis."""
+    return torch.stack(_promote_all(arrays), axis, **kwargs)
+
+
+# Of two arrays; floor_divide and remainder are in `elementwise`.
+_BINARY: dict[str, Function] = {
+    **{
+        name: promoting(getattr(torch, name))
+        for name in (
+            "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
+            "multiply pow"
+        ).split()
+    },
+    "subtract": promoting(torch.subtract, promote=_promote_operands),
+    **{
+        name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), (True, False))
+        for name in "copysign equal greater greater_equal less less_equal not_equal".split()
+    },
+    **{
+        name: promoting(getattr(torch, name), (True, True))
+        for name in "atan2 hypot logaddexp maximum minimum nextafter".split()
+    },
+    "matmul": replacing(matmul, xp.matmul),
+    "tensordot": replacing(tensordot, xp.tensordot),
+    "vecdot": promoting(xp.vecdot, promote=_promote_operands),
+    "linalg.cross": promoting(xp.linalg.cross, promote=_promote_operands),
+    "linalg.outer": promoting(torch.outer, promote=_promote_operands),
+    "linalg.solve": promoting(xp.linalg.solve, promote=_promote_operands),
+}
+
+
+def _promotes_otherwise(xp: Any) -> bool:
+    narrow = xp.ones((2,), dtype=xp.uint8)
+    return xp.result_type(narrow, xp.ones((), dtype=xp.uint16)) != xp.uint16
+
+
+_CLAUSE = "Type promotion rules: the same with arrays of no dimensions; unsigned integers"
+_ISSUES = "https://github.com/pytorch/pytorch/issues/58489 and 58734"
+
+CORRECTIONS = (
+    Correction("result_type", result_type, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("where", where, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("isin", isin, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("concat", concat, _CLAUSE, _ISSUES, _promotes_otherwise),
+    Correction("stack", stack, _CLAUSE, _ISSUES, _promotes_otherwise),
+    *(
+        Correction(name, function, _CLAUSE, _ISSUES, _promotes_otherwise)
+        for name, function in _BINARY.items()
+    ),
+)

@@ -1,0 +1,221 @@
+"""NVIDIA Warp. Its arrays are built from a pointer, which avoids its DLPack importer.
+
+That importer ignores ``byte_offset`` and knows legacy capsules only. Strides of any sign are right,
+in its kernels too, but they are kept as 32-bit numbers of bytes without a check: larger ones are
+refused. There are 1 to 4 axes and no read-only arrays.
+
+Vectors and matrices of an array's dtype become trailing axes, as in ``array.numpy()``. An array
+with ``requires_grad`` is taken as it is: its adjoint lies beside it, in ``x.grad``, an array of its
+own, and what is differentiated are the kernels that a ``wp.Tape`` saw, not the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from ..core.edges import Edge
+from ..core.library import Library
+from ..core.planner import absent_device
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
+from ..layout import c_strides, in_bytes, in_elements, relaxed, span
+from .numpy.exchange import LIBRARY as NUMPY
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+).split()
+
+
+_warp_types = {DataType.named(name): getattr(wp, name) for name in _NAMES if hasattr(wp, name)}
+_dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
+
+
+def _start() -> None:
+    """Initialize Warp without the banner that it prints."""
+    config = wp.config
+    name, quiet = ("log_level", 30) if hasattr(config, "log_level") else ("quiet", True)
+    before = getattr(config, name)
+    setattr(config, name, quiet)
+    try:
+        wp.init()  # does nothing where Warp runs already
+    finally:
+        setattr(config, name, before)
+
+
+_start()
+
+
+def _devices() -> frozenset[DeviceType]:
+    kinds = {DeviceType.CPU}
+    if wp.is_cuda_available():
+        kinds |= {DeviceType.CUDA, DeviceType.CUDA_HOST, DeviceType.CUDA_MANAGED}
+    return frozenset(kinds)
+
+
+class Warp(Library):
+    """``wp.array`` on the CPU and on CUDA devices."""
+
+    name = "warp"
+    exports_description = True
+    accepts = Accepts(
+        library="warp",
+        tested="1.19.0",
+        dtypes=frozenset(dtype.name for dtype in _warp_types),
+        devices=_devices(),
+        ndim=(1, 4),
+        largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
+        remedies={
+            "complex64": "hand over its real and imaginary parts",
+            "complex128": "hand over its real and imaginary parts",
+        },
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, wp.array | wp.indexedarray)
+
+    def describe(self, x: wp.array) -> TensorInfo:
+        if not isinstance(x, wp.array):
+            raise ConversionError(
+                f"a Warp {type(x).__name__} is not strided memory: convert x.contiguous()"
+            )
+        if x.device is None:
+            raise ConversionError("this Warp array is an annotation: it has no memory")
+        dtype, shape, strides, refused = _flat(x)
+        steps, whole = in_elements(shape, strides, dtype.itemsize)
+        return TensorInfo(
+            "warp",
+            x.ptr or 0,
+            0,
+            shape,
+            steps,
+            dtype,
+            _place(x),
+            pending=() if whole else ("fraction",),
+            refused=refused,
+        )
+
+    def export(self, x: wp.array, stream: int | None = None) -> ManagedTensor:
+        info = self.describe(x)
+        if stream is not None and info.device.type != DeviceType.CPU:
+            tensor = acquire(x, stream=stream)  # its __dlpack__ orders the stream after Warp's own
+            tensor.readonly = False  # which its legacy capsule cannot say
+            return tensor
+        return ManagedTensor.adopt(
+            info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
+        )
+
+    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> wp.array:
+        shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
+        name = self.native_device(device)
+        strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)
+        _, high = span(shape, strides, tensor.dtype.itemsize)
+        owner = tensor.owner
+
+        def release(pointer: int, nbytes: int, owner: object = owner) -> None:
+            """Keep the memory's owner, as a default argument, until Warp frees the array."""
+
+        return wp.array(
+            ptr=tensor.pointer,
+            shape=shape,
+            strides=strides,
+            dtype=kind,
+            capacity=high,
+            device=name,
+            pinned=device.type == DeviceType.CUDA_HOST,
+            deleter=release,
+        )
+
+    def resolve(self, x: wp.array) -> wp.array:
+        return wp.clone(x, requires_grad=False)
+
+    def copy(self, x: wp.array) -> wp.array | None:
+        return None if x.device.is_cpu else wp.clone(x, requires_grad=False)
+
+    def empty(self, info: TensorInfo) -> wp.array:
+        device = f"cuda:{info.device.id}"
+        return wp.empty(info.shape, _warp_types[info.dtype], device, requires_grad=False)
+
+    def to_host(self, x: wp.array) -> wp.array:
+        host = wp.clone(x, device="cpu", requires_grad=False)
+        wp.synchronize_device(x.device)
+        return host
+
+    def to_device(self, x: object, device: Device) -> wp.array:
+        name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
+        host = x if isinstance(x, wp.array) else self.wrap(NUMPY.export(x))
+        moved = wp.clone(
+            host, device=name, requires_grad=False, pinned=device.type == DeviceType.CUDA_HOST
+        )
+        wp.synchronize_device(name)
+        return moved
+
+    def native_device(self, device: Device) -> str:
+        if device.type not in _ON_CUDA:
+            return "cpu"
+        why = absent_device("Warp", device, wp.get_cuda_device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return f"cuda:{device.id}"
+
+    def place(self, device: object) -> Device | None:
+        if not isinstance(device, wp.Device):
+            return None
+        return CPU if device.is_cpu else Device(DeviceType.CUDA, device.ordinal)
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type not in _ON_CUDA:
+            return None
+        return wp.get_stream(f"cuda:{device.id}").cuda_stream or 1
+
+
+_ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
+
+
+def _flat(x: wp.array) -> tuple[DataType, tuple[int, ...], tuple[int, ...], str | None]:
+    """(data type, shape, strides in bytes, refused) with the axes of vectors and matrices."""
+    kind = x.dtype
+    shape, strides = x.shape, x.strides
+    if hasattr(kind, "_wp_scalar_type_"):
+        kind, inner = kind._wp_scalar_type_, kind._shape_
+        itemsize = _dlpack_dtypes.get(kind, NO_DTYPE).itemsize
+        shape, strides = shape + inner, strides + c_strides(inner, itemsize)
+    dtype = _dlpack_dtypes.get(kind)
+    if dtype is not None:
+        return dtype, shape, strides, None
+    return (
+        NO_DTYPE,
+        shape,
+        strides,
+        f"Warp arrays of {getattr(x.dtype, '__name__', None) or getattr(x.dtype, 'key', x.dtype)} "
+        "have no DLPack type: convert their fields one by one",
+    )
+
+
+def _place(x: wp.array) -> Device:
+    if x.pinned:
+        return Device(DeviceType.CUDA_HOST)
+    return CPU if x.device.is_cpu else Device(DeviceType.CUDA, x.device.ordinal)
+
+
+# The dtypes that NumPy has as well, under the same names: its bool is also one byte.
+_numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _NAMES if name != "bfloat16"}
+
+
+def _from_numpy(x: np.ndarray) -> wp.array:
+    """Share by ``wp.array(copy=False)``, which checks neither the read-only flag nor axes."""
+    return wp.array(x, dtype=_numpy_dtypes[x.dtype], copy=False, device="cpu")
+
+
+def _serves(s: Any) -> bool:
+    named = s.dtype_name != "bfloat16" and not s.readonly
+    return named and s.c_contiguous and 1 <= s.ndim <= 4 and not s.empty
+
+
+LIBRARY = Warp()
+LIBRARY.edges = (
+    Edge("numpy", "warp", _from_numpy, _serves),
+    Edge("warp", "numpy", wp.array.numpy, lambda s: s.dtype_name != "bfloat16"),
+)

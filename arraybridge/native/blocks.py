@@ -1,0 +1,251 @@
+"""Memory for results, aligned to 64 bytes; that of large ones is used again.
+
+Fresh memory costs more than the copy that fills it, as the system clears every page. So the memory
+of large results belongs to a pool as well, up to a bound on its bytes, and serves the next result
+of its size, or of a little less, once the pool alone refers to it.
+
+There is no lock: a thread that takes memory takes its entry out of the dict, in one step. Neither
+an exception at any line nor a fork leaves more behind than memory that is not used again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from itertools import count
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..environment import whole_number
+
+__all__ = [
+    "ALIGNMENT",
+    "LEAST",
+    "Block",
+    "empty_block_cache",
+    "get_block_cache_limit",
+    "kept",
+    "new_block",
+    "set_block_cache_limit",
+]
+
+ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
+
+#: Bytes from which memory is used again. Smaller blocks ``malloc`` keeps as well as we could.
+LEAST = 1 << 22
+
+#: The bound: this fraction of the memory that the process may use, and never more than so many.
+FRACTION, MOST = 1 / 16, 512 << 20
+
+#: Memory serves what is smaller than it by no more than this fraction.
+FIT = 1 / 8
+
+_PAGE = 4096
+_Key = tuple[int, int]  # bytes, and minus the number: the smallest comes first, then the latest
+_pool: dict[_Key, np.ndarray] = {}
+_numbers = count()
+_limit: int | None = None
+
+
+class Block:
+    """Memory of one result.
+
+    Attributes
+    ----------
+    memory : ndarray
+    fresh : bool
+        Whether the system has yet to give it pages, as far as is known.
+    """
+
+    __slots__ = ("fresh", "memory")
+
+    def __init__(self, memory: np.ndarray, fresh: bool) -> None:
+        self.memory = memory
+        self.fresh = fresh
+
+
+def new_block(nbytes: int) -> tuple[Block, int]:
+    """Return a block, and the address in it of ``nbytes`` bytes, a multiple of 64.
+
+    Raises
+    ------
+    MemoryError
+    """
+    if nbytes < LEAST:
+        block = Block(_fresh(nbytes), True)
+    else:
+        nbytes = -(-nbytes // _PAGE) * _PAGE
+        memory = _reused(nbytes)
+        block = Block(_fresh(nbytes) if memory is None else memory, memory is None)
+        if memory is None:
+            _add(nbytes, block.memory)
+    memory_of: Any = block.memory
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory_of))
+    return block, -(-start // ALIGNMENT) * ALIGNMENT
+
+
+def _fresh(nbytes: int) -> np.ndarray:
+    for _ in range(2):
+        with contextlib.suppress(MemoryError, ValueError):  # a ValueError beyond 2**63
+            return np.empty(nbytes + ALIGNMENT, np.uint8)
+        if not empty_block_cache():
+            break
+    raise MemoryError(f"cannot allocate {nbytes:,} bytes")
+
+
+def _reused(nbytes: int) -> np.ndarray | None:
+    """Return memory that nothing refers to and that fits; None if there is none."""
+    for key in sorted(_pool):
+        if nbytes <= key[0] <= nbytes / (1 - FIT) and _is_idle(key):
+            memory = _pool.pop(key, None)
+            if memory is not None:  # no other thread was quicker
+                _pool[key[0], -next(_numbers)] = memory
+                return memory
+    return None
+
+
+def _is_idle(key: _Key) -> bool:
+    """Whether the pool alone refers to some memory; then only a thread that takes it out can."""
+    return sys.getrefcount(_pool.get(key)) <= _ALONE
+
+
+_pool[0, 0] = np.empty(0)
+_ALONE = sys.getrefcount(_pool.get((0, 0)))
+_pool.clear()
+
+
+def _add(nbytes: int, memory: np.ndarray) -> None:
+    """Let the pool have some memory too, and make room for it."""
+    room = get_block_cache_limit() - nbytes
+    if room >= 0:
+        _shrink(room)
+        _pool[nbytes, -next(_numbers)] = memory
+
+
+def _shrink(most: int) -> int:
+    """Give up memory until the pool has at most so many bytes; return how many were idle.
+
+    The oldest goes first, of what is idle, then of what is in use: that goes with its result.
+    """
+    freed = 0
+    for only_idle in (True, False):
+        for key in sorted(_pool, key=_age):
+            if sum(size for size, _ in list(_pool)) <= most:
+                return freed
+            idle = _is_idle(key)
+            if (idle or not only_idle) and _pool.pop(key, None) is not None:
+                freed += key[0] * idle
+    return freed
+
+
+def _age(key: _Key) -> int:
+    return -key[1]
+
+
+def kept() -> int:
+    """Return the bytes that wait to be used again."""
+    return sum(key[0] for key in list(_pool) if _is_idle(key))
+
+
+def get_block_cache_limit() -> int:
+    """Return the limit on the memory of dropped results that is kept for later ones.
+
+    Returns
+    -------
+    int
+        What `set_block_cache_limit` has set, else the environment variable
+        ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory that the process may use, 512 MB
+        at most. A variable that holds no whole number is ignored, with a RuntimeWarning.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.set_block_cache_limit(64 << 20)
+    >>> ab.get_block_cache_limit()
+    67108864
+    >>> ab.set_block_cache_limit(None)              # the default again
+    """
+    global _limit
+    if _limit is None:
+        _limit = _default()
+    return _limit
+
+
+def set_block_cache_limit(nbytes: int | None) -> None:
+    """Limit the memory of dropped results that is kept for later ones.
+
+    Parameters
+    ----------
+    nbytes : int or None
+        The limit in bytes; 0 keeps nothing, None restores the default.
+
+    Raises
+    ------
+    ValueError
+        If it is negative, or not an int.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.set_block_cache_limit(0)                 # every dropped result goes back to the system
+    >>> ab.get_block_cache_limit()
+    0
+    >>> ab.set_block_cache_limit(None)              # the default again
+    """
+    global _limit
+    _limit = _default() if nbytes is None else _whole(nbytes)
+    _shrink(_limit)
+
+
+def _whole(nbytes: object) -> int:
+    with contextlib.suppress(TypeError):
+        limit = -1 if isinstance(nbytes, bool) else index(nbytes)  # type: ignore[arg-type]
+        if 0 <= limit < 2**62:
+            return limit
+    raise ValueError(f"a limit is a whole number of bytes, 0 or more, got {nbytes!r}")
+
+
+def empty_block_cache() -> int:
+    """Return the memory of dropped results to the system.
+
+    Returns
+    -------
+    int
+        The number of bytes returned.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.empty_block_cache() >= 0
+    True
+    >>> ab.empty_block_cache()                      # nothing is left
+    0
+    """
+    freed = 0
+    for key in list(_pool):
+        if _is_idle(key) and _pool.pop(key, None) is not None:
+            freed += key[0]
+    return freed
+
+
+def _default() -> int:
+    """Return the limit in the environment, else a part of the memory that this process may use."""
+    given = whole_number("ARRAYBRIDGE_BLOCK_CACHE", 0, "bytes")
+    if given is not None:
+        return min(given, 2**62 - 1)
+    sizes = [MOST]
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        sizes.append(int(memory * FRACTION))
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError), open(file) as limit:
+            sizes.append(int(int(limit.read()) * FRACTION))
+    return min(sizes)
+
+
+if hasattr(os, "register_at_fork"):  # to write to the parent's memory would copy its pages first
+    os.register_at_fork(after_in_child=_pool.clear)

@@ -1,0 +1,96 @@
+"""Callbacks that end with an exception set, as functions of the C exchange API do.
+
+ctypes prints what a callback raises, and nothing that its Python code sets stays set. What comes
+after that code is the end of the object that it returned. So a callback that fails returns a -1
+which holds an array of NumPy, in memory of a handler (NEP 49, ``PyDataMem_SetHandler``) that frees
+by calling ``PyErr_SetObject(context, address)``: the array's address is that of the exception.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from ctypes import PYFUNCTYPE, Structure, addressof, c_char, c_size_t, c_uint8, c_void_p, py_object
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+
+from . import pyapi
+
+__all__ = ["callback"]
+
+
+class _Handler(Structure):
+    """``PyDataMem_Handler``."""
+
+    _fields_ = (
+        ("name", c_char * 127),
+        ("version", c_uint8),
+        *((name, c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")),
+    )
+
+
+class _Failed(int):
+    """A -1 that sets an exception when it goes."""
+
+    held: tuple[BaseException, np.ndarray]
+
+
+_here = threading.local()
+
+
+_malloc = PYFUNCTYPE(c_void_p, c_void_p, c_size_t)(lambda context, nbytes: id(_here.error))
+
+
+@cache
+def _set_handler() -> tuple[Callable[[object], object], object]:
+    """Return NumPy's function, and the handler for it. Neither is ever freed."""
+    from numpy._core._multiarray_umath import _ARRAY_API
+
+    table = pyapi.pointer_without_name(_ARRAY_API)
+    set_handler = PYFUNCTYPE(py_object, py_object)(
+        c_void_p.from_address(table + 8 * 304).value or 0
+    )
+    free = pyapi.address_of("PyErr_SetObject")
+    handler = _Handler(
+        b"arraybridge", 1, id(BaseException), pyapi.address_of(_malloc), None, None, free
+    )
+    pyapi.incref(handler)
+    return set_handler, pyapi.new_capsule(addressof(handler), b"mem_handler")
+
+
+def _failed(error: BaseException) -> int:
+    set_handler, handler = _set_handler()
+    _here.error = error
+    before = set_handler(handler)
+    try:
+        array = np.empty(1, np.uint8)
+    finally:
+        set_handler(before)
+        del _here.error
+    failed = _Failed(-1)
+    failed.held = (error, array)  # the last of a tuple goes first
+    return failed
+
+
+def callback(prototype: Any, function: Callable[..., object]) -> Any:
+    """Make a C function that returns 0, or -1 with an exception set.
+
+    Parameters
+    ----------
+    prototype : type
+        A ``PYFUNCTYPE`` that returns a ``c_int``.
+    function : callable
+        What it calls.
+    """
+
+    @wraps(function)
+    def called(*arguments: object) -> int:
+        try:
+            function(*arguments)
+        except BaseException as error:
+            return _failed(error)
+        return 0
+
+    return prototype(called)

@@ -1,0 +1,107 @@
+"""DLPack capsules whose destructors, and structs whose deleters, are NumPy's own.
+
+A deleter may run on any thread, with or without the GIL, with an exception pending, or after the
+interpreter has ended: no Python function can be one. NumPy's takes the GIL and drops a reference
+to the array that was exported; once the interpreter is ending it does nothing. So an array that
+refers to the owner of some memory is exported, and the struct that NumPy made is rewritten to
+describe that memory: its ``manager_ctx`` and its ``deleter`` stay.
+"""
+
+from __future__ import annotations
+
+from ctypes import PYFUNCTYPE, c_char, c_void_p
+from struct import Struct, pack_into
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .pyapi import CapsuleType, capsule_destructor, capsule_pointer, claim, new_capsule
+
+__all__ = ["Export", "export", "owner_of", "release"]
+
+_NAMES = b"dltensor", b"dltensor_versioned"
+
+
+class Export(NamedTuple):
+    """A capsule, whose struct describes `Context`'s memory until it is rewritten.
+
+    Attributes
+    ----------
+    capsule : capsule
+        Named ``dltensor_versioned`` or ``dltensor``.
+    address : int
+        Of its struct.
+    context, deleter : int
+        What the struct must keep.
+    axes : int
+        Address of the extents and strides, which live as long as the struct.
+    """
+
+    capsule: CapsuleType
+    address: int
+    context: int
+    deleter: int
+    axes: int
+
+
+class Context(np.ndarray):
+    """Extents and strides of a struct, and the owner of its memory."""
+
+    __slots__ = ("owner",)
+    owner: object
+
+
+_new: Any = np.ndarray.__new__
+_INT64 = np.dtype(np.int64)
+_head = (c_char * 64).from_address
+_versioned = Struct("=8xQQ8xQ").unpack_from  # manager_ctx, deleter, dl_tensor.data
+_legacy = Struct("=Q40xQQ").unpack_from  # dl_tensor.data, manager_ctx, deleter
+
+
+def export(owner: object, axes: tuple[int, ...], versioned: bool) -> Export:
+    """Make a capsule that keeps an owner alive; ``axes`` are its extents, then its strides."""
+    array = _new(Context, len(axes) or 1, _INT64)
+    array.owner = owner
+    pack_into(f"={len(axes)}q", array, 0, *axes)
+    if versioned:
+        capsule = array.__dlpack__(max_version=(1, 0))
+        address = capsule_pointer(capsule, b"dltensor_versioned")
+        context, deleter, data = _versioned(_head(address))
+    else:
+        capsule = array.__dlpack__()
+        address = capsule_pointer(capsule, b"dltensor")
+        data, context, deleter = _legacy(_head(address))
+    return Export(capsule, address, context, deleter, data)
+
+
+_destructors = [
+    capsule_destructor(export(None, (), versioned).capsule) for versioned in (False, True)
+]
+# void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
+# the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
+_DELETER = PYFUNCTYPE(None, c_void_p)
+
+
+class Imported(list[CapsuleType]):
+    """Own a producer's struct: its deleter runs once, when this goes.
+
+    A pending exception is put aside meanwhile, as for every ``__del__``. But no Python code runs,
+    so that no other thread gets the GIL in the middle of it: ``clear`` drops a capsule.
+    """
+
+    __slots__ = ()
+    __del__ = list.clear
+
+
+def owner_of(address: int, versioned: bool) -> Imported:
+    """Return an owner of a producer's struct."""
+    return Imported((new_capsule(address, _NAMES[versioned], _destructors[versioned]),))
+
+
+def release(owner: Imported, versioned: bool) -> None:
+    """Run the deleter of what `owner_of` returned now."""
+    address = claim(owner[0], _NAMES[versioned])
+    if address:
+        deleter = c_void_p.from_address(address + (16 if versioned else 56)).value
+        if deleter:
+            _DELETER(deleter)(address)

@@ -1,0 +1,214 @@
+"""One wrapper over each function of a library: its checks before a call, its handlers after one.
+
+What a library accepts costs one frame and a ``try``; its error leads to the handlers of `fallback`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from .fallback import Handler, Refused
+
+Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+Check: TypeAlias = Callable[..., Arguments | None]
+
+# From two operands of two types: both as the library takes them, and the result if that is known.
+Operands: TypeAlias = Callable[[Any, Any], tuple[Any, Any, Any]]
+
+
+class Function(NamedTuple):
+    """A function of the standard in one library, with its checks and handlers.
+
+    Attributes
+    ----------
+    path : str
+        Its name in the standard, such as ``"linalg.qr"``.
+    own : callable
+        The library's function, or the correction in its place.
+    parameters : tuple of str
+        The names of its parameters in the standard.
+    handlers : tuple of Handler
+        Tried in turn when it raises.
+    before : callable, optional
+        Called with the arguments first: it raises, or returns them as ``own`` is to have them; None
+        is as they are. For what a library takes and gets wrong without an error.
+    dtype_at : int, optional
+        Where the data type is among the arguments, if ``before`` is called only for its sake.
+    operands : callable, optional
+        Called first if the two operands are not of one type: see `numbers.Wide.operands`.
+    namespace : module, optional
+        The native namespace that it belongs to.
+    alone : callable, optional
+        What ``own`` does with a single array of the library's own type and nothing else, in fewer
+        steps.
+    """
+
+    path: str
+    own: Callable[..., Any]
+    parameters: tuple[str, ...]
+    handlers: tuple[Handler, ...] = ()
+    before: Check | None = None
+    dtype_at: int | None = None
+    operands: Operands | None = None
+    namespace: Any = None
+    alone: Callable[[Any], Any] | None = None
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The exceptions that some handler looks at."""
+        return tuple(dict.fromkeys(kind for handler in self.handlers for kind in handler.errors))
+
+    def recovery(self) -> Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any]:
+        """Return ``recover`` as a function, which torch.compile supports better than a method."""
+
+        def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return self.recover(error, args, kwargs)
+
+        return recover
+
+    def recover(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call that raised, or raise the remaining error.
+
+        An attempt that fails leaves its own error, which is about the arguments in a form that the
+        library takes; a note says what the call as given had raised.
+        """
+        first = error
+        for handler in self.handlers:
+            if isinstance(error, handler.errors):
+                try:
+                    result = handler.retry(Refused(self, error, args, kwargs))
+                except Exception as another:
+                    if handler.attempt:
+                        said = f"{type(error).__name__}: {error}"
+                        another.add_note(f"tried with {handler.attempt}: {self.path} raised {said}")
+                    error = another
+                else:
+                    if result is not NotImplemented:
+                        return result
+        if error is first and error.__traceback__ is not None:
+            raise error.with_traceback(error.__traceback__.tb_next)
+        raise error from None
+
+
+def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as the native namespace offers it, described as the library's ``own``.
+
+    It is that where nothing surrounds it.
+    """
+    if not (function.handlers or function.before or function.operands):
+        return own
+    made = _wrapper(function)
+    functools.update_wrapper(made, own)
+    # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
+    vars(made).update({name: getattr(own, name) for name in dir(own) if not name.startswith("_")})
+    return made
+
+
+def _wrapper(function: Function) -> Callable[..., Any]:
+    own, errors, recover = function.own, function.errors, function.recovery()
+    before, operands, dtype_at = function.before, function.operands, function.dtype_at
+
+    if function.path == "isdtype":
+        return remembering(function, lambda x: x)
+
+    if operands is not None:
+
+        def of_two(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if x1.__class__ is not x2.__class__:  # not two arrays
+                x1, x2, settled = operands(x1, x2)
+                if settled is not None:
+                    return settled
+            try:
+                if args or kwargs:
+                    return own(x1, x2, *args, **kwargs)
+                return own(x1, x2)
+            except errors as error:
+                return recover(error, (x1, x2, *args), kwargs)
+
+        return of_two
+
+    # An array alone is the commonest call, and is passed on without packing it.
+    alone = function.alone or own
+    if before is None:
+
+        def plain(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                if args or kwargs:
+                    return own(**kwargs) if x is _NONE else own(x, *args, **kwargs)
+                return own() if x is _NONE else alone(x)
+            except errors as error:
+                return recover(error, args if x is _NONE else (x, *args), kwargs)
+
+        return plain
+
+    if dtype_at is not None:
+
+        def typed(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
+            if args or kwargs or x is _NONE:
+                if x is not _NONE:
+                    args = (x, *args)
+                if "dtype" in kwargs or len(args) > dtype_at:
+                    args, kwargs = before(*args, **kwargs) or (args, kwargs)
+                try:
+                    return own(*args, **kwargs)
+                except errors as error:
+                    return recover(error, args, kwargs)
+            try:
+                return alone(x)
+            except errors as error:
+                return recover(error, (x,), kwargs)
+
+        return typed
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        changed = before(*args, **kwargs)
+        if changed is not None:
+            args, kwargs = changed
+        try:
+            return own(*args, **kwargs)
+        except errors as error:
+            return recover(error, args, kwargs)
+
+    return checked
+
+
+def remembering(function: Function, taken: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Make a function of data types and names alone, whose answers never change.
+
+    Parameters
+    ----------
+    function : Function
+    taken : callable
+        Gives an argument as ``own`` is to have it.
+    """
+    own, errors, recover, before = (
+        function.own, function.errors, function.recovery(), function.before,
+    )  # fmt: skip
+    known: dict[Any, Any] = {}
+
+    def asked(*given: Any, **options: Any) -> Any:
+        if not options:
+            try:
+                return known[given]
+            except (KeyError, TypeError):  # TypeError: arrays, which are an error
+                pass
+        args, kwargs = tuple(map(taken, given)), {k: taken(x) for k, x in options.items()}
+        if before is not None:
+            args, kwargs = before(*args, **kwargs) or (args, kwargs)
+        try:
+            result = own(*args, **kwargs)
+        except errors as error:
+            return recover(error, args, kwargs)
+        if not options:
+            if len(known) >= _MOST:
+                known.clear()
+            known[given] = result
+        return result
+
+    return asked
+
+
+_MOST = 1024  # answers
+_NONE: Any = object()  # in the place of a first argument that is not given by position

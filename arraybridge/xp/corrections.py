@@ -1,0 +1,373 @@
+"""The places where libraries depart from the standard, as data: one table for each library.
+
+An entry names the function, the clause, the upstream issue and a probe that shows the defect, so
+that it can be deleted when upstream mends it: `tests/unit/xp/test_xp_corrections.py` tells which
+those are.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy
+
+from . import asarray
+from .data_types import Limits
+from .special_cases import Means, complex_function, deviation, floor_divide, turned
+
+
+class Correction(NamedTuple):
+    """A corrected function.
+
+    Attributes
+    ----------
+    name : str
+        The function in the standard, with its extension: ``"floor_divide"``, ``"linalg.qr"``.
+    function : callable
+        What takes its place, over native arrays.
+    clause : str
+        The clause of the standard (2025.12) that the library's own departs from.
+    upstream : str
+        The upstream issue, by its address; or why there is none.
+    needed : callable
+        ``needed(xp)``: whether the defect shows in a namespace of native arrays; False, and the
+        entry can go. An exception counts as the defect.
+    operators : bool
+        Whether the operator of the same meaning has the defect too.
+    until : str, optional
+        The first version of the library that keeps the clause by itself: nothing is put over that
+        one or a later one.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    clause: str
+    upstream: str
+    needed: Callable[[Any], bool]
+    operators: bool = False
+    until: str | None = None
+
+    def applies_to(self, version: str) -> bool:
+        """Whether a version of the library has the defect."""
+        return self.until is None or _release(version) < _release(self.until)
+
+
+def _release(version: str) -> list[int]:
+    """Return the numbers that begin a version: ``"2.13.0+cpu"`` is 2, 13, 0."""
+    return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0])]
+
+
+def direct(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of array-api-compat without the wrapper that passes it the module."""
+    if getattr(function, "__code__", None) is None or function.__code__.co_name != "wrapped_f":
+        return function
+    f, xp = (inspect.getclosurevars(function).nonlocals.get(name) for name in ("f", "xp"))
+    return function if f is None or xp is None else functools.partial(f, xp=xp)
+
+
+# Probes.
+
+
+def raises(call: Callable[[], Any], *kinds: type[Exception]) -> bool:
+    """Whether a call raises an exception of one of some kinds; of any without them."""
+    try:
+        call()
+    except Exception as error:
+        return isinstance(error, kinds) if kinds else True
+    return False
+
+
+def refuses(kind: type[Exception], call: Callable[..., Any], *args: Any) -> bool:
+    """Whether a call raises exactly that exception."""
+    try:
+        call(*args)
+    except Exception as error:
+        return type(error) is kind
+    return False
+
+
+# Entries that several libraries share.
+
+
+def diff(xp: Any) -> Correction:
+    """The entry of a library whose ``diff`` of ``n=0`` is ``x`` alone."""
+
+    # also by position, as NumPy's
+    def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+        ends = {"prepend": prepend, "append": append}
+        given = {name: end for name, end in ends.items() if end is not None}
+        if n or not given:
+            return xp.diff(x, axis=axis, n=n, **given)
+        return xp.concat([part for part in (prepend, x, append) if part is not None], axis=axis)
+
+    return Correction(
+        "diff",
+        diff,
+        "diff: the size along the axis is M + N1 + N2 - n, of n=0 too",
+        "https://github.com/numpy/numpy/issues/23040, whose shortcut the others have too",
+        lambda xp: xp.diff(xp.ones((1,)), n=0, prepend=xp.ones((1,))).shape != (2,),
+    )
+
+
+def matrix_rank(xp: Any, linalg: Any, integer: Any) -> Correction:
+    """The entry of a library whose ``matrix_rank`` looks for the largest of no singular values.
+
+    Parameters
+    ----------
+    xp, linalg : module
+        The namespace underneath, and its extension, which may be switched off.
+    integer : data type
+        Of the result.
+    """
+    plain = linalg.matrix_rank
+
+    def matrix_rank(x: Any, /, *, rtol: Any = None, **kwargs: Any) -> Any:
+        if x.ndim < 2 or 0 not in x.shape[-2:]:
+            return plain(x, rtol=rtol, **kwargs)
+        stack = numpy.broadcast_shapes(x.shape[:-2], getattr(rtol, "shape", ()))
+        return xp.zeros(stack, dtype=integer, device=x.device)
+
+    return Correction(
+        "linalg.matrix_rank",
+        matrix_rank,
+        "linalg.matrix_rank: 0 of a matrix without elements",
+        "https://github.com/data-apis/array-api-compat, which takes the largest singular value",
+        lambda xp: raises(lambda: xp.linalg.matrix_rank(xp.ones((2, 3, 0)))),
+    )
+
+
+def roll(xp: Any, copy: Callable[[Any], Any]) -> Correction:
+    """The entry of a library whose ``roll`` refuses an array of no axes along none."""
+
+    def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:  # by position too, as NumPy's
+        none = isinstance(axis, tuple | list) and not axis
+        return copy(x) if none else xp.roll(x, shift, axis=axis)
+
+    return Correction(
+        "roll",
+        roll,
+        "roll: along no axes nothing is moved, of an array of no axes too",
+        "no issue known",
+        lambda xp: raises(lambda: xp.roll(xp.ones(()), 1, axis=())),
+    )
+
+
+def shifts(fft: Any, copy: Callable[[Any], Any]) -> tuple[Correction, ...]:
+    """The entries of a library whose shifts of spectra refuse no axes, or take them for all."""
+
+    def shifting(plain: Any) -> Callable[..., Any]:
+        def function(x: Any, /, axes: Any = None) -> Any:
+            none = not x.ndim if axes is None else isinstance(axes, tuple | list) and not axes
+            return copy(x) if none else plain(x, axes=axes)
+
+        function.__name__ = function.__qualname__ = plain.__name__
+        return function
+
+    return tuple(
+        Correction(
+            f"fft.{name}",
+            shifting(getattr(fft, name)),
+            f"fft.{name}: along no axes nothing is moved, of an array of no axes too",
+            "no issue known",
+            lambda xp, name=name: raises(lambda: getattr(xp.fft, name)(xp.ones(()))),  # type: ignore[misc]
+        )
+        for name in ("fftshift", "ifftshift")
+    )
+
+
+def has_no_elements(shape: tuple[int, ...], axes: Any) -> bool:
+    """Whether the extents along an axis, several or all (None) leave nothing to reduce."""
+    axes = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    return not prod(shape[axis] for axis in axes)
+
+
+def from_dlpack(
+    library: str,
+    upstream: str = "no issue known",
+    needed: Callable[[Any], bool] = lambda xp: refuses(
+        BufferError, xp.from_dlpack, numpy.ones(1, ">f8")
+    ),
+    clause: str = "what has to be copied is copied, unless copy is False",
+) -> Correction:
+    """The entry of a library whose own is refused, or is wrong, where a copy is right."""
+    function = asarray.from_dlpack(library)
+    return Correction("from_dlpack", function, f"from_dlpack: {clause}", upstream, needed)
+
+
+def finfo(
+    plain: Callable[[Any], Any],
+    upstream: str = "https://github.com/numpy/numpy/issues/26523 (closed: as intended there)",
+) -> Correction:
+    """The entry of a library whose limits are scalars of the dtype."""
+    floats = ("eps", "max", "min", "smallest_normal")
+
+    def finfo(type: Any, /) -> Any:
+        own = plain(type)
+        if own.bits > 64:  # longdouble: no dtype of the standard, and too large for a float
+            return own
+        return Limits(own, **{name: float(getattr(own, name)) for name in floats})
+
+    return Correction(
+        "finfo",
+        finfo,
+        "finfo: eps, max, min and smallest_normal are Python floats",
+        upstream,
+        lambda xp: type(xp.finfo(xp.float32).eps) is not float,
+    )
+
+
+def tangents(means: Means) -> tuple[Correction, ...]:
+    """The entries of ``tan`` and ``tanh`` of infinite complex numbers."""
+    issue = "https://github.com/data-apis/array-api/issues/1006"
+    tanh = complex_function(means, "tanh")
+    return (
+        Correction(
+            "tan",
+            turned(means, "tan", tanh),
+            "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+            issue,
+            lambda xp: bool(xp.signbit(xp.real(xp.tan(xp.asarray(complex(2.0, xp.inf)))))),
+        ),
+        Correction(
+            "tanh",
+            tanh,
+            "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
+            issue,
+            lambda xp: bool(xp.signbit(xp.imag(xp.tanh(xp.asarray(complex(xp.inf, 2.0)))))),
+        ),
+    )
+
+
+def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correction, ...]:
+    """The entries of NumPy's special cases; ``xp`` is NumPy, or a library that stands on it."""
+    numpys = "https://github.com/numpy/numpy/issues"
+
+    def divides(xp: Any) -> bool:
+        with numpy.errstate(invalid="ignore"):
+            return not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))
+
+    def expm1(xp: Any) -> bool:
+        with numpy.errstate(invalid="ignore"):
+            return bool(xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1)
+
+    def deviates(name: str) -> Callable[[Any], bool]:
+        def needed(xp: Any) -> bool:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
+
+        return needed
+
+    return (
+        *tangents(means),
+        Correction(
+            "floor_divide",
+            floor_divide(means),
+            "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
+            f"{numpys}/23860{whose}",
+            divides,
+            operators=True,
+        ),
+        Correction(
+            "expm1",
+            complex_function(means, "expm1"),
+            "expm1: special cases of complex numbers",
+            f"{numpys}/21746{whose}",
+            expm1,
+        ),
+        *(
+            Correction(
+                name,
+                deviation(getattr(xp, name)),
+                f"{name}: NaN of fewer elements than the correction",
+                f"{numpys}/26522{whose}",
+                deviates(name),
+            )
+            for name in ("std", "var")
+        ),
+    )
+
+
+# ``linspace`` of integers: rounded down and within the dtype, the same in every library.
+
+_EXACT = 2**53  # up to where float64 holds every integer
+
+
+def integers_between(
+    start: float, stop: float, num: int, name: str, endpoint: bool
+) -> numpy.ndarray:
+    """Return ``num`` integers from ``start`` to ``stop``, rounded as in NumPy; exact if large.
+
+    Raises
+    ------
+    OverflowError
+        If the data type does not hold one of them.
+    """
+    values: Any
+    if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) >= _EXACT:
+        steps = max(num - 1 if endpoint else num, 1)
+        values = [start + i * (stop - start) // steps for i in range(num)]
+    else:
+        values = numpy.floor(numpy.linspace(start, stop, num, endpoint=endpoint))
+    limits = numpy.iinfo(name)
+    for value in (values[0], values[-1]) if num else ():  # the least and the largest
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"linspace: {value} is out of bounds for {name}")
+    return numpy.asarray(values, dtype=name)
+
+
+def integer_name(dtype: Any) -> str | None:
+    """Return the name of a NumPy integer dtype; None for any other."""
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.kind in "iu" else None
+
+
+def linspace(
+    xp: Any, own: Callable[..., Any], name_of: Callable[[Any], str | None], make: Callable[..., Any]
+) -> Correction:
+    """The entry of a library whose own wraps, rounds otherwise, or lacks dtypes.
+
+    Parameters
+    ----------
+    xp : module
+        The namespace underneath.
+    own : callable
+        The library's own ``linspace``, which may lack ``endpoint``.
+    name_of : callable
+        NumPy's name of an integer data type; None for another one.
+    make : callable
+        An array of the library from one of NumPy's: ``make(x, dtype=, device=)``.
+    """
+
+    def linspace(
+        start: Any,
+        stop: Any,
+        /,
+        num: int,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        endpoint: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        name = None if dtype is None or kwargs else name_of(dtype)
+        if name is None or not all(isinstance(x, int | float) for x in (start, stop)):
+            kwargs |= {"dtype": dtype, "device": device}
+            if endpoint:
+                return own(start, stop, num, **kwargs)
+            return xp.linspace(start, stop, num, endpoint=False, **kwargs)
+        return make(integers_between(start, stop, num, name, endpoint), dtype=dtype, device=device)
+
+    return Correction(
+        "linspace",
+        linspace,
+        "linspace: integers are those of the interval",
+        "no issue known",
+        lambda xp: not raises(lambda: xp.linspace(0, 300, 3, dtype=xp.int8), OverflowError),
+    )

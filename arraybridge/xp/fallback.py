@@ -1,0 +1,246 @@
+"""What may be done when a function of a library raises: another form of the call, another library.
+
+Nothing is checked beforehand: the library's own function is called with the arguments as they are,
+and only its error leads here. A `Handler` computes the refused call in another way, raises a better
+error, or leaves the error alone.
+
+What a library lacks another one on the same device computes, through views: its table
+(`in_another_library`) says which of its dtypes few of its functions take, and which of its errors
+mean "not implemented". Arrays that track gradients or are traced are never viewed in another
+library, as that would cut the graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..array.fallback import fallback_library
+from ..conversion import convert
+from ..core.library import Library, place_named
+from ..core.planner import missing_device
+from ..core.records import ConversionError, first_line, no_copy_allowed
+from ..core.registry import library_named
+from ..dlpack import Device
+from .standard.data_types import DATA_TYPES
+
+
+class Refused(NamedTuple):
+    """A call that raised ``error``; ``function`` is the `calls.Function`."""
+
+    function: Any
+    error: Exception
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Handler(NamedTuple):
+    """What may be done about errors of a library's functions.
+
+    Attributes
+    ----------
+    errors : tuple of exception types
+        Those that it looks at.
+    serves : callable
+        ``serves(path, template)``: whether it applies to a function of the standard.
+    retry : callable
+        Compute a `Refused` call in another way, or raise a better error; NotImplemented if the
+        error is about something else.
+    attempt : str
+        What it tries, for a note on the error that remains; empty: it only explains.
+    """
+
+    errors: tuple[type[Exception], ...]
+    serves: Callable[[str, Any], bool]
+    retry: Callable[[Refused], Any]
+    attempt: str = ""
+
+
+def axes(parameters: Mapping[str, str]) -> Handler:
+    """Convert axes, extents and counts with ``__index__`` for libraries that take only Python's.
+
+    Parameters
+    ----------
+    parameters : mapping
+        From a function's name in the standard to its parameter.
+    """
+
+    def index(given: Any) -> int | None:
+        if isinstance(given, int) or not hasattr(type(given), "__index__"):
+            return None
+        return operator.index(given)
+
+    def retry(refused: Refused) -> Any:
+        function, _, args, kwargs = refused
+        name = parameters[function.path]
+        place = function.parameters.index(name)
+        if name in kwargs:
+            found = index(kwargs[name])
+            kwargs = kwargs | {name: found}
+        else:
+            found = index(args[place]) if len(args) > place else None
+            args = (*args[:place], found, *args[place + 1 :])
+        return NotImplemented if found is None else function.own(*args, **kwargs)
+
+    errors = (TypeError, ValueError, RuntimeError)
+    return Handler(errors, lambda path, _: path in parameters, retry, "a Python integer")
+
+
+def _with_correction(refused: Refused) -> Any:
+    kwargs = dict(refused.kwargs)
+    if "ddof" not in kwargs or "correction" in kwargs:
+        return NotImplemented
+    return refused.function.own(*refused.args, correction=kwargs.pop("ddof"), **kwargs)
+
+
+#: ``std`` and ``var`` with ``ddof``, as NumPy and xarray call the correction.
+DDOF = Handler((TypeError, ValueError), lambda path, _: path in ("std", "var"), _with_correction)
+
+
+def _no_copy(refused: Refused) -> Any:
+    error = refused.error
+    if refused.kwargs.get("copy") is not False or isinstance(error, ConversionError):
+        return NotImplemented
+    raise ConversionError(no_copy_allowed(first_line(error))) from error
+
+
+#: ``copy=False``, which libraries refuse with different errors (AttributeError: array-api-strict):
+#: a ConversionError, which is a ValueError.
+NO_COPY = Handler(
+    (ValueError, AttributeError), lambda path, _: path in ("asarray", "reshape"), _no_copy
+)
+
+
+def devices(home: Library) -> Handler:
+    """Say why a library has no memory on the ``device=`` that an array is to be made on."""
+
+    def retry(refused: Refused) -> Any:
+        device = refused.kwargs.get("device")
+        try:
+            place = home.place(device) or place_named(device) if device is not None else None
+        except (TypeError, ValueError):
+            return NotImplemented
+        place = Device(min(home.accepts.devices)) if place is None else place
+        if place.host:
+            return NotImplemented
+        why = missing_device(home.accepts, place)
+        if why is not None:
+            raise ConversionError(why)
+        home.native_device(place)
+        return NotImplemented
+
+    # PyTorch asserts that it knows CUDA
+    errors = (RuntimeError, AssertionError, ValueError)
+    return Handler(errors, lambda _, template: "device" in template.__annotations__, retry)
+
+
+def in_another_library(
+    library: str,
+    array: type,
+    dtypes: frozenset[Any],
+    errors: tuple[type[Exception], ...],
+    unimplemented: Callable[[Exception], bool],
+    excepted: frozenset[str] = frozenset(),
+) -> Handler:
+    """Compute in another library, on the same memory, what this one lacks.
+
+    Parameters
+    ----------
+    library : str
+    array : type
+        The type of its arrays.
+    dtypes : frozenset
+        Those of its dtypes that only some of its functions take.
+    errors : tuple of exception types
+        What it raises for a function that cannot do a dtype; of another dtype than ``dtypes`` only
+        those that ``unimplemented`` says.
+    unimplemented : callable
+        Whether an error says, whatever the dtypes, that a function is not implemented for them.
+    excepted : frozenset of str
+        Functions that no other library computes, such as those that make arrays on a given device.
+    """
+
+    def serves(path: str, template: Any) -> bool:
+        kinds = map(str, template.__annotations__.values())
+        return path not in excepted and any("Array" in kind for kind in kinds)
+
+    def retry(refused: Refused) -> Any:
+        function, error, args, kwargs = refused
+        arrays = list(_arrays((args, kwargs), array))
+        if not unimplemented(error) and (
+            # The caller's own, whatever the dtypes: an argument, dtypes without a common one
+            isinstance(error, TypeError) or not any(x.dtype in dtypes for x in arrays)
+        ):
+            return NotImplemented
+        if not arrays:  # whose device would be anyone's guess
+            return NotImplemented
+        try:
+            device = library_named(library).describe(arrays[0]).device
+            other = fallback_library(device, but=library)
+            there = _Crossing(library, array, function.namespace, other)
+            args, kwargs = there.given(args), there.given(kwargs)
+        except (ConversionError, ImportError, TypeError) as why:
+            names = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
+            raise NotImplementedError(
+                f"{library} has no {function.path} for {names}, and it cannot run in another "
+                f"library without a copy or a cut: {why}"
+            ) from None
+        try:
+            result = operator.attrgetter(function.path)(there.namespace)(*args, **kwargs)
+        except (TypeError, AttributeError, NotImplementedError) as lacking:
+            error.add_note(f"tried with {other}'s {function.path} on the same memory: {lacking}")
+            return NotImplemented
+        return there.returned(result)
+
+    return Handler(errors, serves, retry, "another library's function on the same memory")
+
+
+def _arrays(x: Any, array: type) -> Iterator[Any]:
+    """List the arrays among the arguments."""
+    if isinstance(x, array):
+        yield x
+    elif isinstance(x, list | tuple | dict):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from _arrays(each, array)
+
+
+class _Crossing:
+    """Conversion of arguments to another library, and of results back."""
+
+    def __init__(self, library: str, array: type, own: Any, other: str) -> None:
+        self.library, self.array, self.own, self.other = library, array, own, other
+        self.namespace = library_named(other).native_namespace()
+        self.dtypes, self.names = _dtypes(own), _dtypes(self.namespace)
+
+    def given(self, x: Any) -> Any:
+        """Convert an argument: views of arrays, the other library's dtypes, no devices."""
+        if isinstance(x, self.array):
+            return convert(x, self.other)
+        if isinstance(x, list | tuple):
+            return type(x)([self.given(each) for each in x])
+        if isinstance(x, dict):
+            return {k: self.given(v) for k, v in x.items() if k != "device"}
+        return getattr(self.namespace, self.dtypes[x]) if _is_one_of(x, self.dtypes) else x
+
+    def returned(self, x: Any) -> Any:
+        """Convert a result of the other library to the library."""
+        if isinstance(x, tuple | list):
+            found = [self.returned(each) for each in x]
+            return type(x)._make(found) if hasattr(x, "_make") else type(x)(found)
+        if hasattr(x, "dtype") and hasattr(x, "shape"):  # a NumPy scalar, too
+            return convert(self.namespace.asarray(x), self.library)
+        return getattr(self.own, self.names[x]) if _is_one_of(x, self.names) else x
+
+
+@functools.cache
+def _dtypes(namespace: Any) -> dict[Any, str]:
+    """Map a namespace's dtype objects to their names in the standard."""
+    return {getattr(namespace, name): name for name in DATA_TYPES if hasattr(namespace, name)}
+
+
+def _is_one_of(x: Any, dtypes: dict[Any, str]) -> bool:
+    # bool, int and str equal some dtypes of some libraries (numpy.dtype == "int8")
+    number = isinstance(x, bool | int | float | complex | str)
+    return type(x).__hash__ is not None and not number and x in dtypes

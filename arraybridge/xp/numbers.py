@@ -1,0 +1,340 @@
+"""Numbers as arguments of functions: an error if the dtype of the result does not hold them.
+
+In the standard a Python scalar has the array's dtype, whatever its size ("Mixing arrays with Python
+scalars"). Some libraries take every integer for an int64 (JAX, with x64 off, for an int32) and
+raise OverflowError; some wrap what an integer dtype does not hold (300 beside uint8 is 44),
+truncate fractions, or accept what is no number. `Wide` has a library accept the integers that the
+dtype holds; `checks` refuse all others before the function is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy
+
+from ..array import promotion
+from ..array.operators import SCALARS, compared
+from ..array.promotion import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
+from ..protocols.foreign import check_whole
+from .calls import Arguments, Check, Operands
+from .fallback import Handler, Refused
+
+_NUMBERS = (int, float, complex, numpy.generic)
+_MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+
+
+class Wide(NamedTuple):
+    """The Python integers that a library does not accept beside arrays, and what it takes instead.
+
+    Attributes
+    ----------
+    as_scalar : callable
+        ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
+        OverflowError if the dtype does not hold it.
+    least, most : int
+        The integers that it takes in any case. (Of a range torch.compile would know nothing.)
+    plain : callable
+        Returns what it is given for a number of NumPy's, or of a subclass of Python's.
+    """
+
+    as_scalar: Callable[[int, Any], Any]
+    least: int = -(2**63)
+    most: int = 2**63 - 1
+    plain: Callable[[Any], Any] = scalar_of
+
+    @property
+    def handler(self) -> Handler:
+        """The handler that calls again with the library's own scalars."""
+        # ValueError and TypeError: of NumPy's arrays of objects.
+        errors = (OverflowError, TypeError, ValueError)
+        attempt = "integers as scalars of the array's dtype"
+        return Handler(errors, takes_scalars, self.retry, attempt)
+
+    def retry(self, refused: Refused) -> Any:
+        """Call again with the library's own scalars, if an integer was too large."""
+        function, _, args, kwargs = refused
+        arrays = (*reversed(args), *kwargs.values())  # the dtype asked for, or the last array's
+        dtype = kwargs.get("dtype")
+        if dtype is None:
+            dtype = next((x.dtype for x in arrays if hasattr(x, "dtype")), None)
+        if dtype is None or not any(map(self.holds, arrays)):
+            return NotImplemented
+
+        def scalar(x: Any) -> Any:
+            return self.as_scalar(x, dtype) if self.holds(x) else x
+
+        return function.own(*map(scalar, args), **{name: scalar(x) for name, x in kwargs.items()})
+
+    def holds(self, x: Any) -> bool:
+        """Whether ``x`` is an integer that the library may have refused for its size."""
+        return x.__class__ is int and not self.least <= x <= self.most
+
+    def operands(self, path: str, template: Any, namespace: Any) -> Operands | None:
+        """Make the check of a scalar operand of a binary function; None for other functions."""
+        if list(template.__annotations__) != ["x1", "x2", "return"] or not takes_scalars(
+            path, template
+        ):
+            return None
+
+        def operands(x1: Any, x2: Any) -> tuple[Any, Any, Any]:
+            if x2.__class__ not in SCALARS and isinstance(x2, _NUMBERS):
+                x2 = self.plain(x2)
+            elif x1.__class__ not in SCALARS and isinstance(x1, _NUMBERS):
+                x1 = self.plain(x1)
+            if (x2.__class__ is int and not 0 <= x2 <= 127) or (
+                x1.__class__ is int and not 0 <= x1 <= 127
+            ):
+                return x1, x2, _compared(path, x1, x2, namespace)
+            return x1, x2, None
+
+        return operands
+
+    def writing(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        """Make ``write(native, key, value)`` accept integers that the library refuses."""
+
+        def function(native: Any, key: Any, value: Any) -> Any:
+            try:
+                return write(native, key, value)
+            except (OverflowError, TypeError, ValueError):
+                if not self.holds(value):
+                    raise
+            return write(native, key, self.as_scalar(value, native.dtype))
+
+        return function
+
+
+def takes_scalars(path: str, template: Any) -> bool:
+    """Whether a function takes scalars beside arrays or makes arrays from them."""
+    kinds = [str(kind).split(" | ") for kind in template.__annotations__.values()]
+    return any(
+        kind == ["complex"] or (kind[0] == "Array" and {"int", "float", "complex"} & {*kind})
+        for kind in kinds
+    )
+
+
+def _compared(name: str, x1: Any, x2: Any, namespace: Any) -> Any:
+    """Return the result if an operand is an integer that the other's dtype does not hold."""
+    value, x = (x2, x1) if x2.__class__ is int else (x1, x2)
+    if not hasattr(x, "dtype"):
+        return None
+    return compared(name if x is x1 else _MIRRORED.get(name, name), value, x, namespace)
+
+
+def checks(
+    namespace: Any,
+    owns: Callable[[type], bool],
+    plain: Callable[[Any], Any],
+    dtype_of: Callable[[Any], Any],
+) -> dict[str, Check]:
+    """Make the checks of numbers in the functions of a library.
+
+    Parameters
+    ----------
+    namespace : module
+        Its native namespace, whose functions are complete when a check is called.
+    owns : callable
+        Whether a type is of its arrays.
+    plain : callable
+        Returns what it is given for a number of NumPy's.
+    dtype_of : callable
+        Returns the data type for a requested one; raises for one that the result would not have.
+    """
+
+    def filled(x: Any, value: Any, default: Any, dtype: Any, args: Any, kwargs: Any) -> Arguments:
+        """Check a scalar, or an array of no dimensions, to fill an array with."""
+        dtype = None if dtype is None else dtype_of(dtype)
+        wanted = default if dtype is None else dtype
+        if value.__class__ not in SCALARS:
+            value = _number(value, owns)
+            if wanted is not None and isinstance(value, numpy.generic):
+                value = scalar_of(value)  # held to the dtype as Python's numbers are
+        if value.__class__ not in SCALARS:
+            if wanted is not None and hasattr(value, "dtype"):
+                check_kind(value, wanted)
+        elif wanted is None:
+            if value.__class__ is int and not -(2**31) <= value < 2**31:
+                own = namespace.__array_namespace_info__().default_dtypes()["integral"]
+                if range_of(own).most >= 2**32:  # else JAX says itself how to have wider ones
+                    check(value, own)
+        elif value.__class__ is not int or range_of(wanted).kind:  # 0 and 1 are taken for bools
+            value = fitting(value, wanted)
+        if args:
+            return (x, value, dtype, *args), kwargs
+        return (x, value), {"dtype": dtype, **kwargs}
+
+    def full(
+        shape: Any, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments:
+        return filled(shape, fill_value, None, dtype, args, kwargs)
+
+    def full_like(
+        x: Any, /, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments:
+        return filled(x, fill_value, x.dtype, dtype, args, kwargs)
+
+    def where(condition: Any, /, *choice: Any, **kwargs: Any) -> Arguments | None:
+        if len(choice) != 2:
+            return None
+        first, second = choice
+        if first.__class__ is second.__class__ and not isinstance(first, numpy.generic):
+            return None
+        choice = tuple([plain(x) if isinstance(x, numpy.generic) else x for x in choice])
+        for value, x in (choice, choice[::-1]):
+            if value.__class__ is int and not 0 <= value <= 127 and hasattr(x, "dtype"):
+                check(value, x.dtype)
+        return (condition, *choice), kwargs
+
+    def clip(
+        x: Any, /, min: Any = None, max: Any = None, *args: Any, **kwargs: Any
+    ) -> Arguments | None:
+        low, high = min, max
+        if min.__class__ is not int:
+            low = _bound(min, x, -1, namespace)
+        elif not 0 <= min <= 127:
+            low = _integer_bound(min, x, -1)
+        if max.__class__ is not int:
+            high = _bound(max, x, 1, namespace)
+        elif not 0 <= max <= 127:
+            high = _integer_bound(max, x, 1)
+        return None if low is min and high is max else ((x, low, high, *args), kwargs)
+
+    def end(value: Any, dtype: Any, ndim: int | None = 0) -> Any:
+        """Check an end of an interval; a Python number where the result has a dtype."""
+        if value is None or value.__class__ in SCALARS:
+            return value
+        value = _number(value, owns, ndim)
+        if isinstance(value, numpy.generic):
+            return plain(value) if dtype is None else scalar_of(value)
+        return value
+
+    def arange(
+        start: Any, /, stop: Any = None, step: Any = 1, *args: Any, dtype: Any = None, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else dtype_of(dtype)
+        start, stop, step = (end(x, dtype) for x in (start, stop, step))
+        if dtype is not None and step and range_of(dtype).kind == 1:
+            start, stop, step = map(_whole, (start, stop, step))  # JAX cuts a step of -2.0
+            given = (0, start, step) if stop is None else (start, stop, step)
+            if {int, float}.issuperset(map(type, given)):
+                for value in _ends(*given):
+                    check(value, dtype)
+        return (start, stop, step, *args), {"dtype": dtype, **kwargs}
+
+    def linspace(
+        start: Any, stop: Any, /, num: Any, *args: Any, dtype: Any = None, **kwargs: Any
+    ) -> Arguments:
+        dtype = None if dtype is None else dtype_of(dtype)
+        start, stop = (end(x, dtype, ndim=None) for x in (start, stop))  # between arrays, too
+        for value in start, stop:
+            if dtype is not None and value.__class__ is int:
+                check(value, dtype)
+        return (start, stop, num, *args), {"dtype": dtype, **kwargs}
+
+    def isin(x1: Any, x2: Any, /, *args: Any, **kwargs: Any) -> Arguments | None:
+        if isinstance(x1, numpy.generic) or isinstance(x2, numpy.generic):
+            x1, x2 = plain(x1), plain(x2)
+        for value, x in (x1, x2), (x2, x1):
+            if value.__class__ is int and hasattr(x, "dtype") and promotion.side(value, x.dtype):
+                none = namespace.empty((0,), dtype=x.dtype, device=x.device)
+                x1, x2 = (x1, none) if value is x2 else (0, none)
+        return (x1, x2, *args), kwargs
+
+    def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", **kwargs: Any) -> Arguments | None:
+        if x1.__class__ is x2.__class__:
+            return None
+        x2 = plain(x2) if isinstance(x2, numpy.generic) else x2
+        if x2.__class__ is int and (beyond := promotion.side(x2, x1.dtype)):
+            _, least, most = range_of(x1.dtype)  # before all elements, or after
+            x2, side = (least, "left") if beyond < 0 else (most, "right")
+        return (x1, x2), {"side": side, **kwargs}
+
+    def count(name: str) -> Check:
+        """Make the check of functions whose second argument is a number of times or places."""
+
+        def before(*args: Any, **kwargs: Any) -> None:
+            value = args[1] if len(args) > 1 else kwargs.get(name)
+            own_array = owns(type(value))  # of which the library itself says what is wrong
+            if value.__class__ is not int and not own_array and promotion.is_fractional(value):
+                raise TypeError(f"{name} is of integers, got {value!r}")
+
+        return before
+
+    found = (full, full_like, where, clip, arange, linspace, isin, searchsorted)
+    counts = {"repeat": "repeats", "roll": "shift", "tril": "k", "triu": "k"}
+    return {
+        **{check.__name__: check for check in found},
+        **{name: count(parameter) for name, parameter in counts.items()},
+    }
+
+
+def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> Any:
+    """Check a number: Python's, NumPy's, or an array of the library of so many dimensions.
+
+    ConversionError for a mask, or a unit, that would be lost; TypeError for anything else.
+    """
+    if not hasattr(value, "dtype"):
+        number = scalar_of(value)
+        fine = number.__class__ in SCALARS
+    elif isinstance(value, numpy.ndarray | numpy.generic) or owns(type(value)):
+        check_whole(value)
+        number = value[()] if isinstance(value, numpy.ndarray) and not value.ndim else value
+        fine = ndim is None or value.ndim == ndim
+        if isinstance(value.dtype, numpy.dtype):
+            fine = fine and promotion.is_numeric(value.dtype)
+    else:
+        fine = False
+    if not fine:
+        raise TypeError(
+            "expected a number (Python's, NumPy's or an array of no dimensions), got "
+            f"{value!r}: of other arrays make one with broadcast_to or asarray"
+        )
+    return number
+
+
+def _integer_bound(value: int, x: Any, open_side: int) -> int | None:
+    """Check an integer bound of ``clip``; None for one that no element can pass."""
+    where = promotion.side(value, x.dtype)
+    if where and where != open_side:
+        raise out_of_bounds(value, x.dtype)
+    return None if where else value
+
+
+def _bound(value: Any, x: Any, open_side: int, namespace: Any) -> Any:
+    """Convert a bound of ``clip`` to the dtype of ``x``."""
+    if value is None or not hasattr(x, "dtype"):
+        return value
+    if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
+        value = scalar_of(value)
+        if value.__class__ is int:
+            return _integer_bound(value, x, open_side)
+        if value.__class__ in SCALARS and range_of(x.dtype).kind < 2:
+            fitting(value, x.dtype)
+        return value
+    check_kind(value, x.dtype)
+    if value.dtype == x.dtype:
+        return value
+    (_, low, high), (kind, least, most) = map(range_of, (value.dtype, x.dtype))
+    if kind == 1 and (low < least or most < high):  # what the dtype does not hold is its end
+        ends = least if low < least else None, most if most < high else None
+        value = namespace.clip(value, *ends)
+    return namespace.astype(value, x.dtype)
+
+
+def _whole(x: Any) -> Any:
+    return int(x) if x.__class__ is float and x.is_integer() else x
+
+
+def _ends(start: float, stop: float, step: float) -> list[int]:
+    """Return the first and last number of ``arange`` as integers; none if not finite."""
+    if not all(map(math.isfinite, (start, stop, step))):
+        return []
+    count = -int((start - stop) // step)  # rounded up
+    return [int(start), int(start + (count - 1) * step)] if count > 0 else []

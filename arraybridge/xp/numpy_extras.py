@@ -1,0 +1,79 @@
+"""Functions of NumPy's beyond the standard that programs ask of a namespace, over Arrays.
+
+xarray takes them from the namespace of its data (``nanmean``, ``median``, ``pad``). Each is the
+library's own under that name, given native arrays. What a library lacks its namespace lacks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+
+from ..array.array import Array
+from ..array.dtypes import DType, numpys
+from ..array.native_array import NativeArray
+from .array_namespace import unwrapped
+
+_WINDOWS = "lib.stride_tricks.sliding_window_view"  # as NumPy has it
+
+FUNCTIONS = frozenset(
+    "cross cumprod cumsum einsum gradient median nanargmax nanargmin nancumprod nancumsum nanmax "
+    "nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar pad quantile".split()
+)
+
+
+def attributes(cls: type[NativeArray], module: Any) -> Callable[[str], Any]:
+    """Make ``__getattr__`` of a namespace's module, which makes a function when it is first used.
+
+    Parameters
+    ----------
+    cls : type
+        The class of its Arrays.
+    module : module
+    """
+
+    def __getattr__(name: str) -> Any:
+        path = _WINDOWS if name == "lib" else name
+        own = cls._numpy_extra(path) if name == "lib" or name in FUNCTIONS else None
+        if own is None:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        made = _over_arrays(cls, own, path, module.__name__)
+        if name == "lib":
+            made = SimpleNamespace(stride_tricks=SimpleNamespace(sliding_window_view=made))
+        setattr(module, name, made)
+        return made
+
+    return __getattr__
+
+
+def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, module: str) -> Any:
+    """Wrap a function of the library: Arrays in, in sequences and by name, too; Arrays out."""
+    owns, normal = cls._home.owns, cls._normal
+    dtype_of = numpys if cls._dtypes is None else cls._dtypes.taken
+
+    def given(x: Any) -> Any:
+        if isinstance(x, Array):
+            return unwrapped(x, cls)
+        if isinstance(x, list | tuple):
+            return type(x)([given(each) for each in x])
+        return dtype_of(x) if type(x) is DType else x
+
+    def taken(x: Any) -> Any:
+        if isinstance(x, list | tuple):
+            return type(x)([taken(each) for each in x])
+        return cls._of(normal(x)) if owns(type(x)) or isinstance(x, numpy.generic) else x
+
+    def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
+        # What is computed with must be Arrays; other arguments may be NumPy's, as quantiles are.
+        x = x if isinstance(x, str | list | tuple) else unwrapped(x, cls)
+        rest = [unwrapped(each, cls) for each in args] if path == "einsum" else given(args)
+        return taken(own(given(x), *rest, **{name: given(each) for name, each in kwargs.items()}))
+
+    function.__name__ = function.__qualname__ = path.rpartition(".")[2]
+    function.__doc__ = own.__doc__
+    function.__module__ = module
+    vars(function)["__wrapped__"] = own  # the keywords that it takes
+    return function

@@ -1,0 +1,381 @@
+"""The special cases of the standard, for any library, on top of its own functions.
+
+Errors that several libraries share are corrected here once; a library's table makes its function
+from :class:`Means` and the name. Where nothing is special the library's own result stays.
+
+Array API standard 2025.12, "Special cases" of each function.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+Function = Callable[..., Any]
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+class Means(NamedTuple):
+    """The functions of a library that the corrections below use.
+
+    Attributes
+    ----------
+    xp : module
+        Its namespace as it is, uncorrected.
+    floating, complex_floating : callable
+        Whether a dtype of the library is of that kind.
+    complex : callable
+        A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
+    detach : callable
+        The array as a constant to differentiation.
+    turned_zero : callable
+        ``-x``, taken where a zero is to have the other sign; its derivative is to be that of ``x``.
+    eager : bool
+        Whether values may decide what is done: the ordinary case then pays for a check only.
+    tally : callable, optional
+        How many elements of a boolean array are true, where that is quicker than ``any``.
+    quiet : callable
+        A context in which the library does not warn of invalid values, which come out right here.
+    """
+
+    xp: Any
+    floating: Callable[[Any], bool]
+    complex_floating: Callable[[Any], bool]
+    complex: Callable[[Any, Any], Any]
+    detach: Callable[[Any], Any] = _same
+    turned_zero: Callable[[Any], Any] = operator.neg
+    eager: bool = False
+    tally: Callable[[Any], Any] | None = None
+    quiet: Callable[[], Any] = nullcontext
+
+
+def joined(xp: Any) -> Callable[[Any, Any], Any]:
+    """Make a function that joins real and imaginary parts, where ``.real`` can be assigned."""
+
+    def join(re: Any, im: Any) -> Any:
+        result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
+        result.real = re
+        result.imag = im
+        return result
+
+    return join
+
+
+def numpy_like(xp: Any, **others: Any) -> Means:
+    """Make the :class:`Means` of a library whose arrays and dtypes have NumPy's attributes."""
+    return Means(
+        xp,
+        floating=lambda dtype: dtype.kind == "f",
+        complex_floating=lambda dtype: dtype.kind == "c",
+        complex=joined(xp),
+        **others,
+    )
+
+
+def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
+    """Make ``floor_divide`` treat infinities, and with ``zeros`` zeros, as ``divide`` does.
+
+    Infinity by a finite number is infinity, a finite number by infinity zero, with the sign of the
+    quotient; libraries that follow Python's ``divmod`` say NaN and -1.
+    """
+    xp = means.xp
+    plain = plain or xp.floor_divide
+
+    def floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+        if not (_may_be_floating(means, x1) or _may_be_floating(means, x2)):
+            return plain(x1, x2, **kwargs)
+        special = _test(xp, "isinf", x1) | _test(xp, "isinf", x2)
+        if zeros:
+            special = special | (x1 == 0)
+        if means.eager and not _any(means, special):
+            return plain(x1, x2, **kwargs)
+        with means.quiet():
+            result = plain(x1, x2, **kwargs)
+        exact = means.detach(xp.divide(x1, x2))
+        return _replaced(xp, special, exact, result, **kwargs)
+
+    return floor_divide
+
+
+def remainder(means: Means, plain: Function | None = None, *, infinities: bool = False) -> Function:
+    """Make ``remainder`` give zeros the sign of the divisor.
+
+    With ``infinities`` also for a library that says NaN where the divisor is infinite: the dividend
+    if it has the divisor's sign, else the divisor.
+    """
+    xp = means.xp
+    plain = plain or xp.remainder
+    turned = means.turned_zero
+
+    def remainder(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+        result = plain(x1, x2, **kwargs)
+        if not means.floating(result.dtype):
+            return result
+        below = _test(xp, "signbit", x2)
+        right = result
+        if infinities:
+            one = xp.ones_like(result)
+            kept = (_test(xp, "signbit", x1) == below) | (x1 == 0)
+            endless = _test(xp, "isinf", x2) & _test(xp, "isfinite", x1)
+            right = xp.where(endless, xp.where(kept, x1 * one, x2 * one), right)
+        right = xp.where((right == 0) & (xp.signbit(right) != below), turned(right), right)
+        if not kwargs:
+            return right
+        return _replaced(xp, ~xp.isnan(right), right, result, **kwargs)
+
+    return remainder
+
+
+def sign(means: Means, plain: Function | None = None) -> Function:
+    """Make ``sign`` +0 for every zero, including complex ones."""
+    xp = means.xp
+    plain = plain or xp.sign
+
+    def sign(x: Any, /, **kwargs: Any) -> Any:
+        if not (means.floating(x.dtype) or means.complex_floating(x.dtype)):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+        return _replaced(xp, x == 0, xp.zeros_like(result), result, **kwargs)
+
+    return sign
+
+
+class Case(NamedTuple):
+    """One special case of a complex function, in the quarter of the plane with no negative parts.
+
+    ``real`` and ``imaginary`` are names of ``_KINDS``, joined by "|"; ``result`` is what comes out.
+    The other quarters follow from the symmetries of the function.
+    """
+
+    real: str
+    imaginary: str
+    result: complex
+
+
+_INF, _NAN = math.inf, math.nan
+_QUARTER = math.pi / 2
+
+# The special cases that some library gets wrong.
+CASES: dict[str, tuple[Case, ...]] = {
+    "acos": (
+        Case("zero|-zero", "nan", complex(_QUARTER, _NAN)),
+        Case("zero|-zero", "zero", complex(_QUARTER, -0.0)),
+        Case("nonzero|-nonzero", "nan", complex(_NAN, _NAN)),
+    ),
+    "acosh": (
+        Case("nonzero|-nonzero", "nan", complex(_NAN, _NAN)),
+        Case("zero|-zero", "nan", complex(_NAN, _QUARTER)),
+    ),
+    "asinh": (Case("nan", "zero", complex(_NAN, 0.0)), Case("nan", "nonzero", complex(_NAN, _NAN))),
+    "atanh": (
+        Case("zero|inf", "nan", complex(0.0, _NAN)),
+        Case("nonzero", "nan", complex(_NAN, _NAN)),
+        Case("nan", "zero|nonzero|nan", complex(_NAN, _NAN)),
+    ),
+    "cosh": (
+        Case("zero", "inf|nan", complex(_NAN, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "exp": (
+        Case("-inf", "inf|nan", complex(0.0, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "expm1": (
+        Case("zero|-zero", "zero", complex(0.0, 0.0)),
+        Case("inf", "zero", complex(_INF, 0.0)),
+        Case("nan", "zero", complex(_NAN, 0.0)),
+        Case("-inf", "inf|nan", complex(-1.0, 0.0)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "log": (Case("inf|-inf", "nan", complex(_INF, _NAN)), Case("nan", "inf", complex(_INF, _NAN))),
+    "log1p": (
+        Case("inf|-inf", "nan", complex(_INF, _NAN)),
+        Case("nan", "inf", complex(_INF, _NAN)),
+        Case("zero|-zero|nonzero|-nonzero", "inf", complex(_INF, _QUARTER)),
+    ),
+    "sinh": (
+        Case("zero", "inf|nan", complex(0.0, _NAN)),
+        Case("inf", "inf|nan", complex(_INF, _NAN)),
+    ),
+    "sqrt": (
+        Case("-inf", "nan", complex(_NAN, _INF)),
+        Case("inf", "nan", complex(_INF, _NAN)),
+        Case("nan", "inf", complex(_INF, _INF)),
+    ),
+    "tanh": (
+        Case("zero", "inf|nan", complex(0.0, _NAN)),
+        Case("inf", "nonzero", complex(1.0, 0.0)),
+    ),
+}
+
+# f(conj(z)) is conj(f(z)) for all; f(-z) is -f(z) for the odd ones, f(z) for the even ones.
+_ODD = ("asinh", "atanh", "sinh", "tanh")
+_EVEN = ("cosh",)
+
+# Kinds of numbers: a test of |x|; a leading "-" asks for a negative x, its absence for another.
+_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+    "zero": lambda xp, x: x == 0,
+    "nonzero": lambda xp, x: xp.isfinite(x) & (x != 0),
+    "inf": lambda xp, x: xp.isinf(x),
+    "nan": lambda xp, x: xp.isnan(x),
+}
+
+
+def complex_function(means: Means, name: str, plain: Function | None = None) -> Function:
+    """Make a function of ``CASES`` with its complex special cases."""
+    xp = means.xp
+    plain = plain or getattr(xp, name)
+    cases = CASES[name]
+    symmetric = name in _ODD + _EVEN
+
+    def function(x: Any, /, **kwargs: Any) -> Any:
+        dtype = getattr(x, "dtype", None)
+        if dtype is None or not means.complex_floating(dtype):
+            return plain(x, **kwargs)
+        # every case above is of a number that is not finite, or of zero
+        if means.eager and not _any(means, ~xp.isfinite(x) | (x == 0)):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+        re, im = xp.real(x), xp.imag(x)
+        left, below = _negative(xp, re), _negative(xp, im)
+        real, imaginary = xp.real(result), xp.imag(result)
+        # a quarter's case has the signs of the quarter's symmetry: ones of both signs
+        one = xp.ones_like(re)
+        mirror_real = xp.where(left, -one, one) if name in _ODD else one
+        flipped = below ^ left if name in _EVEN else below
+        mirror_imaginary = xp.where(flipped, -one, one)
+        concerned = xp.zeros_like(below)
+        for case in cases:
+            here = _is(xp, case.real, re, None if symmetric else left)
+            here = here & _is(xp, case.imaginary, im, None)
+            real = xp.where(here, case.result.real * mirror_real, real)
+            imaginary = xp.where(here, case.result.imag * mirror_imaginary, imaginary)
+            concerned = concerned | here
+        return _replaced(xp, concerned, means.complex(real, imaginary), result, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+# What the special cases of these are made of: g(1j * x), times -1j but for cos.
+TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan": "tanh"}
+
+
+def turned(means: Means, name: str, hyperbolic: Function) -> Function:
+    """Make a function of ``TURNED`` with the special cases of complex numbers.
+
+    Parameters
+    ----------
+    hyperbolic : callable
+        The function that it is made of, which has its own special cases right.
+    """
+    xp = means.xp
+    plain = getattr(xp, name)
+
+    def function(x: Any, /, **kwargs: Any) -> Any:
+        dtype = getattr(x, "dtype", None)
+        if dtype is None or not means.complex_floating(dtype):
+            return plain(x, **kwargs)
+        re, im = xp.real(x), xp.imag(x)
+        special = ~xp.isfinite(x) | (re == 0) | (im == 0)
+        if means.eager and not _any(means, special):
+            return plain(x, **kwargs)
+        with means.quiet():
+            result = plain(x, **kwargs)
+            right = hyperbolic(means.complex(-im, re))
+        if name != "cos":
+            right = means.complex(xp.imag(right), -xp.real(right))
+        return _replaced(xp, special, right, result, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def deviation(plain: Function) -> Function:
+    """Make ``std`` or ``var`` NaN where the correction leaves no degrees of freedom."""
+
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        result = plain(x, axis=axis, correction=correction, keepdims=keepdims, **kwargs)
+        shape = getattr(x, "shape", None)
+        if not correction or shape is None:
+            return result
+        axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        none_left = math.prod([shape[each] for each in axes]) <= correction
+        return result * math.nan if none_left else result
+
+    function.__name__ = function.__qualname__ = plain.__name__
+    return function
+
+
+def _any(means: Means, mask: Any) -> bool:
+    return bool(means.xp.any(mask) if means.tally is None else means.tally(mask))
+
+
+def _negative(xp: Any, x: Any) -> Any:
+    """Test which numbers are below zero or -0; NaN is not."""
+    return xp.signbit(x) & ~xp.isnan(x)
+
+
+def _is(xp: Any, kinds: str, x: Any, negative: Any) -> Any:
+    """Test which numbers are of one of the kinds, and of its sign unless that is None."""
+    found = None
+    for kind in kinds.split("|"):
+        here = _KINDS[kind.removeprefix("-")](xp, x)
+        if negative is not None:
+            here = here & (negative if kind.startswith("-") else ~negative)
+        found = here if found is None else found | here
+    return found
+
+
+def _may_be_floating(means: Means, x: Any) -> bool:
+    if isinstance(x, (int, float)):
+        return isinstance(x, float)
+    dtype = getattr(x, "dtype", None)
+    return dtype is None or means.floating(dtype)
+
+
+def _test(xp: Any, name: str, x: Any) -> Any:
+    """Apply ``isinf``, ``isfinite`` or ``signbit`` to an array or a Python scalar."""
+    if not isinstance(x, (int, float)):
+        return getattr(xp, name)(x)
+    return _OF_SCALARS[name](x)
+
+
+_OF_SCALARS: dict[str, Callable[[float], bool]] = {
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
+    "signbit": lambda x: math.copysign(1, x) < 0,
+}
+
+
+def _replaced(
+    xp: Any, special: Any, right: Any, result: Any, *, where: Any = True, out: Any = None, **_: Any
+) -> Any:
+    """Replace the special cases in ``result``; honor NumPy's keywords."""
+    if where is not True:
+        special = special & where
+    if right.dtype != result.dtype:
+        right = xp.astype(right, result.dtype)
+    mended = xp.where(special, right, result)
+    if out is not None:
+        out = out[0] if isinstance(out, tuple) else out
+        out[...] = mended
+        return out
+    # NumPy's scalars stay what they are
+    return mended if isinstance(mended, type(result)) else mended[()]

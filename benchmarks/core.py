@@ -1,0 +1,137 @@
+"""Measure the core of conversions: what arraybridge adds to the library's own call, and first calls.
+
+python -m benchmarks.core              prints the table
+python -m benchmarks.core --quick      fewer rounds
+
+"later" is a call whose type, request and signature are known; "signature" the first call with an
+array of another signature, "request" the first with another request, beyond a later call. All are
+least times; the library's own call is timed in turn with ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import timeit
+import warnings
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter_ns as now
+from typing import Any
+
+import jax
+import numpy as np
+import torch
+
+import arraybridge as ab
+from arraybridge.core.registry import KNOWN, forget
+
+from .results import head
+
+SINGLE = np.random.default_rng(0).random((64, 48), np.float32)
+READ_ONLY = SINGLE.copy()
+READ_ONLY.flags.writeable = False
+CROP = np.random.default_rng(0).random((80, 80), np.float32)[5:53, 7:71]
+TENSOR = torch.rand(64, 48)
+NUMPYS = torch.from_numpy(SINGLE)
+CONJUGATE = torch.rand(16, 16, dtype=torch.complex64).conj()
+TENSOR_CROP = torch.rand(80, 80)[5:53, 7:71]
+
+share, dense = torch.from_numpy, np.ascontiguousarray
+Own = Callable[[], Any]
+CASES: list[tuple[str, Own, Any, str, dict[str, Any]]] = [
+    ("view", lambda: share(SINGLE), SINGLE, "torch", {}),
+    ("view of a part", lambda: share(CROP), CROP, "torch", {}),
+    ("read-only, a copy", lambda: share(READ_ONLY.copy()), READ_ONLY, "torch", {}),
+    (
+        "read-only, aliased",
+        lambda: torch.from_dlpack(READ_ONLY.__dlpack__(max_version=(1, 0))),
+        READ_ONLY,
+        "torch",
+        {"alias_readonly": True},
+    ),
+    ("negative, a copy", lambda: share(SINGLE[::-1].copy()), SINGLE[::-1], "torch", {}),
+    ("a part in C order", lambda: share(dense(CROP)), CROP, "torch", {"order": "C"}),
+    (
+        "a part, cast",
+        lambda: share(CROP.astype("f8", order="C")),
+        CROP,
+        "torch",
+        {"order": "C", "dtype": "float64"},
+    ),
+    ("cast", lambda: share(SINGLE.astype("f8")), SINGLE, "torch", {"dtype": "float64"}),
+    ("copy=True", lambda: share(SINGLE.copy()), SINGLE, "torch", {"copy": True}),
+    ("view of NumPy's memory", NUMPYS.numpy, NUMPYS, "numpy", {}),
+    ("view", TENSOR.numpy, TENSOR, "numpy", {}),
+    ("view of a part", TENSOR_CROP.numpy, TENSOR_CROP, "numpy", {}),
+    ("conjugate", lambda: CONJUGATE.resolve_conj().numpy(), CONJUGATE, "numpy", {}),
+    ("copy=True", lambda: TENSOR.clone().numpy(), TENSOR, "numpy", {"copy": True}),
+    ("cast", lambda: TENSOR.to(torch.float64), TENSOR, "torch", {"dtype": "float64"}),
+    ("copy=True", TENSOR.clone, TENSOR, "torch", {"copy": True}),
+    ("copy", lambda: jax.numpy.array(SINGLE), SINGLE, "jax", {}),
+    ("copy=True", SINGLE.copy, SINGLE, "numpy", {"copy": True}),
+    ("itself", lambda: np.asarray(SINGLE), SINGLE, "numpy", {}),
+]
+
+
+def _took(call: Callable[[], Any]) -> int:
+    before = now()
+    call()
+    return now() - before
+
+
+def _forget_signatures() -> None:
+    for record in KNOWN.values():
+        for entry in getattr(record, "entries", {}).values():
+            for known in (entry.runs, entry.views, entry._plans):
+                known.clear()
+
+
+def measured(rounds: int) -> list[tuple[str, float, float, float, float]]:
+    """Of each case: the library's own call, ours beyond it, new signature, new request (ns)."""
+    rows = []
+    for name, own, x, to, keywords in CASES:
+        label = f"{type(x).__module__.partition('.')[0]} to {to}: {name}"
+
+        def ours(x: Any = x, to: str = to, keywords: dict[str, Any] = keywords) -> Any:
+            return ab.convert(x, to, **keywords)
+
+        bare = timeit.Timer("convert(x, to, **keywords)", globals={
+            "convert": ab.convert, "x": x, "to": to, "keywords": keywords,
+        })  # fmt: skip
+        theirs = timeit.Timer(own)
+        count = max(3, int(2e-3 / max(bare.timeit(20) / 20, 1e-7)))
+        least = [
+            min(timer.timeit(count) / count * 1e9 for _ in range(rounds))
+            for timer in (theirs, bare)
+        ]
+        first = []
+        for clear in (_forget_signatures, forget):
+            times = []
+            for _ in range(rounds * 3):
+                clear()
+                times.append(_took(ours))
+            first.append(median(times) - least[1])
+        rows.append((label, least[0], least[1] - least[0], *first))
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    rounds = 12 if parser.parse_args().quick else 60
+    warnings.simplefilter("ignore")
+    print(head("numpy torch jax jaxlib"))
+    print()
+    print(
+        "| conversion | own call, ns | ours beyond it, ns | new signature, us | new request, us |"
+    )
+    print("|---|---:|---:|---:|---:|")
+    for label, own, beyond, signature, request in measured(rounds):
+        print(
+            f"| {label} | {own:.0f} | {beyond:.0f} | {signature / 1e3:.1f} | {request / 1e3:.1f} |"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

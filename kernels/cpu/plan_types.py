@@ -1,0 +1,245 @@
+"""The loop nest of a copy as data: its axes, and the record that a kernel reads.
+
+From the outside in::
+
+    outer axes, the last one fastest
+        rows, a chunk at a time          read along: the source steps by one item
+            planes, a chunk at a time
+                cols, a chunk at a time  written along: the destination steps by one item
+                    one block: rows of the chunk x planes x leaves x cols
+
+A block is what the inner kernel (`KINDS`) does at one go. Where the result is too large for the
+cache, the block is made in a scratch buffer that stays in it, and then streamed to the destination
+in whole lines past the cache (non-temporal stores save reading the lines that are overwritten);
+else the kernel writes to the destination itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from typing import NamedTuple
+
+
+def _vector() -> int:
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as has
+    except ImportError:
+        has = {}
+    if has.get("AVX512BW") or has.get("AVX512_SKX"):
+        return 64
+    if has.get("AVX2"):
+        return 32
+    return 16
+
+
+def _cache() -> int:
+    """Read the size of the last cache on Linux; elsewhere assume 16 MiB."""
+    units = {"K": 1 << 10, "M": 1 << 20}
+    for level in (3, 2):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            with open(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size") as file:
+                size = file.read().strip()
+            return int(size[:-1]) * units[size[-1]]
+    return 1 << 24
+
+
+#: Bytes of a vector: 64 (AVX-512 with byte and word operations), 32 (AVX2), else 16 (SSE2, NEON).
+VECTOR = _vector()
+
+#: Bytes of a result from which on it is written past the caches: half of the last one, but no more
+#: than a process can hope to have of one that many cores share. With 300 MB of it (2 cores of a
+#: virtual machine), results of 8 to 64 MB were copied 1.3 to 2.7 times as fast past it, and read
+#: after that they still won.
+STREAM = min(_cache() // 2, 8 << 20)
+
+#: The inner kernels.
+KINDS: dict[str, str] = {
+    "runs": "runs of bytes, each straight to its place; one run is memmove",
+    "items": "item by item: of any number of bytes, any steps, a destination with gaps",
+    "tile": "square blocks transposed in vector registers",
+    "split": "two to four channels taken apart: a step of two to four items",
+    "merge": "two to four channels put together",
+    "reverse": "rows read backwards",
+    "fill": "one item a row, repeated",
+}
+
+
+class Key(NamedTuple):
+    """What a kernel is compiled for.
+
+    Attributes
+    ----------
+    kind : str
+        Out of `KINDS`.
+    width : int
+        Bytes an item; 0 for any number of bytes, given in the record.
+    parts : int
+        ``tile``: items along a side of the square; ``split``, ``merge``: channels; else 0.
+    rows : int
+        ``split``: how many of the channels are wanted; else 0.
+    vector : int
+        Bytes of the host's vectors.
+    """
+
+    kind: str
+    width: int = 0
+    parts: int = 0
+    rows: int = 0
+    vector: int = VECTOR
+
+    @property
+    def least_rows(self) -> int:
+        """Rows that a block must have; ``split`` has as many, whatever the record says."""
+        return {"tile": self.parts, "split": self.rows}.get(self.kind, 1)
+
+    @property
+    def least_cols(self) -> int:
+        """Columns that a block must have."""
+        if self.kind == "tile":
+            return self.parts
+        if self.kind == "split":
+            return self.vector // self.width + (self.rows < self.parts)
+        if self.kind in ("merge", "reverse", "fill"):
+            return self.vector // self.width
+        return 1
+
+
+class Axis(NamedTuple):
+    """One loop of a copy.
+
+    Attributes
+    ----------
+    extent : int
+        Steps.
+    dst, src : int
+        **Bytes** from one step to the next.
+    chunk : int
+        How much of it a block takes.
+    grain : int
+        The least that a slice may have of it. A loop that must stay whole has its extent here.
+    """
+
+    extent: int
+    dst: int
+    src: int
+    chunk: int = 0
+    grain: int = 1
+
+
+#: The words of a kernel's record, 8 bytes each; then the outer axes, four words each: extent,
+#: destination's stride, source's stride, and a counter that must come in as 0.
+NEST = (
+    *("dst", "src", "item", "stream", "staged", "joined", "part_src"),
+    *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
+    *("planes", "planes_dst", "planes_src", "planes_chunk"),
+    *("leaves", "leaves_dst", "leaves_src"),
+    *("cols", "cols_dst", "cols_src", "cols_chunk"),
+    *("ahead", "outer"),
+)
+
+#: Bytes of a cache line, which is also the widest vector.
+LINE = 64
+
+#: Bytes of the scratch buffer.
+SCRATCH = 96 << 10
+
+ONE = Axis(1, 0, 0, 1)
+
+
+class Plan(NamedTuple):
+    """How one layout is copied to another. Offsets and strides in **bytes**.
+
+    Attributes
+    ----------
+    kernel : Key
+        What to compile.
+    nbytes : int
+        Bytes of the result.
+    item : int
+        Bytes that one step along `cols` writes: one item, or a whole pixel (``merge``).
+    stream : bool
+        Whether the result goes past the cache.
+    staged : bool
+        Whether blocks are made in a scratch buffer.
+    joined : bool
+        Whether a block is one run of the destination; else each of its rows is.
+    part_src : int
+        From a channel to the next in the source (``split``, ``merge``).
+    rows, planes, leaves, cols : Axis
+        The loops of a block. `cols` steps by `item` in the destination.
+    outer : tuple of Axis
+        The loops around them, outermost first.
+    dst_offset, src_offset : int
+        From the caller's addresses to the first item: axes were turned round.
+    ahead : int
+        Columns that one line of the source holds, if it is asked for a block ahead; else 0.
+    """
+
+    kernel: Key
+    nbytes: int
+    item: int = 1
+    stream: bool = False
+    staged: bool = False
+    joined: bool = False
+    part_src: int = 0
+    rows: Axis = ONE
+    planes: Axis = ONE
+    leaves: Axis = ONE
+    cols: Axis = ONE
+    outer: tuple[Axis, ...] = ()
+    dst_offset: int = 0
+    src_offset: int = 0
+    ahead: int = 0
+
+    @property
+    def name(self) -> str:
+        """What `describe` says, such as ``tile 4 bytes x 16, streamed``."""
+        kind, width, parts = self.kernel[:3]
+        words = [kind]
+        if width:
+            words.append(f"{width} byte{'s' if width > 1 else ''}")
+        if parts:
+            words.append(f"x {parts}")
+        return " ".join(words) + (", streamed" if self.stream else "")
+
+    @property
+    def rows_out(self) -> int:
+        """Bytes from a row to the next where a block is made."""
+        if not self.staged or self.joined:
+            return self.rows.dst
+        cols = _most(self.cols, self.kernel.least_cols)
+        run = self.planes.chunk * self.leaves.extent * cols * self.item
+        # A line in front of each row for what is left of the last stretch, one behind it that may
+        # be read; and no two rows begin in the same set of the cache.
+        return -(-run // LINE) * LINE + 2 * LINE
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of the scratch buffer that the blocks need."""
+        if not self.staged:
+            return 0
+        rows = _most(self.rows, self.kernel.least_rows)
+        if not self.joined:
+            return rows * self.rows_out
+        cols = self.cols.extent * self.item
+        return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
+
+    def record(self, dst: int, src: int) -> array[int]:
+        """The words that the kernel reads (`NEST`), for the addresses of the plan's first item."""
+        words = array("q", (
+            *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),
+            *self.rows[:4], self.rows_out,
+            *self.planes[:4],
+            *self.leaves[:3],
+            *self.cols[:4],
+            self.ahead, len(self.outer),
+        ))  # fmt: skip
+        for axis in self.outer:
+            words.extend((*axis[:3], 0))
+        return words
+
+
+def _most(axis: Axis, least: int) -> int:
+    """Steps of the longest chunk: the last one, where less than `least` would have been left."""
+    return min(axis.extent, axis.chunk + least - 1)

@@ -1,0 +1,88 @@
+"""Every program of examples/ runs to its end and prints what its page in docs/examples/ shows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.example_pages import (
+    OTHERS,
+    PAGES,
+    PROGRAMS,
+    ROOT,
+    page_of,
+    printed,
+    run,
+    shown,
+    without_figures,
+)
+from tests.support.optional import installed
+
+#: What `make test` does not install.
+ENGINES = {
+    *("arro3", "awkward", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "onnxruntime"),
+    *("openvino", "pandas", "polars", "ray", "sparse", "xarray", "zarr"),
+}
+
+
+#: Several seconds each, for what the others show of the same functions in less.
+SLOW = set(
+    """dask_tensors decode_images gradients_jax_in_torch gradients_torch_in_jax
+    kmeans_five_libraries numba_kernel one_batch_two_frameworks parquet_to_torch scipy_on_tensors
+    video_frames""".split()
+)
+
+
+def imported(program: Path) -> set[str]:
+    """The top-level names of all that a program imports, anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse(program.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def case(program: Path):
+    slow = program.stem in SLOW or imported(program) & ENGINES
+    marks = [pytest.mark.heavy] if slow else []
+    return pytest.param(program, id=program.stem, marks=marks)
+
+
+@pytest.mark.parametrize("program", [case(program) for program in PROGRAMS])
+def test_example_prints_what_its_page_shows(program: Path, tmp_path: Path) -> None:
+    missing = sorted(name for name in imported(program) if not installed(name))
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    done = run(program, tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "Traceback" not in done.stderr, done.stderr[-4000:]
+    assert "Warning" not in done.stderr, done.stderr[-4000:]
+    assert without_figures(printed(done)) == without_figures(shown(page_of(program)))
+
+
+def test_every_program_has_a_page_and_every_page_a_program() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == {p.stem for p in PROGRAMS} | OTHERS
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_page_shows_the_program(program: Path) -> None:
+    text = page_of(program).read_text()
+    path = program.relative_to(ROOT)
+    assert f"```{{literalinclude}} ../../{path}\n" in text
+    assert f"](../../{path})" in text  # for readers of the page on a code host
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert headings == ["The program", "What it prints", "What to notice", "Where next"]
+
+
+def test_gallery_shows_every_page() -> None:
+    text = (PAGES / "index.md").read_text()
+    cards = re.findall(r"^:::\{grid-item-card\} \[.*\]\((\w+)\.md\)$", text, re.M)
+    tree = {line for line in text.splitlines() if re.fullmatch(r"\w+", line)}
+    programs = {program.stem for program in PROGRAMS}
+    assert sorted(cards) == sorted(programs)
+    assert tree == programs | (OTHERS - {"index"})

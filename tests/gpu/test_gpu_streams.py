@@ -1,0 +1,243 @@
+"""Streams, graphs and threads on a CUDA device: copies happen in the order that is promised."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.kernels import cuda
+from tests.support.cuda_arrays import LIBRARIES, SLOW, on_host, place, torch
+
+pytestmark = pytest.mark.gpu
+
+VIEWS = {
+    "transpose": lambda x: x.t(),
+    "rows": lambda x: x[::2],
+    "step": lambda x: x[:, ::3],
+    "shifted": lambda x: x[:, 1:-2],
+    "flat": lambda x: x.view(-1)[1:],
+}
+view_of = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+
+
+@view_of
+def test_copies_wait_for_their_stream(view):
+    side = torch.cuda.Stream()
+    source = torch.rand(600, 500, device="cuda")
+    x = torch.zeros_like(source)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(SLOW)
+        x.copy_(source)
+        y = ab.contiguous(view(x))
+    side.synchronize()
+    assert torch.equal(y, view(source))
+
+
+@view_of
+def test_copies_do_not_wait_for_another_stream(view):
+    """As a library's own copy would not: no call here synchronizes."""
+    busy, side = torch.cuda.Stream(), torch.cuda.Stream()
+    x = torch.rand(600, 500, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        ab.contiguous(view(x))  # compiled, loaded, and the allocator has the memory
+    torch.cuda.synchronize()
+    with torch.cuda.stream(busy):
+        torch.cuda._sleep(50 * SLOW)
+        done = torch.cuda.Event()
+        done.record()
+    with torch.cuda.stream(side):
+        y = ab.contiguous(view(x))
+    side.synchronize()
+    assert not done.query()
+    torch.cuda.synchronize()
+    assert torch.equal(y, view(x))
+
+
+def test_work_of_another_stream_is_waited_for():
+    pytest.importorskip("cupy")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        x = torch.zeros(1 << 24, device="cuda")
+        for _ in range(50):
+            x += 1
+        y = ab.convert(x, "cupy")  # CuPy reads on its own current stream
+    assert float(on_host(y)[-1]) == 50
+
+
+@pytest.mark.parametrize("copy", [None, True], ids=["view", "copy"])
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "non-blocking"])
+def test_torch_to_a_stream_of_cupy(copy, blocking):
+    cupy = pytest.importorskip("cupy")
+    side = cupy.cuda.Stream(non_blocking=not blocking)
+    x = torch.zeros(700, 900, device="cuda")
+    torch.cuda.synchronize()
+    torch.cuda._sleep(SLOW)
+    x += 3
+    with side:
+        y = ab.convert(x.t(), "cupy", copy=copy)
+        z = y + 1
+    side.synchronize()
+    np.testing.assert_array_equal(cupy.asnumpy(z), np.full((900, 700), 4, "f4"))
+
+
+@pytest.mark.parametrize("copy", [None, True], ids=["view", "copy"])
+def test_a_stream_of_cupy_to_torch(copy):
+    cupy = pytest.importorskip("cupy")
+    side = cupy.cuda.Stream(non_blocking=True)
+    with torch.cuda.stream(torch.cuda.ExternalStream(side.ptr)):
+        torch.cuda._sleep(SLOW)
+    with side:
+        x = cupy.full((700, 900), 3, "f4")
+        y = ab.convert(x.T, "torch", copy=copy)  # torch reads on the stream that is its own
+    z = y + 1
+    assert torch.equal(z, torch.full((900, 700), 4.0, device="cuda"))
+
+
+def test_memory_is_not_reused_while_another_stream_reads_it():
+    cupy = pytest.importorskip("cupy")
+    side = cupy.cuda.Stream(non_blocking=True)
+    for turn in range(5):
+        x = torch.full((1024, 512), float(turn), device="cuda")
+        with torch.cuda.stream(torch.cuda.ExternalStream(side.ptr)):
+            torch.cuda._sleep(SLOW)
+        with side:
+            y = ab.convert(x.t(), "cupy", copy=True)
+        del x
+        poison = [torch.full((1024, 512), -1.0, device="cuda") for _ in range(3)]
+        side.synchronize()
+        assert bool((y == turn).all())
+        del poison
+
+
+def test_memory_of_cupy_is_not_reused_while_torch_reads_it():
+    cupy = pytest.importorskip("cupy")
+    side = torch.cuda.Stream()
+    for turn in range(5):
+        x = cupy.full((1024, 512), turn, "f4")
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(SLOW)
+            y = ab.convert(x.T, "torch", copy=True)
+        del x
+        poison = [cupy.full((1024, 512), -1, "f4") for _ in range(3)]
+        side.synchronize()
+        assert bool((y == turn).all())
+        del poison
+
+
+@pytest.mark.parametrize("stream", [None, -1, 1, 2, "handle"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_exports_take_every_stream(library, stream):
+    side = torch.cuda.Stream()
+    x = ab.from_dlpack(place(library, np.arange(12, dtype="f4")))
+    capsule = x.__dlpack__(stream=side.cuda_stream if stream == "handle" else stream)
+    torch.cuda.synchronize()
+    assert torch.from_dlpack(capsule).tolist() == list(range(12))
+
+
+def test_the_ambiguous_stream_is_refused():
+    x = ab.from_dlpack(torch.arange(12.0, device="cuda"))
+    with pytest.raises((BufferError, ValueError), match="stream"):
+        x.__dlpack__(stream=0)
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2, "handle"])
+def test_kernels_take_every_stream(stream):
+    side = torch.cuda.Stream()
+    x, y = torch.rand(300, 200, device="cuda"), torch.zeros(200, 300, device="cuda")
+    torch.cuda.synchronize()
+    handle = side.cuda_stream if stream == "handle" else stream
+    cuda.copy(y.data_ptr(), x.data_ptr(), (200, 300), (1200, 4), (4, 800), 4, handle, 0)
+    torch.cuda.synchronize()
+    assert torch.equal(y, x.t())
+
+
+def test_the_default_stream_of_a_thread():
+    cupy = pytest.importorskip("cupy")
+
+    def work(seed):
+        with cupy.cuda.Stream.ptds:
+            x = cupy.full((300, 400), seed, "f4")
+            y = ab.contiguous(x.T)
+            cupy.cuda.Stream.ptds.synchronize()
+            return bool((y == seed).all()) and y.flags.c_contiguous
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_threads_with_streams_of_their_own():
+    def work(number):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for turn in range(20):
+                x = torch.rand(100 + number, 50 + turn, device="cuda").t()
+                if not torch.equal(ab.contiguous(x), x):
+                    return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+@view_of
+def test_copies_are_captured(view):
+    x = torch.rand(600, 500, device="cuda")
+    ab.contiguous(view(x))
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        y = ab.contiguous(view(x))
+        z = ab.contiguous(view(x) + 1)
+    for _ in range(3):
+        x.copy_(torch.rand_like(x))
+        y.zero_(), z.zero_()
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.equal(y, view(x))
+        assert torch.equal(z, view(x) + 1)
+
+
+def test_a_kernel_is_loaded_while_a_graph_is_captured():
+    x = torch.rand(70, 3, 90, 5, dtype=torch.float64, device="cuda").permute(3, 2, 0, 1)
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        y = ab.contiguous(x)
+    y.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(y, x)
+
+
+def test_conversions_are_captured():
+    cupy = pytest.importorskip("cupy")
+    x = torch.rand(200, 300, device="cuda")
+    ab.convert(ab.convert(x.t(), "cupy"), "torch", copy=True)
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=side), cupy.cuda.ExternalStream(side.cuda_stream):
+        y = ab.convert(ab.convert(x.t(), "cupy"), "torch", copy=True)
+        ab.copyto(y, x.t())
+    y.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(y, x.t())
+
+
+def test_a_copied_array_is_what_later_work_of_its_stream_sees():
+    """The result is of the pool of the stream: what is freed early is reused in order."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for turn in range(30):
+            x = torch.full((512, 256), float(turn), device="cuda")
+            y = ab.contiguous(x.t())
+            del x
+            torch.full((512, 256), -1.0, device="cuda")
+            z = y + 0
+            del y
+            torch.full((256, 512), -2.0, device="cuda")
+            assert bool((z == turn).all())

@@ -1,0 +1,173 @@
+"""array-api-strict: NumPy's memory both ways, fewer dtypes, devices that stand for accelerators."""
+
+from __future__ import annotations
+
+import copy
+
+import array_api_strict as xp
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.libraries.array_api_strict.exchange import LIBRARY
+from tests.support.arrays import NUMBERS, same
+from tests.support.processes import python
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_the_record_is_its_set_of_dtypes(dtype: str) -> None:
+    array = np.ones(3, dtype)
+    try:
+        xp.asarray(array)
+    except TypeError:
+        with pytest.raises(ab.ConversionError, match=f"array_api_strict has no {dtype}"):
+            ab.convert(array, "array_api_strict")
+        assert dtype not in LIBRARY.accepts.dtypes
+    else:
+        assert ab.convert(array, "array_api_strict").dtype == getattr(xp, dtype)
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+def test_other_byte_order_is_resolved_and_a_mask_refused() -> None:
+    swapped = np.arange(3, dtype=">i4")
+    assert same(
+        ab.convert(ab.convert(swapped, "array_api_strict"), "numpy"), np.arange(3, dtype="i4")
+    )
+    ab.convert(np.arange(3), "array_api_strict")  # opens the door of ndarray
+    with pytest.raises(ab.ConversionError, match="mask"):
+        ab.convert(np.ma.masked_array([1, 2], [True, False]), "array_api_strict")
+    for _ in range(2):  # a subclass opens a door of its own, which leads nowhere
+        x = ab.convert(np.ones((2, 2)).view(Subclass), "array_api_strict")
+        assert type(x._array) is np.ndarray
+
+
+class TestDevices:
+    """``device1`` and its kin, which are not the CPU although NumPy holds their memory."""
+
+    place = (ab.DeviceType.EXT_DEV, 1)
+
+    def test_nothing_leaves_unasked(self) -> None:
+        x = xp.ones(3, device=xp.Device("device1"))
+        assert ab.inspect(x).device == self.place
+        with pytest.raises(ab.ConversionError, match="device='cpu'"):
+            ab.convert(x, "numpy")
+        assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
+        host = ab.convert(x, "numpy", device="cpu")
+        host[0] = 5
+        assert float(x[0]) == 1
+
+    def test_transfer_to_one(self) -> None:
+        array = np.arange(6.0).reshape(2, 3)[:, ::-2]
+        x = ab.convert(array, "array_api_strict", device=self.place)
+        assert x.device == xp.Device("device1")
+        assert same(x._array, array)
+        assert not np.shares_memory(x._array, array)
+
+    def test_between_two(self) -> None:
+        x = ab.convert(xp.ones(3), "array_api_strict", device=self.place)
+        y = ab.convert(x, "array_api_strict", device="ext_dev:2")
+        assert y.device == xp.Device("device2")
+        assert ab.convert(x, "array_api_strict", copy=True).device == x.device
+        assert ab.convert(y, "array_api_strict", device="cpu").device == xp.Device("CPU_DEVICE")
+
+    def test_one_without_64_bits_refuses_them(self) -> None:
+        index = xp.__array_namespace_info__().devices().index(xp.Device("no_float64"))
+        with pytest.raises(ab.ConversionError, match="does not support dtype"):
+            ab.convert(np.ones(3), "array_api_strict", device=f"ext_dev:{index}")
+        x = ab.convert(np.ones(3, "f4"), "array_api_strict", device=f"ext_dev:{index}")
+        assert x.device == xp.Device("no_float64")
+
+    def test_one_that_does_not_exist(self) -> None:
+        with pytest.raises(ab.ConversionError, match="no ext_dev:99"):
+            ab.convert(np.ones(3), "array_api_strict", device="ext_dev:99")
+        arrays = ab.namespace(ab.from_dlpack(xp.ones(3)))
+        for device in ("cuda", "cuda:1", "ext_dev:0", "ext_dev:99", ab.Device(3)):
+            for make in (arrays.zeros, arrays.asarray):
+                with pytest.raises(ab.ConversionError, match=r"no .*: it has cpu and ext_dev:1 to"):
+                    make(2, device=device)
+        assert arrays.zeros(2, device=self.place).native.device == xp.Device("device1")
+
+    def test_to_its_own_device(self) -> None:
+        x = ab.from_dlpack(xp.ones(3))
+        y = x.to_device(xp.Device("device1"))
+        assert y.device == self.place
+        assert y.to_device(y.device) is y
+        assert copy.copy(y).device == self.place
+
+
+def test_an_older_standard_in_force_changes_nothing() -> None:
+    """Its own ``__dlpack__`` refuses ``max_version`` then."""
+    xp.set_array_api_strict_flags(api_version="2022.12")
+    try:
+        x = ab.convert(np.arange(3), "array_api_strict")
+        assert same(ab.convert(x, "numpy"), np.arange(3))
+        assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+    finally:
+        xp.reset_array_api_strict_flags()
+
+
+FLAGS = """
+import sys
+import array_api_strict as strict, numpy as np
+strict.set_array_api_strict_flags(**eval(sys.argv[1]))
+import arraybridge as ab
+x = strict.asarray([[4.0, 0.0], [0.0, 9.0]])
+native, array = ab.namespace(x), ab.from_dlpack(x)
+import arraybridge.xp.array_api_strict as xp
+assert ab.namespace(array) is xp
+assert ab.convert(xp.sum(array), "numpy") == ab.convert(native.sum(x), "numpy") == 13
+assert ab.convert(np.ones(3), "array_api_strict").shape == (3,)
+assert ab.asarray([1.0], like=array).shape == (1,)
+for name in ("linalg", "fft"):
+    on = hasattr(strict, name)
+    assert hasattr(xp, name) is hasattr(native, name) is on, name
+versions = {each.__array_api_version__ for each in (strict, native, xp)}
+assert len(versions) == 1, versions
+strict.reset_array_api_strict_flags()
+assert xp.fft.fft(xp.astype(array, xp.complex128)).shape == (2, 2)
+assert ab.convert(xp.linalg.det(array), "numpy") == ab.convert(native.linalg.det(x), "numpy") == 36
+"""
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"enabled_extensions": ["linalg"]},
+        {"enabled_extensions": []},
+        {"api_version": "2021.12"},
+        {"api_version": "2022.12", "enabled_extensions": ["fft"], "boolean_indexing": False},
+    ],
+    ids=str,
+)
+def test_flags_that_are_set_before_the_namespace_is_made(flags: dict[str, object]) -> None:
+    python(FLAGS, repr(flags), flags=("-W", "error", "-W", "ignore::UserWarning"))
+
+
+def test_flags_that_change_are_followed() -> None:
+    native = ab.namespace(xp.ones(1))
+    for both in (ab.namespace(ab.from_dlpack(xp.ones(1))), native):
+        kept = both.linalg
+        with xp.ArrayAPIStrictFlags(enabled_extensions=["fft"]):
+            assert hasattr(both, "fft")
+            assert not hasattr(both, "linalg")
+            with pytest.raises(AttributeError, match="'linalg' extension has been disabled"):
+                both.linalg.det(both.eye(2))
+            with pytest.raises(RuntimeError, match="requires the linalg extension"):
+                kept.det(both.eye(2))
+        with xp.ArrayAPIStrictFlags(api_version="2022.12"):
+            assert both.__array_api_version__ == "2022.12"
+            with pytest.raises(RuntimeError, match="requires API version"):
+                both.cumulative_sum(both.ones(2))
+        assert both.linalg is kept
+        assert both.__array_api_version__ == xp.__array_api_version__
+
+
+def test_devices_do_not_depend_on_flags() -> None:
+    """The list of them is asked of a function that older versions of the standard lack."""
+    with xp.ArrayAPIStrictFlags(api_version="2022.12"):
+        x = xp.ones(2, device=xp.Device("device1"))
+        assert str(ab.inspect(x).device) == "ext_dev:1"
+        assert ab.convert(x, "numpy", device="cpu").tolist() == [1, 1]

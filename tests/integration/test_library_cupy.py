@@ -1,0 +1,134 @@
+"""CuPy. What needs no device is tested wherever CuPy is installed, the rest on one."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", exc_type=ImportError)
+
+import arraybridge as ab  # noqa: E402
+from arraybridge import dlpack  # noqa: E402
+from arraybridge.libraries.cupy.exchange import LIBRARY  # noqa: E402
+from arraybridge.libraries.numpy.exchange import LIBRARY as NUMPY  # noqa: E402
+from tests.support.arrays import NUMBERS, layouts, same  # noqa: E402
+
+
+def relabelled(array: np.ndarray) -> dlpack.ManagedTensor:
+    """Host memory under a device's name: enough for what only reads descriptions."""
+    tensor = NUMPY.export(array)
+    tensor.device = ab.Device(ab.DeviceType.CUDA)
+    return tensor
+
+
+@pytest.mark.parametrize("layout", layouts())
+def test_a_view_of_every_layout(layout: str) -> None:
+    tensor = relabelled(layouts()[layout])
+    x = LIBRARY.wrap(tensor)
+    assert type(x) is cupy.ndarray
+    info = ab.inspect(x)
+    assert (info.library, info.shape, info.dtype) == ("cupy", tensor.shape, tensor.dtype)
+    if info.size:
+        assert (info.strides, info.pointer) == (tensor.strides, tensor.pointer)
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16"])
+def test_the_record_is_its_set_of_dtypes(dtype: str) -> None:
+    if dtype not in LIBRARY.accepts.dtypes:
+        pytest.skip(f"{dtype} came with CuPy 14")
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes").bfloat16
+    array = np.arange(6).astype(dtype)
+    x = LIBRARY.wrap(relabelled(array))
+    assert x.dtype == array.dtype
+    assert ab.inspect(x).dtype == ab.inspect(array).dtype
+
+
+def test_the_owner_lives_as_long_as_the_array() -> None:
+    array = np.arange(8.0)
+    owner = weakref.ref(array)
+    x = LIBRARY.wrap(relabelled(array))
+    part = x[2:]
+    del array, x
+    gc.collect()
+    assert owner() is not None
+    del part
+    gc.collect()
+    assert owner() is None
+
+
+def test_nothing_crosses_unasked() -> None:
+    x = LIBRARY.wrap(relabelled(np.ones(3)))
+    with pytest.raises(ab.ConversionError, match="device='cpu'"):
+        ab.convert(x, "numpy")
+    with pytest.raises(ab.ConversionError, match="device='cuda:0'"):
+        ab.convert(np.ones(3), "cupy")
+    assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
+    assert ab.explain(x, "cupy").kind == "view"
+
+
+def test_what_has_no_dlpack_type_is_refused() -> None:
+    x = LIBRARY.wrap(relabelled(np.zeros(3, "i8"))).view("datetime64[s]")
+    with pytest.raises(ab.ConversionError, match="astype"):
+        ab.convert(x, "numpy", device="cpu")
+
+
+class TestDevice:
+    """On a real one."""
+
+    pytestmark = pytest.mark.gpu
+
+    @pytest.fixture(autouse=True)
+    def _device(self):
+        if not cupy.is_available():
+            pytest.skip("no CUDA device")
+
+    @pytest.mark.parametrize("layout", layouts())
+    def test_every_layout_there_and_back(self, layout: str) -> None:
+        array = layouts()[layout]
+        x = ab.convert(array, "cupy", device="cuda:0")
+        assert same(ab.convert(x, "numpy", device="cpu"), array)
+
+    @pytest.mark.parametrize("dtype", NUMBERS)
+    def test_every_dtype(self, dtype: str) -> None:
+        array = np.arange(5).astype(dtype)
+        x = ab.convert(array, "cupy", device="cuda:0")
+        assert x.dtype == array.dtype
+        assert same(ab.convert(x, "numpy", device="cpu"), array)
+
+    @pytest.mark.parametrize("index", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[:, ::-3]])
+    def test_a_slice_as_a_view_through_the_core(self, index: tuple) -> None:
+        array = layouts()["contiguous"]
+        x = cupy.asarray(array)[index]
+        y = ab.convert(LIBRARY.export(x), "cupy", copy=False)
+        assert y.strides == x.strides
+        assert same(cupy.asnumpy(y), array[index])
+        y[...] = 7
+        assert bool((x == 7).all())
+
+    def test_copies_stay_on_the_device(self) -> None:
+        x = cupy.arange(12).reshape(3, 4)[:, ::-2]
+        y = ab.convert(x, "cupy", copy=True)
+        assert y.flags.c_contiguous
+        assert bool((x == y).all())
+
+    def test_a_consumer_on_another_stream_waits(self) -> None:
+        stream = cupy.cuda.Stream(non_blocking=True)
+        x = cupy.zeros(1 << 24, "f4")
+        for _ in range(50):
+            x += 1
+        tensor = LIBRARY.export(x, stream.ptr)
+        with stream:
+            assert float(LIBRARY.wrap(tensor).min()) == 50
+
+    def test_a_view_in_torch(self) -> None:
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            pytest.skip("torch has no CUDA")
+        x = cupy.arange(6, dtype="f4")
+        y = ab.convert(x, "torch", copy=False)
+        assert y.data_ptr() == x.data.ptr
+        assert ab.convert(y, "cupy", copy=False).data.ptr == x.data.ptr

@@ -1,0 +1,99 @@
+"""MLX: every import copies, float64 stays, what it exports is read-only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+mx = pytest.importorskip("mlx.core", exc_type=ImportError)
+
+import arraybridge as ab  # noqa: E402
+from tests.support.arrays import NUMBERS, same  # noqa: E402
+
+pytestmark = pytest.mark.heavy
+
+
+def test_its_own_importer_still_copies() -> None:
+    """The record says so; once this fails, imports can be views."""
+    array = np.ones(1 << 16, "f4")
+    with pytest.raises(ValueError, match="without a copy"):
+        mx.from_dlpack(array, copy=False)
+    assert ab.inspect(mx.from_dlpack(array)).data != array.ctypes.data
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_the_record_is_its_set_of_dtypes(dtype: str) -> None:
+    array = np.arange(5).astype(dtype)
+    if dtype == "complex128":
+        assert mx.array(array).dtype == mx.complex64  # what is refused here
+        with pytest.raises(ab.ConversionError, match="narrowed"):
+            ab.convert(array, "mlx")
+    else:
+        x = ab.convert(array, "mlx")
+        assert str(x.dtype).removeprefix("mlx.core.") == dtype
+        assert same(ab.convert(x, "numpy"), array)
+
+
+def test_it_is_readonly_because_slices_share_memory() -> None:
+    x = mx.arange(6)
+    part = x[1:]
+    mx.eval(x, part)
+    view = ab.convert(x, "numpy")
+    assert ab.inspect(x).readonly
+    assert not view.flags.writeable
+    assert ab.explain(x, "torch").kind == "kernel"
+    alias = ab.convert(x, "torch", alias_readonly=True)
+    alias[2] = 99  # what the flag is to prevent: another array changes
+    assert part.tolist() == [1, 99, 3, 4, 5]
+
+
+@pytest.mark.parametrize("change", ["add", "assign", "delete"])
+def test_a_view_outlives_what_mlx_does_to_its_array(change: str) -> None:
+    expected = np.arange(1 << 20, dtype="f4")
+    x = mx.array(expected)
+    view = ab.convert(x, "numpy")
+    if change == "add":
+        x += 1
+        mx.eval(x)
+    elif change == "assign":
+        x[0] = 5
+        mx.eval(x)
+    else:
+        del x
+    reuse = [mx.full(1 << 20, 7.0) for _ in range(4)]
+    mx.eval(reuse)
+    assert np.array_equal(view, expected)
+
+
+def test_a_lazy_array_is_evaluated() -> None:
+    assert ab.convert(mx.ones((2, 3)) + 1, "numpy").tolist() == [[2.0] * 3] * 2
+
+
+def test_inside_compile_is_refused_with_the_remedy() -> None:
+    def function(x):
+        with pytest.raises(ab.ConversionError, match="outside compile"):
+            ab.convert(x, "numpy")
+        return x + 1
+
+    ab.convert(mx.ones(3), "numpy")
+    assert mx.compile(function)(mx.ones(3)).tolist() == [2.0] * 3
+
+
+def test_what_a_function_writes_reaches_the_caller():
+    """Its arrays are copies, which an assignment gives other memory."""
+
+    def assigned(x):
+        x[0] = 9
+        return x
+
+    def added(x):
+        x += 1
+        return x
+
+    for function in (assigned, added):
+        for x in (np.arange(3, dtype="f4"), np.arange(3, dtype="f4")[::-1]):
+            expected = function(x.copy())
+            assert ab.adapt("mlx")(function)(x) is x
+            np.testing.assert_array_equal(x, expected)
+            assert ab.adapt("mlx")(lambda x, f=function: (f(x), None)[1])(x) is None
+            np.testing.assert_array_equal(x, function(expected))

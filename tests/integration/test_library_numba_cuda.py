@@ -1,0 +1,155 @@
+"""Numba's CUDA arrays: their rules on the simulator, the rest where there is a device."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.arrays import NUMBERS, layouts, same
+from tests.support.processes import ROOT
+
+if importlib.util.find_spec("numba_cuda") is None:
+    pytest.skip("numba-cuda is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.heavy  # needs numba-cuda
+
+SIMULATED = """
+import numpy as np, arraybridge as ab
+from numba import cuda
+array = np.arange(12.0).reshape(3, 4)
+x = cuda.to_device(array)
+
+def refused(call):
+    try:
+        call()
+    except ab.ConversionError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+"""
+
+
+def simulate(code: str) -> str:
+    """Run code in a process of its own: the simulator is chosen when Numba is imported."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SIMULATED + code],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip()
+
+
+def test_simulated_arrays_are_on_a_device() -> None:
+    code = """
+info = ab.inspect(x[::-1, ::2])
+assert info.library == "numba" and info.device == (2, 0), info
+assert info.strides == (-4, 2), info
+assert "device='cpu'" in refused(lambda: ab.convert(x, "numpy"))
+assert "device='cuda:0'" in refused(lambda: ab.convert(array, "numba"))
+assert ab.convert(x, "numba") is x
+"""
+    simulate(code)
+
+
+def test_simulated_transfers() -> None:
+    code = """
+for index in (np.s_[:], np.s_[::-1, ::2], np.s_[:0], np.s_[1:2, 3:]):
+    back = ab.convert(x[index], "numpy", device="cpu")
+    assert np.array_equal(back, array[index]) and not np.shares_memory(back, x._ary)
+    y = ab.convert(array[index], "numba", device="cuda:0")
+    assert type(y) is type(x) and np.array_equal(y.copy_to_host(), array[index])
+assert ab.convert(np.array(3.0), "numba", device="cuda").shape == ()
+assert "no cuda:3" in refused(lambda: ab.convert(array, "numba", device="cuda:3"))
+big = ab.convert(np.arange(3, dtype=">i4"), "numba", device="cuda")
+assert big.copy_to_host().tolist() == [0, 1, 2]
+"""
+    simulate(code)
+
+
+def test_simulated_copies_and_refusals() -> None:
+    code = """
+y = ab.convert(x.T, "numba", copy=True)
+assert y.is_c_contiguous() and np.array_equal(y.copy_to_host(), array.T)
+y[0, 0] = 99
+assert array[0, 0] == 0 and x.copy_to_host()[0, 0] == 0
+assert ab.contiguous(x[:, ::2]).is_c_contiguous()
+record = cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f4")]))
+assert "fields" in refused(lambda: ab.convert(record, "numpy", device="cpu"))
+from arraybridge.libraries.numba import LIBRARY
+assert "simulator" in refused(lambda: LIBRARY.export(x))
+"""
+    simulate(code)
+
+
+def test_a_kernel_of_the_simulator_runs_on_what_was_transferred() -> None:
+    code = """
+@cuda.jit
+def double(a):
+    i, j = cuda.grid(2)
+    if i < a.shape[0] and j < a.shape[1]:
+        a[i, j] *= 2
+
+y = ab.convert(array, "numba", device="cuda")
+double[(1, 1), (4, 4)](y)
+assert np.array_equal(ab.convert(y, "numpy", device="cpu"), 2 * array)
+"""
+    simulate(code)
+
+
+def has_device() -> bool:
+    from numba import cuda
+
+    return cuda.is_available()
+
+
+class TestDevice:
+    """On a real one."""
+
+    pytestmark = pytest.mark.gpu
+
+    @pytest.fixture(autouse=True)
+    def _device(self):
+        if not has_device():
+            pytest.skip("no CUDA device")
+
+    @pytest.mark.parametrize("layout", layouts())
+    def test_every_layout_there_and_back(self, layout: str) -> None:
+        array = layouts()[layout]
+        x = ab.convert(array, "numba", device="cuda:0")
+        assert same(ab.convert(x, "numpy", device="cpu"), array)
+
+    @pytest.mark.parametrize("dtype", NUMBERS)
+    def test_every_dtype(self, dtype: str) -> None:
+        array = np.arange(5).astype(dtype)
+        x = ab.convert(array, "numba", device="cuda:0")
+        assert same(ab.convert(x, "numpy", device="cpu"), array)
+
+    @pytest.mark.parametrize("index", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[:, 1:3]])
+    def test_a_slice_as_a_view_through_the_core(self, index: tuple) -> None:
+        from arraybridge.libraries.numba import LIBRARY
+
+        array = layouts()["contiguous"]
+        x = LIBRARY.to_device(array, ab.Device(2))
+        y = ab.convert(LIBRARY.export(x[index]), "numba", copy=False)
+        assert ab.inspect(y).pointer == ab.inspect(x[index]).pointer
+        assert same(ab.convert(y, "numpy", device="cpu"), array[index])
+
+    def test_a_view_in_torch(self) -> None:
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            pytest.skip("torch has no CUDA")
+        x = ab.convert(layouts()["contiguous"], "numba", device="cuda:0")
+        y = ab.convert(x, "torch", copy=False)
+        assert y.data_ptr() == ab.inspect(x).data
+        z = ab.convert(y, "numba", copy=False)
+        assert ab.inspect(z).data == y.data_ptr()

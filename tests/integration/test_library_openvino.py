@@ -1,0 +1,157 @@
+"""OpenVINO: tensors as views of other libraries' memory, and views of its own."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+ov = pytest.importorskip("openvino")
+
+import openvino.opset13 as operators  # noqa: E402
+
+import arraybridge as ab  # noqa: E402
+from arraybridge.libraries.openvino import _TYPES, LIBRARY  # noqa: E402
+from tests.support.optional import optional  # noqa: E402
+
+torch = optional("torch")
+pytestmark = pytest.mark.heavy
+
+
+@pytest.fixture(scope="module")
+def double():
+    """A model that adds its input to itself, of any length."""
+    x = operators.parameter([-1], np.float32, name="x")
+    return ov.compile_model(ov.Model([operators.add(x, x)], [x], "double"), "CPU")
+
+
+def littered(nbytes: int) -> None:
+    """Write over memory of that size that was just given back."""
+    gc.collect()
+    for _ in range(8):
+        np.full(max(nbytes, 1), 0xA5, np.uint8)
+
+
+def test_the_record_is_of_the_installed_version():
+    assert ov.__version__.startswith(LIBRARY.accepts.tested)
+
+
+@pytest.mark.parametrize("name", _TYPES)
+def test_each_element_type(name):
+    x = ov.Tensor(_TYPES[name], [2, 3])
+    x.data.view(np.uint8)[...] = np.arange(6 * x.byte_size // 6, dtype="u1").reshape(2, -1)
+    for _ in range(2):
+        info = ab.inspect(x)
+        assert (info.dtype.name, info.shape, info.strides) == (name, (2, 3), (3, 1))
+        assert (info.pointer, info.nbytes) == (x.data.ctypes.data, x.byte_size)
+        view = ab.convert(x, "numpy")
+        assert (view.dtype.name, view.ctypes.data) == (name, info.pointer)
+        again = ab.convert(view, "openvino")
+        assert again.element_type == x.element_type
+        assert again.data.ctypes.data == info.pointer
+        assert again.data.tobytes() == x.data.tobytes()
+
+
+def test_a_view_both_ways(double):
+    x = torch.arange(4.0)
+    given = ab.convert(x, "openvino")
+    assert given.data.ctypes.data == x.data_ptr()
+    x[0] = 10
+    request = double.create_infer_request()
+    request.set_input_tensor(given)
+    request.infer()
+    result = request.get_output_tensor()
+    for to in ("numpy", "torch", "onnxruntime", "tvm_ffi"):
+        try:
+            view = ab.convert(result, to)
+        except ImportError:
+            continue
+        assert ab.inspect(view).pointer == result.data.ctypes.data
+        assert ab.convert(view, "numpy").tolist() == [20, 2, 4, 6]
+    ab.convert(result, "torch")[1] = -1
+    assert result.data.tolist() == [20, -1, 4, 6]
+
+
+def test_an_output_in_a_tensor_of_ours(double):
+    x, out = ab.convert(torch.arange(4.0), "openvino"), torch.zeros(4)
+    kept = ab.convert(out, "openvino")
+    request = double.create_infer_request()
+    request.set_input_tensor(x)
+    request.set_output_tensor(kept)
+    request.infer()
+    assert out.tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "onnxruntime", "dlpack"])
+@pytest.mark.parametrize("source", ["own", "shared", "output"])
+def test_a_view_holds_the_memory(double, to, source):
+    if to == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    for _ in range(3):  # planned, and by the doors
+        values = np.arange(1000, dtype=np.float32)
+        if source == "output":
+            request = double.create_infer_request()
+            request.set_input_tensor(ov.Tensor(values / 2))
+            request.infer()
+            x = request.get_output_tensor()
+            del request
+        else:
+            x = ov.Tensor(values, shared_memory=source == "shared")
+        held = weakref.ref(values)
+        view = ab.from_dlpack(x) if to == "dlpack" else ab.convert(x, to)
+        del x, values
+        littered(4000)
+        assert (held() is not None) is (source == "shared")
+        assert ab.convert(view, "numpy").tolist() == list(range(1000))
+        del view
+        gc.collect()
+        assert held() is None
+
+
+def test_a_tensor_holds_the_memory_that_it_views():
+    for dtype in ("float32", "bfloat16"):  # by the door, and planned
+        x = torch.arange(1000, dtype=getattr(torch, dtype))
+        y = ab.convert(x, "openvino")
+        expected = x.view(torch.uint8).tolist()
+        del x
+        littered(4000)
+        assert y.data.view(np.uint8).tolist() == expected
+
+
+def test_a_region_is_a_strided_view():
+    x = ov.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+    region = ov.Tensor(x, [1, 1], [3, 3])
+    for to in ("numpy", "torch"):
+        for _ in range(2):
+            view = ab.convert(region, to)
+            assert ab.inspect(view).strides == (4, 1)
+            assert view.tolist() == [[5, 6], [9, 10]]
+            assert ab.inspect(view).pointer == x.data.ctypes.data + 20
+    other = ab.convert(region, "openvino", copy=True)
+    assert other.is_continuous()
+    assert other.data.tolist() == [[5, 6], [9, 10]]
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u3", "u4", "u6", "i4", "nf4", "f4e2m1"])
+def test_packed_elements_are_refused_with_the_remedy(kind):
+    x = ov.Tensor(getattr(ov.Type, kind), [16])
+    x.data[...] = np.arange(x.data.size)
+    with pytest.raises(ab.ConversionError, match=f"its {kind} elements are packed") as caught:
+        ab.convert(x, "numpy")
+    assert "pass their bytes, x.data" in str(caught.value)
+    assert ab.convert(x.data, "torch").tolist() == list(range(x.data.size))
+
+
+def test_strings_are_refused_with_the_remedy():
+    x = ov.Tensor(np.array(["a", "bc"]))
+    for to in ("numpy", "torch"):
+        with pytest.raises(ab.ConversionError, match=r"strings have no DLPack type.*x\.str_data"):
+            ab.convert(x, to)
+    assert x.str_data.tolist() == ["a", "bc"]
+
+
+def test_a_dtype_that_it_lacks_says_what_to_do():
+    with pytest.raises(ab.ConversionError, match="real and imaginary parts"):
+        ab.convert(np.ones(3, np.complex64), "openvino")

@@ -1,0 +1,263 @@
+"""Pillow: images as arrays and arrays as images; nothing is converted or dropped unasked."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+PIL = pytest.importorskip("PIL")
+
+from PIL import Image  # noqa: E402
+
+import arraybridge as ab  # noqa: E402
+from arraybridge.libraries.pillow import LIBRARY  # noqa: E402
+from tests.support.optional import optional  # noqa: E402
+
+torch = optional("torch")
+
+
+def numbers(dtype, *shape):
+    x = np.arange(1, 1 + np.prod(shape)).reshape(shape)
+    return x % 3 == 0 if dtype == "bool" else (x * 3).astype(dtype)
+
+
+# Mode, the array that it is, whether Pillow's memory is viewed, and the array's.
+MODES = [
+    ("L", numbers("uint8", 3, 5), True, True),
+    ("RGBA", numbers("uint8", 3, 5, 4), True, True),
+    ("RGB", numbers("uint8", 3, 5, 3), True, False),
+    ("LA", numbers("uint8", 3, 5, 2), True, False),
+    ("I;16", numbers("uint16", 3, 5), True, True),
+    ("I", numbers("int32", 3, 5), True, True),
+    ("F", numbers("float32", 3, 5), True, True),
+    ("1", numbers("bool", 3, 5), False, False),
+]
+BY_MODE = pytest.mark.parametrize(
+    ("mode", "x", "viewed", "shared"), MODES, ids=[mode for mode, *_ in MODES]
+)
+
+
+def littered(nbytes: int) -> None:
+    """Write over memory of that size that was just given back."""
+    gc.collect()
+    for _ in range(8):
+        np.full(max(nbytes, 1), 0xA5, np.uint8)
+
+
+def test_the_record_is_of_the_installed_version():
+    assert LIBRARY.accepts.tested == PIL.__version__
+
+
+@BY_MODE
+def test_an_array_becomes_an_image(mode, x, viewed, shared):
+    given = x.copy()
+    for _ in range(2):
+        image = ab.convert(given, "pillow")
+        assert (image.mode, image.size) == (mode, (5, 3))
+        np.testing.assert_array_equal(np.asarray(image), x)
+        assert ab.explain(given, "pillow").kind == ("view" if shared else "kernel")
+    given[0, 0] = given[2, 4]
+    assert (image.getpixel((0, 0)) == image.getpixel((4, 2))) is shared
+    if shared:
+        image.putpixel((1, 1), image.getpixel((4, 2)))  # in place: it is not marked read-only
+        assert given[1, 1].tolist() == given[2, 4].tolist()
+    other = ab.convert(x, PIL, copy=True)
+    other.putpixel((0, 0), other.getpixel((1, 0)))
+    assert x[0, 0].tolist() != x[0, 1].tolist() or mode == "1"
+    if not shared:
+        with pytest.raises(ab.ConversionError, match="by copying it only"):
+            ab.convert(x, "pillow", copy=False)
+
+
+@BY_MODE
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_an_image_becomes_an_array(mode, x, viewed, shared, to):
+    image = ab.convert(x, "pillow", copy=True)
+    for _ in range(2):
+        route = ab.explain(image, to)
+        result = ab.convert(image, to)
+        assert ab.convert(result, "numpy").tobytes() == x.tobytes()
+        copied = not viewed or (mode == "LA" and to == "torch")  # read-only: it is there thrice
+        assert route.kind == ("kernel" if copied else "view")
+    if not copied and mode != "LA":
+        image.putpixel((0, 0), image.getpixel((4, 2)))
+        assert result[0, 0].tolist() == result[2, 4].tolist()
+        result[1, 1] = result[2, 4]
+        assert image.getpixel((1, 1)) == image.getpixel((4, 2))
+
+
+@BY_MODE
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_views_hold_the_pixels(mode, x, viewed, shared, to):
+    big = np.tile(x, (100, 100, *[1] * (x.ndim - 2)))
+    image = ab.convert(big, "pillow", copy=True)
+    view = ab.convert(image, to)
+    image.close()
+    del image
+    littered(big.nbytes)
+    np.testing.assert_array_equal(ab.convert(view, "numpy"), big)
+
+
+def test_an_image_holds_the_memory_that_it_views():
+    x = numbers("uint8", 300, 500)
+    held, expected = weakref.ref(x), x.tolist()
+    image = ab.convert(x, "pillow")
+    del x
+    littered(150_000)
+    assert held() is not None
+    assert np.asarray(image).tolist() == expected
+    thumbnail = image.copy()
+    del image
+    gc.collect()
+    assert held() is None
+    assert np.asarray(thumbnail).tolist() == expected
+    tensor = torch.arange(6, dtype=torch.uint8).reshape(2, 3)
+    image = ab.convert(tensor, "pillow")
+    tensor[0, 0] = 9
+    del tensor
+    littered(6)
+    assert np.asarray(image).tolist() == [[9, 1, 2], [3, 4, 5]]
+
+
+def test_read_only_memory_stays_so():
+    x = numbers("uint8", 3, 5)
+    x.flags.writeable = False
+    image = ab.convert(x, "pillow")
+    assert image.readonly
+    view = ab.convert(image, "numpy")
+    assert view.ctypes.data == x.ctypes.data
+    assert not view.flags.writeable
+    image.putpixel((0, 0), 99)  # Pillow copies it first
+    assert x[0, 0] == 3
+    assert ab.convert(image, "numpy")[0, 0] == 99
+    mapped = Image.frombuffer("L", (5, 3), bytes(x), "raw", "L", 0, 1)
+    assert not ab.convert(mapped, "numpy").flags.writeable
+
+
+@pytest.mark.parametrize(
+    "layout", [np.transpose, lambda x: x[::-1], lambda x: x[:, ::2], lambda x: x[1:, 1:]]
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "bool"])
+def test_other_layouts_are_copied_once(dtype, layout):
+    x = layout(numbers(dtype, 4, 6))
+    assert ab.explain(x, "pillow").kind == "kernel"
+    np.testing.assert_array_equal(np.asarray(ab.convert(x, "pillow")), x)
+
+
+def test_a_tensor_with_the_channels_first():
+    for channels, mode in ((2, "LA"), (3, "RGB"), (4, "RGBA")):
+        x = torch.arange(channels * 6, dtype=torch.uint8).reshape(channels, 2, 3)
+        image = ab.convert(x.permute(1, 2, 0), "pillow")
+        assert image.mode == mode
+        assert np.asarray(image).transpose(2, 0, 1).tolist() == x.tolist()
+        assert image.tobytes() == x.permute(1, 2, 0).contiguous().numpy().tobytes()
+        assert image.convert("RGBA").getpixel((0, 0))[3] == (x[-1, 0, 0] if channels != 3 else 255)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "LA", "1", "F"])
+def test_images_of_several_blocks(mode):
+    channels = {"RGB": (3,), "LA": (2,)}.get(mode, ())
+    dtype = {"1": "bool", "F": "float32"}.get(mode, "uint8")
+    shape = (5000, 4000) if mode in ("L", "1") else (2500, 2000)
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2 if mode == "1" else 256, (*shape, *channels)).astype(dtype)
+    image = Image.new(mode, shape[::-1])
+    with pytest.raises(ValueError, match="contiguous"):
+        image.__arrow_c_array__()
+    image = ab.convert(x, "pillow", copy=True)
+    assert image.tobytes() == Image.fromarray(x).tobytes()
+    image = image.copy()  # in blocks of Pillow's, also where the array was shared
+    if mode != "1":
+        assert "several chunks" in ab.explain(image, "numpy").why
+    result = ab.convert(image, "numpy")
+    assert result.flags.writeable
+    assert np.array_equal(result, x)
+
+
+def test_a_palette_is_not_dropped():
+    image = Image.new("RGB", (4, 4), (250, 1, 1)).quantize(4)
+    assert image.mode == "P"
+    for odd in (image, image.convert("PA")):
+        for to in ("numpy", "torch", "jax"):
+            assert ab.explain(odd, to).kind == "refuse"
+            with pytest.raises(ab.ConversionError, match="would lose it: pass its colors"):
+                ab.convert(odd, to, copy=True)
+    x = image
+    colors, indices = x.convert("RGBA"), np.asarray(x)
+    assert ab.convert(colors, "numpy")[0, 0].tolist() == [250, 1, 1, 255]
+    assert ab.convert(indices, "torch").shape == (4, 4)
+
+
+def test_signed_channels_with_an_offset_are_refused():
+    image = Image.new("LAB", (4, 3), (5, 130, 2))
+    with pytest.raises(ab.ConversionError, match=r"pass what numpy.asarray\(x\) makes of it"):
+        ab.convert(image, "torch")
+    assert ab.convert(np.asarray(image), "torch").shape == (3, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("x", "told"),
+    [
+        (np.zeros((3, 4)), "pillow has no float64: its images are of uint8, uint16"),
+        (np.zeros((3, 4), np.int8), "pillow has no int8: its images are of"),  # fromarray: int32
+        (np.zeros((3, 4, 3), np.float32), "no float32: a third axis of its .*, the last"),
+        (np.zeros((3, 4, 5), np.uint8), "pillow has no uint8: a third axis .* 2, 3 or 4 channels"),
+        (np.zeros(3, np.uint8), "2 to 3 dimensions, this has 1: reshape it first"),
+        (np.zeros((2, 3, 4, 3), np.uint8), "2 to 3 dimensions, this has 4: reshape it first"),
+    ],
+)
+def test_what_is_no_image_is_refused(x, told):
+    for copy in (None, True):
+        with pytest.raises(ab.ConversionError, match=told):
+            ab.convert(x, "pillow", copy=copy)
+    assert ab.explain(x, "pillow").kind == "refuse"
+
+
+@pytest.mark.parametrize("mode", ["HSV", "YCbCr", "CMYK", "RGBa", "La", "RGBX", "I;16B"])
+def test_other_modes_are_the_numbers_that_numpy_sees_and_keep_their_mode(mode):
+    image = Image.new(mode, (4, 3))
+    width = {"I;16B": 2}.get(mode, len(image.getbands()))
+    image.frombytes(bytes(range(12 * width)))
+    expected = np.asarray(image)
+    for to in ("numpy", "torch"):
+        for _ in range(2):
+            found = ab.convert(ab.convert(image, to), "numpy")
+            np.testing.assert_array_equal(found, expected)
+    copy = ab.convert(image, "pillow", copy=True)
+    assert (copy.mode, copy.tobytes()) == (image.mode, image.tobytes())
+    assert ab.convert(image, "pillow") is image
+    assert ab.contiguous(image) is image
+
+
+def test_closed_and_empty_images():
+    image = Image.new("RGB", (4, 4))
+    image.close()
+    with pytest.raises(ab.ConversionError, match="closed"):
+        ab.convert(image, "numpy")
+    for shape in ((0, 4), (4, 0), (0, 0), (0, 4, 3), (3, 0, 4)):
+        x = np.zeros(shape, np.uint8)
+        image = ab.convert(x, "pillow")
+        assert image.size == shape[1::-1]
+        assert ab.convert(image, "numpy").shape == shape
+
+
+def test_pixels_that_another_call_replaced_are_still_there():
+    image = ab.convert(numbers("uint8", 300, 500), "pillow", copy=True)
+    view = ab.convert(image, "torch")
+    expected = view.tolist()
+    image.thumbnail((10, 10))
+    littered(150_000)
+    assert view.tolist() == expected
+
+
+def test_computing_with_an_image():
+    image = Image.new("RGB", (5, 3), (1, 2, 3))
+    x = ab.from_dlpack(image)
+    assert (x.shape, str(x.device)) == ((3, 5, 3), "cpu")
+    assert ab.convert(x + x, "numpy")[0, 0].tolist() == [2, 4, 6]
+    doubled = ab.adapt("torch")(lambda t: t * 2)(image)
+    assert ab.convert(doubled, "numpy")[2, 4].tolist() == [2, 4, 6]
+    assert ab.unify(torch.ones(2), image)[2].shape == (3, 5, 3)

@@ -1,0 +1,118 @@
+"""Warp: views from a pointer, of either sign of stride, in 1 to 4 dimensions."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+wp = pytest.importorskip("warp", exc_type=ImportError)
+
+import arraybridge as ab  # noqa: E402
+from tests.support.arrays import NUMBERS, layouts, same  # noqa: E402
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.mark.parametrize("layout", ["stepped", "negative", "broadcast", "permuted", "unaligned"])
+def test_warps_own_copies_read_the_view_right(layout: str) -> None:
+    array = layouts()[layout]
+    x = ab.convert(array, "warp")
+    assert same(wp.clone(x).numpy(), array)
+    assert same(x.contiguous().numpy(), array)
+    assert same(x[1:].numpy(), array[1:])
+
+
+@wp.kernel
+def double(x: wp.array2d(dtype=wp.float32), out: wp.array2d(dtype=wp.float32)):  # type: ignore[valid-type]
+    i, j = wp.tid()
+    out[i, j] = 2.0 * x[i, j]
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "stepped", "negative", "broadcast", "fortran"])
+def test_a_warp_kernel_reads_the_view_right(layout: str) -> None:
+    array = layouts()[layout]
+    out = np.zeros(array.shape, "f4")[:, ::-1]
+    arguments = [ab.convert(array, "warp"), ab.convert(out, "warp")]
+    wp.launch(double, dim=array.shape, inputs=arguments, device="cpu")
+    assert np.array_equal(out, 2 * array)
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16"])
+def test_the_record_is_its_set_of_dtypes(dtype: str) -> None:
+    if dtype == "bfloat16":
+        array = np.arange(5).astype(pytest.importorskip("ml_dtypes").bfloat16)
+    else:
+        array = np.arange(5).astype(dtype)
+    if dtype.startswith("complex"):
+        with pytest.raises(ab.ConversionError, match="real and imaginary"):
+            ab.convert(array, "warp")
+        return
+    x = ab.convert(array, "warp", copy=False)
+    assert x.dtype is getattr(wp, dtype)
+    for _ in range(2):
+        assert same(ab.convert(x, "numpy"), array)
+        assert ab.convert(array, "warp").dtype is x.dtype
+    assert same(x.numpy(), array)
+
+
+def test_strides_beyond_32_bits_are_refused() -> None:
+    """Warp takes them without a word, and its kernels then read elsewhere."""
+    row = 2**31
+    reserved = np.empty(row + 8, np.uint8)  # never touched
+    array = np.lib.stride_tricks.as_strided(reserved, (2, 4), (row, 1))
+    with pytest.raises(ab.ConversionError, match="32 bits"):
+        ab.convert(array, "warp")
+    fits = np.lib.stride_tricks.as_strided(reserved, (2, 4), (row - 1, 1))
+    assert ab.convert(fits, "warp").strides == (row - 1, 1)
+
+
+def test_an_exported_array_outlives_its_name() -> None:
+    x = wp.array(np.arange(1 << 16, dtype="f4"), device="cpu")
+    view = ab.convert(x, "numpy")
+    del x
+    gc.collect()
+    reuse = [wp.zeros(1 << 16, dtype=wp.float32, device="cpu") for _ in range(4)]
+    assert view[-1] == (1 << 16) - 1
+    del reuse
+
+
+@pytest.mark.parametrize(("dtype", "inner"), [("vec3", (3,)), ("mat22", (2, 2)), ("quat", (4,))])
+def test_vectors_and_matrices_become_trailing_axes(dtype: str, inner: tuple[int, ...]) -> None:
+    values = np.arange(6 * np.prod(inner), dtype="f4").reshape(6, *inner)
+    x = wp.array(values, dtype=getattr(wp, dtype), device="cpu")[::2]
+    back = ab.convert(x, "numpy", copy=False)
+    assert same(back, values[::2])
+    assert same(back, x.numpy())
+
+
+def test_gradients_lie_beside_the_array() -> None:
+    x = wp.array(np.arange(3, dtype="f4"), requires_grad=True, device="cpu")
+    assert ab.convert(x, "numpy").tolist() == [0.0, 1.0, 2.0]
+    assert ab.convert(x.grad, "numpy").tolist() == [0.0, 0.0, 0.0]
+    assert not ab.convert(x, "warp", copy=True).requires_grad
+
+
+@wp.struct
+class Particle:
+    mass: wp.float32
+
+
+def test_what_is_no_memory_or_has_no_type_is_refused() -> None:
+    x = wp.array(np.arange(12, dtype="f4").reshape(3, 4), device="cpu")
+    indexed = wp.indexedarray(x, [wp.array([0, 2], dtype=wp.int32, device="cpu")])
+    with pytest.raises(ab.ConversionError, match="contiguous"):
+        ab.convert(indexed, "numpy")
+    with pytest.raises(ab.ConversionError, match="annotation"):
+        ab.convert(wp.array(dtype=wp.float32), "numpy")
+    with pytest.raises(ab.ConversionError, match=r"Particle.*fields"):
+        ab.convert(wp.zeros(3, dtype=Particle, device="cpu"), "numpy")
+
+
+def test_it_starts_without_a_word() -> None:
+    code = "import numpy as np, arraybridge as ab; ab.convert(np.ones(3), 'warp')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

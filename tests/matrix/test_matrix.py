@@ -1,0 +1,199 @@
+"""Every ordered pair of libraries over every case: nothing wrong, no crash, no needless error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from arraybridge.cli import arrays
+from arraybridge.cli.libraries import present
+
+pytest.importorskip("rich")
+
+from tests.matrix import cases, data, report
+from tests.matrix import run as matrix
+from tests.matrix.__main__ import command_line
+from tests.matrix.__main__ import main as run_main
+from tests.matrix.page import markdown
+from tests.support.processes import ROOT
+from tests.support.unruly import UNRULY
+
+LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
+HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
+RUNTIMES = ["onnxruntime", "openvino", "pillow", "cuda_core"]
+BESIDE_RUNTIMES = [
+    "numpy",
+    "torch",
+    "jax",
+]  # what stands before and behind them; `make matrix` has all
+# Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
+LIVE = {
+    "numpy": 250,
+    "torch": 200,
+    "jax": 25,
+    "pyarrow": 150,
+    "tvm_ffi": 150,
+    "array_api_strict": 200,
+    "tensorflow": 20,
+    "paddle": 120,
+    "warp": 180,
+    "mlx": 120,
+    "pillow": 5,
+    "cuda_core": 150,
+    "onnxruntime": 80,
+    "openvino": 140,
+    "dpnp": 120,
+}
+
+
+def installed(names: list[str]) -> list[str]:
+    return [name for name in names if present(name)]
+
+
+def all_right(target: str, libraries: list[str], *, native: bool) -> None:
+    """Every other library to one; a test a target, as one test may not last five minutes."""
+    cells = matrix.run(libraries, cases.chosen(None), native=native, targets=[target])
+    bad = matrix.failures(cells)
+    told = "\n".join(
+        f"{c.source} -> {c.target}, {c.case}: {c.verdict} {c.why}, own conversion {c.native}"
+        for c in bad[:40]
+    )
+    assert not bad, f"{len(bad)} of {len(cells)} cells\n{told}"
+    for source in libraries:
+        live = {c.case for c in cells if c.source == source and c.verdict != "n/a"}
+        assert source == target or len(live) >= LIVE[source], (source, len(live))
+
+
+def test_light_libraries() -> None:
+    """A sample of what follows."""
+    all_right("numpy", installed(LIGHT), native=False)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("target", LIGHT + HEAVY + RUNTIMES)
+def test_all_libraries(target: str) -> None:
+    libraries = installed(LIGHT + HEAVY)
+    if target in BESIDE_RUNTIMES:
+        libraries += installed(RUNTIMES)
+    elif target in RUNTIMES:
+        libraries = installed([*BESIDE_RUNTIMES, target])
+    if target not in libraries:
+        pytest.skip(f"no {target}")
+    # TensorFlow's own importer ends the process in case after case; `make matrix` asks it.
+    all_right(target, libraries, native=target != "tensorflow")
+
+
+PLUGIN = f"""
+from tests.matrix import libraries
+
+class Native(libraries.NumPy):
+    name, module = "unruly", "numpy"
+
+libraries.NATIVES["unruly"] = (__name__, "Native")
+{UNRULY}"""
+
+
+@pytest.fixture(scope="module")
+def unruly(tmp_path_factory):
+    """Cells of a library that aborts, hangs and lies, by dtype."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "unruly_plugin.py").write_text(PLUGIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARRAYBRIDGE_MATRIX_PLUGIN", "unruly_plugin")
+        patch.setenv("PYTHONPATH", str(folder))
+        patch.setattr(matrix, "NEXT_EVENT_S", 5.0)
+        names = [f"{kind} contiguous" for kind in "int8 int16 int32 int64 uint8 float64".split()]
+        cells = matrix.run(["numpy", "unruly"], cases.chosen([*names, "contiguous"]))
+    return {cell.case: cell for cell in cells if cell.target == "unruly"}, cells
+
+
+@pytest.mark.parametrize(
+    ("case", "verdict", "why"),
+    [
+        ("int8 contiguous", "CRASH", "SIGABRT"),
+        ("int16 contiguous", "HANG", "nothing for 5 s"),
+        ("int32 contiguous", "WRONG", "values [2, 3, 4]"),
+        ("int64 contiguous", "WRONG", "explain says view, convert copied"),
+        ("uint8 contiguous", "ERROR", "RuntimeError: not today"),
+        ("float64 contiguous", "view", "takes it as it is"),
+    ],
+)
+def test_matrix_outlives_what_it_measures(unruly, case, verdict, why) -> None:
+    cell = unruly[0][case]
+    assert cell.verdict == verdict, cell
+    assert why in cell.why
+
+
+def test_failures_are_told(unruly, capsys) -> None:
+    cells = unruly[1]
+    assert {cell.case for cell in matrix.failures(cells)} == {
+        f"{kind} contiguous" for kind in ("int8", "int16", "int32", "int64", "uint8")
+    }
+    page = markdown(data.ran(cells, ["numpy", "unruly"], 1.0, "matrix"))
+    assert "**1\N{NO-BREAK SPACE}CRASH**" in page
+    report.print_tables(cells, ["numpy", "unruly"], 1.0)
+    out = capsys.readouterr().out
+    assert "Failures" in out
+    assert "SIGABRT" in out
+
+
+def test_a_copy_where_the_own_door_gives_a_view_is_a_failure() -> None:
+    cell = matrix.Cell("a", "b", "case", "group", "copy", native="view, where arraybridge copies")
+    assert matrix.failures([cell]) == [cell]
+    assert matrix.failures([cell._replace(native="view")]) == []
+
+
+def test_cases_have_names_of_their_own() -> None:
+    everything = cases.all_cases()
+    assert len({case.name for case in everything}) == len(everything)
+    groups = {case.group for case in everything}
+    assert {"requires_grad", "conj", "neg", "big-endian", "structured", "32-d"} <= groups
+    assert sum(case.group == "unaligned" for case in everything) == 63
+    assert {case.dtype for case in everything} == set(arrays.DTYPES)
+
+
+def test_it_writes_its_tables(tmp_path, capsys) -> None:
+    done = run_main(
+        [
+            *("--libraries", "numpy,array_api_strict"),
+            *("--cases", "contiguous,negative,read-only,structured"),
+            *("--json", str(tmp_path / "cells.json"), "--docs", str(tmp_path)),
+        ]
+    )
+    out = capsys.readouterr().out
+    assert done == 0, out
+    answer = json.loads((tmp_path / "cells.json").read_text())
+    found = {(c["source"], c["target"], c["case"]): c for c in answer["cells"]}
+    assert found["numpy", "array_api_strict", "negative"]["verdict"] == "view"
+    assert found["numpy", "array_api_strict", "negative"]["native"] == "view"
+    assert found["numpy", "array_api_strict", "structured"]["verdict"] == "refused"
+    assert found["array_api_strict", "numpy", "structured"]["verdict"] == "n/a"
+    assert found["numpy", "array_api_strict", "contiguous"]["ns"] > 0
+    page = (tmp_path / "matrix.md").read_text()
+    assert "| numpy | - | 6\N{NO-BREAK SPACE}v 4\N{NO-BREAK SPACE}r |" in page
+    assert "0 failures" in page
+    assert "0 failures" in out
+
+
+def test_the_page_says_what_to_type() -> None:
+    words = ["--cases", "int*", "--docs", "docs"]
+    said = "python -m tests.matrix --cases 'int*' --docs docs"
+    assert command_line(words) == said
+
+
+def test_the_page_and_the_charts_are_of_the_data(tmp_path) -> None:
+    docs = ROOT / "docs"
+    made = (
+        "matrix.md",
+        "_static/matrix_data.js",
+        "pictures/latency_by_pair.svg",
+        "pictures/own_doors.svg",
+    )
+    for name in made:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(docs / name, tmp_path / name)
+    assert run_main(["--docs", str(tmp_path), "--again"]) == 0
+    for name in made:
+        assert (tmp_path / name).read_text() == (docs / name).read_text(), name

@@ -1,0 +1,119 @@
+"""What the first use of a process does not load: it is left until something needs it."""
+
+import subprocess
+import sys
+
+import pytest
+
+import arraybridge as ab
+from arraybridge.array.unsupported import FUNCTIONS
+from arraybridge.core.registry import library_named
+from arraybridge.libraries.numpy.namespace import TABLE
+from arraybridge.xp import standard
+
+
+def ran(code: str) -> str:
+    """What a fresh process prints."""
+    code = f"import sys, numpy as np, arraybridge as ab\nx = np.arange(6.0)\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_view_loads_no_machine_code_and_no_transfers():
+    code = """
+ab.convert(x, "numpy", copy=False)
+assert np.shares_memory(ab.convert(memoryview(x), "numpy"), x)
+assert ab.explain(x, "numpy", device="cpu").kind == "view"
+print([name for name in sys.modules if "arraybridge.machine_code." in name or "transfer" in name])
+"""
+    assert ran(code) == "[]"
+
+
+def test_an_array_of_numpy_loads_no_namespace():
+    code = """
+a = ab.from_dlpack(x)
+a += (a + a * 2)[1:2]
+np.from_dlpack(a), np.asarray(a), a.shape, a.dtype, a.device, repr(a)
+print([name for name in sys.modules if "array_api_compat" in name or name == "numpy.f2py"])
+"""
+    assert ran(code) == "[]"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "a.__array_namespace__().sum(a)",
+        "ab.namespace(a).sum(a)",
+        "ab.xp.numpy.sum(a)",
+        "__import__('arraybridge.xp.numpy').xp.numpy.sum(a)",
+        "type('Mine', (type(a),), {'__slots__': ()})._of(x)._namespace.sum(a)",
+    ],
+)
+def test_whatever_opens_the_namespace_first(use):
+    code = f"""
+a = ab.from_dlpack(x)
+print(float({use}))
+xp = ab.namespace(a)
+assert xp is ab.xp.numpy is sys.modules["arraybridge.xp.numpy"] is type(a)._namespace
+assert xp.native is type(a)._native_namespace is ab.namespace(x) and xp.__doc__
+"""
+    assert ran(code) == "15.0"
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("a // 0", "[inf]"),  # NumPy's own is NaN where the standard has infinity
+        ("5 // a", "[0.0]"),
+        ("a > 2**70", "[True]"),
+        ("a[:, None].T", "[[inf]]"),
+        ("float('inf') in a", "True"),
+    ],
+)
+def test_what_is_not_numpys_own(use, expected):
+    """A corrected operator, an integer beyond the dtype, attributes that are functions."""
+    code = f"""
+a = ab.from_dlpack(np.array([np.inf]))
+with np.errstate(all="ignore"):
+    found = {use}
+print(np.asarray(found).tolist())
+"""
+    assert ran(code) == expected
+
+
+def test_threads_open_one_namespace():
+    code = """
+import threading
+a, found = ab.from_dlpack(x), []
+start = threading.Barrier(4)
+def open_it():
+    start.wait()
+    found.append(ab.namespace(a))
+    found[-1].fft.fft(a), a // 2, found[-1].float32
+threads = [threading.Thread(target=open_it) for _ in range(4)]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+print(len(found), len(set(map(id, found))))
+"""
+    assert ran(code) == "4 1"
+
+
+def test_the_corrected_operators_are_those_of_the_table():
+    cls = library_named("numpy").array_class()
+    assert set(cls._corrected) == {entry.name for entry in TABLE.applied if entry.operators}
+
+
+def test_the_names_of_the_functions_are_the_standards():
+    xp = ab.xp.numpy
+    named = {path for _, path, _, _ in standard.functions_of(xp) if "." not in path}
+    assert set(FUNCTIONS) == named
+    assert all(callable(getattr(xp, name)) for name in FUNCTIONS)
+
+
+def test_a_missing_method_names_the_function():
+    code = """
+try:
+    ab.from_dlpack(x).logaddexp
+except AttributeError as error:
+    print(error)
+"""
+    assert "ab.namespace(x).logaddexp(x, x2)" in ran(code)

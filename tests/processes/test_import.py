@@ -1,0 +1,144 @@
+"""`import arraybridge` costs NumPy and little else (contract 8), proven in a fresh process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.processes import ROOT, python
+
+PROBE = """\
+import json, sys
+import numpy
+before = set(sys.modules)
+import arraybridge
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> list[str]:
+    """What `import arraybridge` puts into sys.modules, beside NumPy's own."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_loads_no_other_package(loaded: list[str]) -> None:
+    foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert foreign == {"arraybridge"}
+
+
+def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
+    lazy = ("arraybridge.libraries.", "arraybridge.kernels", "arraybridge.cli")
+    assert [name for name in loaded if name.startswith(lazy)] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"],
+)
+def test_loads_no_slow_part_of_the_standard_library(loaded: list[str], name: str) -> None:
+    # each costs milliseconds, and `import numpy` is about 60
+    assert name not in loaded
+
+
+def test_dir_lists_the_public_names():
+    import arraybridge as ab
+
+    public = {*ab.__all__, "auditing", "pickling"} - {"__version__"}
+    assert {name for name in dir(ab) if not name.startswith("__")} == public
+    assert "__version__" in dir(ab)
+
+
+def test_what_is_left_of_an_interrupted_import_disturbs_nobody_else():
+    pytest.importorskip("jax")
+    said = python(
+        """
+import jax, numpy as np
+import arraybridge as ab
+del jax.core  # imported anew, after an interrupt, JAX does not have it
+try:
+    ab.convert(np.ones(3, "f4"), "jax")
+except AttributeError:
+    print("JAX's own")
+print(ab.contiguous(np.ones((300, 300)).T).sum(), ab.convert(np.ones(3), "tvm_ffi").shape)
+""",
+        env={"JAX_PLATFORMS": "cpu"},
+    )
+    assert said == "JAX's own\n90000.0 (3,)\n"
+
+
+def test_a_view_loads_no_kernel():
+    python(
+        """
+import sys
+import numpy as np, arraybridge as ab
+x = np.ones(3)
+assert ab.convert(x, "numpy", copy=False) is x
+assert not {name for name in sys.modules if name.startswith("arraybridge.kernels.cpu.")}
+"""
+    )
+
+
+def test_an_import_is_a_guest_in_the_process():
+    """Nothing of the process is touched: hooks, handlers, threads, other packages' functions."""
+    python(
+        """
+import atexit, builtins, faulthandler, gc, importlib, os, signal, sys, threading, warnings
+import concurrent.futures.thread, logging, multiprocessing.util
+import numpy as np
+
+forks, register = [], os.register_at_fork
+os.register_at_fork = lambda **hooks: (forks.extend(hooks), register(**hooks))
+
+def state():
+    functions = [
+        (module, name, value)
+        for module in ("builtins", "importlib", "logging", "numpy", "os", "sys", "threading")
+        for name, value in vars(sys.modules[module]).items()
+        if callable(value) or isinstance(value, (list, str, int))
+        if name not in ("last_exc", "__warningregistry__")
+        and getattr(value, "__name__", "") != "__getattr__"
+    ]
+    return (
+        [*sys.meta_path], [*sys.path_hooks], atexit._ncallbacks(), [*gc.callbacks],
+        [signal.getsignal(number) for number in signal.valid_signals()],
+        [*warnings.filters], threading.active_count(), len(os.listdir("/proc/self/task")),
+        sys.gettrace(), sys.getprofile(), sys.getswitchinterval(), faulthandler.is_enabled(),
+        os.environ.copy(), logging.getLogger().handlers[:], functions,
+    )
+
+before = state()
+import arraybridge as ab
+import arraybridge.xp.numpy, arraybridge.dlpack
+x = np.arange(12.0).reshape(3, 4)
+ab.convert(x[::-1], "numpy", copy=True), ab.contiguous(x.T), ab.explain(x, "numpy")
+np.from_dlpack(ab.from_dlpack(x))
+with ab.audit(libraries=True) as log:
+    assert state()[0] == before[0]  # of sys.meta_path, while it is on, too
+    import colorsys
+    np.asarray(x), ab.contiguous(x.T)
+assert len(log) == 2, log
+after = state()
+for one, other in zip(before[:-1], after[:-1]):
+    assert one == other, (one, other)
+known = {(module, name) for module, name, _ in before[-1]}
+changed = [item for item in after[-1] if item[:2] in known and item not in before[-1]]
+assert not changed, changed
+assert set(forks) <= {"after_in_child"}, forks
+""",
+        flags=(),
+    )

@@ -1,0 +1,626 @@
+"""CUDA's driver through a stub: calls, their order and streams, and errors, each with a remedy."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import sys
+import threading
+import weakref
+from time import sleep
+
+import pytest
+
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import build, context, driver
+from tests.support import stub_driver
+from tests.support.launches import DST, FLAT, POPPED, PUSHED, SRC, TRANSPOSED, copied, queue_of
+from tests.support.processes import python
+from tests.support.stub_driver import Call, Stub
+
+
+@pytest.fixture
+def stub(tmp_path):
+    """Two devices, nothing on disk, no compiler."""
+    with stub_driver.emulated(tmp_path / "kernels", (9, 0), (8, 0)) as stub:
+        yield stub
+
+
+class TestCalls:
+    def test_the_first_copy(self, stub):
+        assert copied(stub, device=1) == [
+            *("cuDriverGetVersion", "cuInit"),
+            *("cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetAttribute"),
+            "cuDevicePrimaryCtxRetain",
+            *(PUSHED, "cuThreadExchangeStreamCaptureMode"),
+            *("cuLinkCreate", "cuLinkAddData", "cuLinkComplete", "cuLinkDestroy"),
+            *("cuThreadExchangeStreamCaptureMode", POPPED),
+            *(PUSHED, "cuThreadExchangeStreamCaptureMode"),
+            *("cuLibraryLoadData", "cuLibraryGetKernel"),
+            *("cuThreadExchangeStreamCaptureMode", POPPED),
+            *(PUSHED, "cuThreadExchangeStreamCaptureMode", "cuKernelGetFunction"),
+            *("cuThreadExchangeStreamCaptureMode", POPPED),
+            # Whose memory it is.
+            *(PUSHED, *["cuThreadExchangeStreamCaptureMode"] * 2, POPPED),
+            *(PUSHED, "cuLaunchKernel", POPPED),
+        ]
+        assert stub.stack == []
+        assert stub.retained == {1: 1}
+        assert not stub.links
+
+    def test_the_next_one(self, stub):
+        copied(stub)
+        assert copied(stub) == [PUSHED, "cuLaunchKernel", POPPED]
+        stub.stack.append(stub.context(0))
+        assert copied(stub) == ["cuLaunchKernel"]
+        stub.stack.append(stub.context(1))
+        assert copied(stub) == [PUSHED, "cuLaunchKernel", POPPED]
+        assert stub.stack == [stub.context(0), stub.context(1)]
+
+    def test_another_layout_of_the_same_kernel_is_not_loaded_again(self, stub):
+        copied(stub)
+        layout = ((400, 800), (3200, 4), (4, 1600), 4)
+        assert copied(stub, layout) == [PUSHED, "cuLaunchKernel", POPPED]
+
+    def test_one_library_serves_devices_of_a_capability(self, stub):
+        stub.capabilities = ((9, 0),) * 3
+        for device in range(3):
+            copied(stub, device=device)
+        assert len(stub.libraries) == 1
+        assert [context for context, _ in stub.functions.values()] == [0x1000, 0x2000, 0x3000]
+
+    def test_other_capabilities_have_their_own(self, stub):
+        for device in range(2):
+            copied(stub, device=device)
+        sm90, sm80 = stub.libraries.values()
+        assert b"sm_90" in sm90
+        assert b"sm_80" in sm80
+
+    def test_contiguous_is_the_drivers_copy(self, stub):
+        copied(stub, FLAT)
+        assert copied(stub, FLAT) == [PUSHED, "cuMemcpyDtoDAsync", POPPED]
+        (call,) = stub.called("cuMemcpyDtoDAsync")
+        assert call.arguments == (DST, SRC, 300 * 400 * 4, 1)
+        assert copied(stub, FLAT, stream=stub.stream()) == [
+            *(PUSHED, "cuStreamGetCtx", "cuMemcpyDtoDAsync", POPPED)
+        ]
+
+    def test_nothing_to_copy(self, stub):
+        assert copied(stub, ((3, 0), (4, 4), (4, 4), 4)) == []
+        cuda.copy(0, 0, (0,), (4,), (4,), 4)
+
+    def test_offsets_and_arguments(self, stub):
+        layout = ((3, 5000), (-5000, 1), (5000, 1), 1)  # rows turned round
+        copied(stub, layout)
+        seen = []
+        stub.cuLaunchKernel = lambda *arguments: seen.append(stub.launched(*arguments))
+        copied(stub, layout)
+        (expected,) = cuda.plans(*layout, DST, SRC)
+        assert (expected.dst_offset, expected.src_offset) == (-10000, 10000)
+        plan = expected._replace(dst_offset=0, src_offset=0)
+        assert seen == [(plan, DST - 10000, SRC + 10000)]
+
+
+class TestThreads:
+    def test_that_copy_the_same_for_the_first_time(self, stub):
+        at_once = threading.Barrier(4)
+        errors = []
+
+        def work():
+            try:
+                at_once.wait()
+                cuda.copy(DST, SRC, *TRANSPOSED)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        assert len(stub.called("cuLaunchKernel")) == 4
+        assert len(stub.libraries) == len(stub.functions) == 1
+        assert stub.retained == {0: 1}
+
+    def test_that_launch_at_the_same_time_keep_their_addresses(self, stub):
+        copied(stub)
+        seen = []
+
+        def launch(*arguments):
+            sleep(0)  # another thread's turn
+            seen.append((*stub.launched(*arguments)[1:], arguments[8]))
+
+        stub.cuLaunchKernel = launch
+        streams = [stub.stream() for _ in range(4)]
+
+        def work(stream):
+            for n in range(50):
+                cuda.copy(DST + 16 * n, SRC + stream * 16, *TRANSPOSED, stream)
+
+        threads = [threading.Thread(target=work, args=(stream,)) for stream in streams]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = [(DST + 16 * n, SRC + s * 16, s) for s in streams for n in range(50)]
+        assert sorted(seen) == sorted(expected)
+
+    def test_layouts_that_are_forgotten_can_still_be_launched(self, stub, monkeypatch):
+        monkeypatch.setattr(cuda, "KEPT", 2)
+        for n in range(5):
+            copied(stub, ((300, 400 + 4 * n), (1600 + 16 * n, 4), (4, 1200), 4))
+        assert len(cuda._prepared) == 2
+
+    def test_calls_that_fail(self, stub):
+        for layout in (TRANSPOSED, FLAT):
+            copied(stub, layout)
+            name = "cuLaunchKernel" if layout is TRANSPOSED else "cuMemcpyDtoDAsync"
+            assert copied(stub, layout) == [PUSHED, name, POPPED]
+            (call,) = stub.called(name)
+            for code in (1, 700):
+                stub.fail[name] = code
+                with pytest.raises(cuda.CUDAError, match=name) as caught:
+                    cuda.copy(DST, SRC, *layout)
+                assert (caught.value.call, caught.value.code) == (name, code)
+                del stub.fail[name]
+            for failing in (PUSHED, "cuCtxGetCurrent"):
+                stub.fail[failing] = 201
+                with pytest.raises(cuda.CUDAError, match=failing):
+                    cuda.copy(DST, SRC, *layout)
+                del stub.fail[failing]
+            assert stub.stack == []
+            stub.fail[POPPED] = 201
+            with pytest.raises(cuda.CUDAError, match=POPPED):
+                cuda.copy(DST, SRC, *layout)
+            del stub.fail[POPPED]
+            stub.stack.clear()
+            with pytest.raises(cuda.CUDAError) as caught:
+                cuda.copy(DST, SRC, *layout, stream=stub.stream(1))
+            assert caught.value.code == 400
+            assert queue_of(call) == 1
+        assert stub.stack == []
+
+
+FORKED = """
+import os, sys
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import build, driver
+from tests.support import stub_driver
+build.ptx = stub_driver.ptx
+stub = stub_driver.Stub()
+driver.install(driver.Driver(stub.lookup))
+args = 1 << 40, 1 << 41, (300, 400), (1600, 4), (4, 1200), 4
+if sys.argv[1] == "used":
+    cuda.copy(*args)
+child = os.fork()
+if not child:
+    try:
+        cuda.copy(*args)
+        print("copied", flush=True)
+    except cuda.CUDAError as error:
+        print(error.code, "spawn" in str(error), str(cuda.unavailable())[:30], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+cuda.copy(*args)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [("used", "3 True cuInit: CUDA cannot be used in\n"), ("unused", "copied\n")],
+)
+def test_forked(before, said, tmp_path):
+    env = {"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)}
+    flags = ("-W", "error", "-W", "ignore::DeprecationWarning")
+    assert python(FORKED, before, env=env, flags=flags) == said
+
+
+def test_planning_and_describing_touch_no_driver_and_no_compiler():
+    python(
+        """
+import sys
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import driver
+def none(): raise AssertionError("the driver was asked for")
+driver._load = none
+assert cuda.describe((300, 400), (1600, 4), (4, 1200), 4) == "cuda tile 4 bytes"
+assert cuda.describe((300, 400), (1600, 4), (1600, 4), 4) == "cuda memcpy"
+assert cuda.describe((0, 400), (1600, 4), (1600, 4), 4) == "nothing"
+assert not {"numba", "llvmlite", "numba_cuda"} & set(sys.modules)
+"""
+    )
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            *("cuInit", "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain"),
+            *("cuLinkCreate", "cuLinkAddData", "cuLinkComplete"),
+            *("cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction"),
+            *("cuCtxGetCurrent", PUSHED, "cuLaunchKernel", "cuThreadExchangeStreamCaptureMode"),
+        ],
+    )
+    def test_each_is_named_and_nothing_is_left(self, stub, call):
+        stub.fail[call] = 2
+        with pytest.raises(cuda.CUDAMemoryError) as caught:
+            copied(stub)
+        error = caught.value
+        assert isinstance(error, MemoryError)
+        assert isinstance(error, cuda.CUDAError)
+        assert (error.call, error.code) == (call, 2)
+        assert f"{call}: CUDA_ERROR_OUT_OF_MEMORY (2), out of memory" in str(error)
+        assert "free memory of the device" in str(error).lower()
+        assert stub.stack == []
+        assert not stub.links
+        assert call in ("cuKernelGetFunction", "cuLaunchKernel") or not stub.libraries
+        del stub.fail[call]
+        assert "cuLaunchKernel" in copied(stub)  # it works again
+        assert len(stub.libraries) == 1
+
+    def test_a_failing_pop_does_not_hide_the_first_error(self, stub):
+        stub.fail |= {"cuLinkCreate": 2, POPPED: 201}
+        with pytest.raises(cuda.CUDAMemoryError, match="cuLinkCreate"):
+            copied(stub)
+
+    def test_numbers_where_the_driver_has_no_name(self, stub):
+        stub.fail["cuLaunchKernel"] = 12345
+        with pytest.raises(cuda.CUDAError, match=r"^cuLaunchKernel: error 12345$"):
+            copied(stub)
+
+    def test_by_number_where_names_fail_too(self, stub):
+        stub.fail |= {"cuInit": 2, "cuGetErrorName": 1, "cuGetErrorString": 1}
+        with pytest.raises(cuda.CUDAMemoryError, match=r"^cuInit: error 2\. "):
+            copied(stub)
+
+    def test_no_such_device(self, stub):
+        for wrong in (2, -1):
+            with pytest.raises(cuda.CUDAError, match=f"device {wrong}, devices here: 2") as caught:
+                copied(stub, device=wrong)
+            assert (caught.value.call, caught.value.code) == ("cuDeviceGet", 101)
+        assert not stub.retained
+
+    @pytest.mark.parametrize(
+        ("code", "advice"),
+        [
+            (3, "forked child"),
+            (35, "525"),
+            (100, "CUDA_VISIBLE_DEVICES"),
+            (222, "525"),
+            (700, "compute-sanitizer"),
+            (803, "restart"),
+            (900, "pass the stream that captures"),
+        ],
+    )
+    def test_advice(self, stub, code, advice):
+        stub.fail["cuInit"] = code
+        with pytest.raises(cuda.CUDAError, match=advice):
+            copied(stub)
+
+    def test_the_linkers_words(self, stub, monkeypatch):
+        def complain(number, options, values, state):
+            import ctypes
+
+            log, _ = (ctypes.c_void_p * 2).from_address(values)
+            ctypes.memmove(log, b"ptxas fatal: no\0", 16)
+            Stub.cuLinkCreate(stub, number, options, values, state)
+
+        stub.cuLinkCreate = complain
+        stub.fail["cuLinkComplete"] = 218
+        with pytest.raises(cuda.CUDAError, match="The linker said: ptxas fatal: no"):
+            copied(stub)
+
+    def test_they_can_be_pickled(self):
+        error = driver.CUDAMemoryError("cuX: no", "cuX", 2)
+        again = pickle.loads(pickle.dumps(error))
+        assert (str(again), again.call, again.code) == ("cuX: no", "cuX", 2)
+        assert type(again) is driver.CUDAMemoryError
+
+    @pytest.mark.parametrize(
+        ("wrong", "error", "message"),
+        [
+            ({"dst": 0}, ValueError, "NULL"),
+            ({"src": 0}, ValueError, "NULL"),
+            ({"itemsize": 0}, ValueError, "0 bytes"),
+            ({"shape": (300, -400)}, ValueError, "extents"),
+            ({"shape": (300,)}, ValueError, "one stride an axis"),
+            ({"src_strides": (4, 2**64)}, OverflowError, "too (big|large)"),
+            ({"dst": "x"}, TypeError, "unsupported operand|not all arguments"),
+            ({"shape": [300, 400]}, TypeError, "unhashable"),
+        ],
+    )
+    def test_bad_input(self, stub, wrong, error, message):
+        shape, dst_strides, src_strides, itemsize = TRANSPOSED
+        given = {
+            "dst": DST,
+            "src": SRC,
+            "shape": shape,
+            "dst_strides": dst_strides,
+            "src_strides": src_strides,
+            "itemsize": itemsize,
+        }
+        with pytest.raises(error, match=message):
+            cuda.copy(**given | wrong)
+        assert not stub.called("cuLaunchKernel")
+
+
+class TestDriver:
+    def test_too_old(self, stub):
+        stub.version = 11080
+        cuda._forget()
+        assert "too old: it has CUDA 11.8" in str(cuda.unavailable())
+        with pytest.raises(cuda.CUDAError, match="too old") as caught:
+            copied(stub)
+        assert caught.value.code == 35
+        assert not stub.called("cuInit")
+
+    def test_a_function_that_is_missing(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+        monkeypatch.setattr(build, "ptx", stub_driver.ptx)
+        with (
+            stub_driver.installed(Stub(missing=("cuLibraryLoadData",))) as stub,
+            pytest.raises(cuda.CUDAError, match=r"cuLibraryLoadData: .*no such function"),
+        ):
+            copied(stub)
+
+    def test_none(self, monkeypatch):
+        monkeypatch.setattr(driver, "_NAMES", {sys.platform: ("libno-such-driver.so.1",)})
+        driver.install(None)
+        assert "no NVIDIA driver (libno-such-driver.so.1" in str(cuda.unavailable())
+        with pytest.raises(cuda.CUDAError, match="install NVIDIA's driver") as caught:
+            cuda.copy(DST, SRC, *TRANSPOSED)
+        assert caught.value.code is None
+        driver.install(None)
+
+    def test_turned_off(self, stub, monkeypatch):
+        cuda._forget()
+        monkeypatch.setenv("ARRAYBRIDGE_NO_KERNELS", "1")
+        assert cuda.unavailable() == "ARRAYBRIDGE_NO_KERNELS is set"
+        cuda._forget()
+
+    def test_no_numba(self, stub, monkeypatch):
+        import importlib.util
+
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        cuda._forget()
+        assert "pip install numba-cuda" in str(cuda.unavailable())
+        cuda._forget()
+
+    def test_what_there_is(self, stub):
+        pytest.importorskip("numba_cuda")
+        assert cuda.unavailable() is None
+        assert set(stub.names) <= {"cuDriverGetVersion"}
+
+    def test_every_function_is_there(self, stub):
+        for name in driver.FUNCTIONS:
+            assert driver.installed().address(name)
+        with pytest.raises(AttributeError):
+            _ = driver.installed().cuNoSuchThing
+
+    def test_memory_of_another_device(self, stub):
+        stub.pointers |= {range(DST, DST + 2**21): 1, range(SRC, SRC + 2**21): 0}
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"{DST:#x} is CUDA device 1's"):
+                copied(stub, device=0)
+            assert not stub.called("cuLaunchKernel")
+        stub.pointers[range(DST, DST + 2**21)] = 0
+        copied(stub, device=0)
+        asked = len(stub.called("cuPointerGetAttribute"))
+        assert "cuPointerGetAttribute" not in copied(stub, device=0)
+        assert len(stub.called("cuPointerGetAttribute")) < asked
+
+    @pytest.mark.parametrize("kind", ["managed", "unknown"])
+    def test_memory_that_several_can_have(self, stub, kind):
+        if kind == "managed":
+            stub.pointers[range(DST, DST + 2**21)] = 1
+            stub.managed.add(range(DST, DST + 2**21))
+        assert "cuLaunchKernel" in copied(stub, device=0)
+
+    def test_device_of(self, stub):
+        stub.pointers[range(4096, 8192)] = 1
+        assert context.device_of(5000) == 1
+        with pytest.raises(cuda.CUDAError, match="cuPointerGetAttribute"):
+            context.device_of(9000)
+
+
+class TestStreams:
+    @pytest.mark.parametrize(("given", "used"), [(None, 1), (1, 1), (2, 2)])
+    @pytest.mark.parametrize("layout", [TRANSPOSED, FLAT])
+    @pytest.mark.parametrize("device", [0, 1])
+    def test_numbers(self, stub, layout, given, used, device):
+        copied(stub, layout, stream=given, device=device)
+        (call,) = stub.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
+        assert queue_of(call) == used
+
+    @pytest.mark.parametrize("layout", [TRANSPOSED, FLAT])
+    @pytest.mark.parametrize("device", [0, 1])
+    def test_handles(self, stub, layout, device):
+        stream = stub.stream(device)
+        copied(stub, layout, stream=stream, device=device)
+        (call,) = stub.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
+        assert queue_of(call) == stream
+
+    @pytest.mark.parametrize("wrong", [0, -1, -7])
+    def test_what_is_no_stream(self, stub, wrong):
+        with pytest.raises(ValueError, match=f"stream={wrong}"):
+            cuda.copy(DST, SRC, *TRANSPOSED, stream=wrong)
+        assert not stub.called("cuLaunchKernel")
+
+    @pytest.mark.parametrize("layout", [TRANSPOSED, FLAT])
+    def test_of_another_device(self, stub, layout):
+        with pytest.raises(cuda.CUDAError, match="belong to one device") as caught:
+            cuda.copy(DST, SRC, *layout, stream=stub.stream(1), device=0)
+        assert caught.value.code == 400
+        assert stub.stack == []
+        assert not stub.called("cuMemcpyDtoDAsync")
+
+    @pytest.mark.parametrize("layout", [TRANSPOSED, FLAT])
+    def test_captured(self, stub, layout):
+        stream = stub.stream()
+        with stub.capture(stream):
+            copied(stub, layout, stream=stream)  # compiled, loaded and launched
+            (call,) = stub.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
+            assert queue_of(call) == stream
+            assert context.capturing(context.device(0), stream)
+        assert not context.capturing(context.device(0), stream)
+
+    def test_the_mode_of_the_thread_is_put_back(self, stub):
+        copied(stub)
+        assert stub._mode() == stub_driver.GLOBAL
+        stub.fail["cuLibraryLoadData"] = 2
+        with pytest.raises(cuda.CUDAMemoryError):
+            copied(stub, device=1)
+        assert stub._mode() == stub_driver.GLOBAL
+        assert stub.stack == []
+
+    def test_the_legacy_stream_under_capture(self, stub):
+        with stub.capture(stub.stream()), pytest.raises(cuda.CUDAError, match="pass the stream"):
+            cuda.copy(DST, SRC, *TRANSPOSED)
+
+
+class TestOrder:
+    def test_an_event_and_a_wait(self, stub):
+        one, two = stub.stream(), stub.stream()
+        for _ in range(3):
+            context.order(0, two, one)
+        made, *_ = stub.called("cuEventCreate")
+        assert made.arguments[1] == 2  # CU_EVENT_DISABLE_TIMING
+        assert len(stub.called("cuEventCreate")) == len(stub.events) == 1
+        (event,) = stub.events
+        assert stub.called("cuEventRecord", "cuStreamWaitEvent") == 3 * [
+            Call("cuEventRecord", (event, one)),
+            Call("cuStreamWaitEvent", (two, event, 0)),
+        ]
+        assert stub.stack == []
+
+    def test_in_the_context_that_is_current(self, stub):
+        stub.stack.append(stub.context(1))
+        context.order(1, stub.stream(1), stub.stream(1))
+        assert not stub.called(PUSHED, POPPED)
+        context.order(0, stub.stream(0), stub.stream(0))
+        assert len(stub.called(PUSHED, POPPED)) == 2
+        assert stub.stack == [stub.context(1)]
+
+    def test_default_streams(self, stub):
+        context.order(0, 2, None)
+        (event,) = stub.events
+        assert stub.called("cuEventRecord", "cuStreamWaitEvent") == [
+            Call("cuEventRecord", (event, 1)),
+            Call("cuStreamWaitEvent", (2, event, 0)),
+        ]
+
+    def test_nothing_to_wait_for(self, stub):
+        stream = stub.stream()
+        context.order(0, stream, stream)
+        context.order(0, 1, None)
+        context.order(0, stream, -1)
+        assert not stub.called("cuEventRecord")
+
+    def test_two_devices(self, stub):
+        one, two = stub.stream(0), stub.stream(1)
+        context.order(1, two, one, of=0)
+        assert list(stub.events.values()) == [stub.context(0)]
+        pushed = [call.arguments[0] for call in stub.called(PUSHED)]
+        assert pushed == [stub.context(0), stub.context(1)]
+        assert stub.stack == []
+
+    def test_a_stream_of_another_device(self, stub):
+        with pytest.raises(cuda.CUDAError, match=r"cuEventRecord.*belong to one device"):
+            context.order(0, 1, stub.stream(1))
+        assert not stub.events
+        assert stub.stack == []
+
+    def test_a_stream_that_is_gone(self, stub):
+        one = stub.stream()
+        with pytest.raises(cuda.CUDAError, match="cuStreamWaitEvent"):
+            context.order(0, 99, one)
+        assert stub.stack == []
+        assert len(stub.events) == 1
+        context.order(0, stub.stream(), one)
+        assert len(stub.events) == 1
+
+    def test_an_edge_of_a_graph(self, stub):
+        one, two = stub.stream(), stub.stream()
+        with stub.capture(one) as joined:
+            context.order(0, two, one)
+            assert joined == {one, two}
+
+    def test_what_a_graph_cannot_wait_for(self, stub):
+        one, two = stub.stream(), stub.stream()
+        with (
+            stub.capture(one),
+            pytest.raises(cuda.CUDAError, match="capture that too, or wait for it"),
+        ):
+            context.order(0, one, two)
+
+    def test_threads_do_not_share_an_event(self, stub):
+        one, two = stub.stream(), stub.stream()
+        wait, taken = stub.cuStreamWaitEvent, []
+
+        def slow(stream, event, flags):
+            taken.append(event)
+            wait(stream, event, flags)
+
+        stub.cuStreamWaitEvent = slow
+        threads = [threading.Thread(target=context.order, args=(0, two, one)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(taken) == 4
+
+
+class Owner:
+    pass
+
+
+class TestHold:
+    def test_until_the_stream_has_come_so_far(self, stub):
+        stream = stub.stream()
+        owner = Owner()
+        alive = weakref.ref(owner)
+        stub.fail["cuEventQuery"] = 600  # not ready
+        context.hold(0, stream, owner)
+        del owner
+        context.order(0, 1, stream)
+        gc.collect()
+        assert alive() is not None
+        del stub.fail["cuEventQuery"]
+        context.order(0, 1, stream)
+        gc.collect()
+        assert alive() is None
+
+    def test_events_are_bounded(self, stub):
+        stub.fail["cuEventQuery"] = 600
+        stream = stub.stream()
+        owners = [Owner() for _ in range(1000)]
+        alive = [weakref.ref(owner) for owner in owners]
+        for owner in owners:
+            context.hold(0, stream, owner)
+        del owners, owner
+        assert len(stub.events) == 64
+        assert all(ref() is not None for ref in alive)
+        last = stub.called("cuEventRecord")[-1]
+        assert last.arguments == (list(stub.events)[-1], stream)
+        del stub.fail["cuEventQuery"]
+        context.order(0, 1, stream)
+        gc.collect()
+        assert not any(ref() is not None for ref in alive)
+        assert len(stub.events) <= 16
+
+    def test_a_stream_that_captures_does_nothing_yet(self, stub):
+        stream = stub.stream()
+        with stub.capture(stream):
+            context.hold(0, stream, Owner())
+        assert not stub.called("cuEventRecord")
+
+    def test_threads_have_default_streams_of_their_own(self, stub):
+        stub.fail["cuEventQuery"] = 600
+        context.hold(0, 2, Owner())
+        thread = threading.Thread(target=context.hold, args=(0, 2, Owner()))
+        thread.start()
+        thread.join()
+        assert len(context._held) == 2

@@ -1,0 +1,156 @@
+"""The driver's functions and numbers as they are declared here, against NVIDIA's cuda.h."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from pathlib import Path
+
+import pytest
+
+from arraybridge.kernels.cuda import context, driver, launch
+from tests.support.processes import ROOT
+
+
+def find_header() -> Path | None:
+    """The header that comes with the package nvidia-cuda-runtime."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for found in Path(folder).glob("cu*/include/cuda.h"):
+            return found
+    return None
+
+
+HEADER = find_header()
+needs_header = pytest.mark.skipif(HEADER is None, reason="no cuda.h: pip install the extra heavy")
+TEXT = "" if HEADER is None else HEADER.read_text(errors="replace")
+
+
+def plain(kind: str) -> str:
+    """A type without its parameter's name: ``const char *``."""
+    kind = re.sub(r"\s+", " ", kind.strip())
+    name = re.search(r"\w+$", kind)
+    if name and kind != name[0]:
+        kind = kind[: name.start()]
+    return kind.replace(" *", "*").strip()
+
+
+VALUES = {
+    "int": c_int,
+    "unsigned int": c_uint,
+    "size_t": c_size_t,
+    "CUdevice": c_int,
+    "CUdeviceptr": c_uint64,
+    "CUresult": c_int,
+    "void*": c_void_p,
+    "const void*": c_void_p,
+    "const char*": c_char_p,
+    **dict.fromkeys(("CUjitInputType", "CUpointer_attribute", "CUdevice_attribute"), c_int),
+    **dict.fromkeys("CUcontext CUstream CUevent CUfunction CUkernel CUlibrary".split(), c_void_p),
+    "CUlinkState": c_void_p,
+}
+
+
+def of_c(kind: str) -> object:
+    """The ctypes type of a type in C."""
+    if kind in VALUES:
+        return VALUES[kind]
+    if kind.endswith("*"):
+        inner = of_c(kind[:-1].strip())
+        return POINTER(c_int if inner is None else inner)
+    return c_int if re.fullmatch(r"CU\w+", kind) else None  # an enumeration
+
+
+@needs_header
+@pytest.mark.parametrize("name", driver.FUNCTIONS)
+def test_function(name: str) -> None:
+    symbol, types = driver.FUNCTIONS[name]
+    declared = re.search(rf"^CUresult CUDAAPI\s+{name}\(([^;]*)\);", TEXT, re.MULTILINE)
+    assert declared, "no such function"
+    # What the compiler is told to call for the name: the newest version of it.
+    told = re.search(rf"^#define {name}\s+(?:__CUDA_API_PTSZ\()?(\w+)", TEXT, re.MULTILINE)
+    assert (told[1] if told else name) == symbol
+    parameters = [plain(part) for part in declared[1].split(",") if part.strip() != "void"]
+    expected = [of_c(kind) for kind in parameters]
+    ours = list(types)
+    for at, (mine, theirs) in enumerate(zip(ours, expected, strict=True)):
+        if (mine, theirs) in ((c_char_p, c_void_p), (POINTER(c_void_p), POINTER(POINTER(c_int)))):
+            ours[at] = theirs  # bytes are handed over as what they are
+    assert ours == expected, parameters
+
+
+NUMBERS = {
+    "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR": context._MAJOR,
+    "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR": context._MINOR,
+    "CU_POINTER_ATTRIBUTE_MEMORY_TYPE": context._MEMORY_TYPE,
+    "CU_POINTER_ATTRIBUTE_IS_MANAGED": context._IS_MANAGED,
+    "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL": context._DEVICE_ORDINAL,
+    "CU_MEMORYTYPE_DEVICE": context._DEVICE,
+    "CU_EVENT_DISABLE_TIMING": context._DISABLE_TIMING,
+    "CU_STREAM_CAPTURE_MODE_RELAXED": context._RELAXED,
+    "CUDA_ERROR_INVALID_VALUE": context._INVALID_VALUE,
+    "CUDA_ERROR_NO_DEVICE": context._NO_DEVICE,
+    "CUDA_ERROR_INVALID_DEVICE": context._INVALID_DEVICE,
+    "CUDA_ERROR_INVALID_HANDLE": launch.INVALID_HANDLE,
+    "CUDA_ERROR_OUT_OF_MEMORY": 2,
+    "CUDA_ERROR_NOT_INITIALIZED": 3,
+    "CUDA_ERROR_DEINITIALIZED": 4,
+    "CUDA_ERROR_STUB_LIBRARY": 34,
+    "CUDA_ERROR_DEVICE_UNAVAILABLE": 46,
+    "CUDA_ERROR_INVALID_IMAGE": 200,
+    "CUDA_ERROR_INVALID_CONTEXT": 201,
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": 209,
+    "CUDA_ERROR_INVALID_PTX": 218,
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": 222,
+    "CUDA_ERROR_INVALID_SOURCE": 300,
+    "CUDA_ERROR_NOT_FOUND": 500,
+    "CUDA_ERROR_ILLEGAL_ADDRESS": 700,
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED": 709,
+    "CUDA_ERROR_LAUNCH_FAILED": 719,
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": 803,
+    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804,
+    "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": 900,
+    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": 901,
+    "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": 905,
+    "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": 906,
+    "CUDA_ERROR_CAPTURED_EVENT": 907,
+    "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD": 908,
+    "CU_JIT_INPUT_PTX": 1,
+    "CU_JIT_ERROR_LOG_BUFFER": 5,
+    "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES": 6,
+}
+
+
+@needs_header
+@pytest.mark.parametrize("name", NUMBERS)
+def test_number(name: str) -> None:
+    declared = re.search(rf"\b{name}\s*=\s*(0x)?([0-9a-fA-F]+)", TEXT)
+    if declared is None and name.startswith("CU_JIT"):  # counted from the one before
+        pytest.skip("no number of its own")
+    assert declared
+    assert int(declared[2], 16 if declared[1] else 10) == NUMBERS[name]
+
+
+@needs_header
+@pytest.mark.parametrize(
+    ("name", "stream"), [("LEGACY", context.LEGACY), ("PER_THREAD", context.PER_THREAD)]
+)
+def test_stream(name: str, stream: int) -> None:
+    assert re.search(rf"#define CU_STREAM_{name}\s+\(\(CUstream\)0x{stream}\)", TEXT)
+
+
+def test_every_function_is_called() -> None:
+    sources = "".join(
+        path.read_text()
+        for path in (ROOT / "kernels/cuda").glob("*.py")
+        if path.name != "driver.py"
+    )
+    sources += (ROOT / "kernels/cuda/driver.py").read_text().partition("class Driver")[2]
+    unused = {name for name in driver.FUNCTIONS if not re.search(rf"\b{name}\b", sources)}
+    assert not unused
+
+
+def test_advice_is_about_codes_that_are_named() -> None:
+    names = set(NUMBERS.values()) | {35, 710, 714, 715, 716, 717, 718}
+    assert set(driver.ADVICE) <= names

@@ -1,0 +1,278 @@
+"""Plans of copies on CUDA devices: what kernels are chosen, what numbers they are given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arraybridge.kernels.cuda.channels import IDENTITY
+from arraybridge.kernels.cuda.family import FAMILY
+from arraybridge.kernels.cuda.indices import decode, divide, outer
+from arraybridge.kernels.cuda.network import join_table, network, split_table
+from arraybridge.kernels.cuda.plan import ROW, SMALL, name, plan
+from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
+from arraybridge.layout import Canonical, c_strides, canonical
+from tests.support.sass import CASES, Case
+
+
+class Plain:
+    """The operations of device functions, on Python's numbers."""
+
+    i32 = i64 = staticmethod(int)
+
+    @staticmethod
+    def u32(x):
+        return x & 0xFFFFFFFF
+
+    @staticmethod
+    def mulhi(a, b):
+        return a * b >> 32
+
+    @staticmethod
+    def shr(a, count):
+        return a >> count
+
+    @staticmethod
+    def device(function):
+        return function
+
+
+def planned(shape, src_strides, itemsize, dst=0, src=0, small=0) -> tuple[Plan, ...]:
+    """Plan making a view C-contiguous; `src` is the address of its first item."""
+    form = canonical(shape, c_strides(shape, itemsize), src_strides, itemsize)
+    return plan(form, (dst + form.dst_offset) % 16, (src + form.src_offset) % 16, small)
+
+
+class TestIndices:
+    @given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))
+    def test_division(self, divisor, number):
+        m, s = division(divisor)
+        assert 0 <= m < 2**32
+        for n in {number, number // divisor * divisor, max(0, number // divisor * divisor - 1)}:
+            assert divide(Plain)(n, m, s) == n // divisor
+
+    @pytest.mark.parametrize("axes", range(12))
+    def test_decode(self, axes):
+        random = np.random.default_rng(axes)
+        nest = [
+            Axis(int(random.integers(2, 5)), int(random.integers(-99, 99)), int(random.integers(9)))
+            for _ in range(axes)
+        ]
+        before = ((7,), (7, 7), (7, 7, 7))
+        numbers = [a + b for a, b in zip(before, outer(nest), strict=True)]
+        place = decode(Plain, axes, extent=1, pair=2, step=3)
+        shape = [axis.extent for axis in nest]
+        for index in random.integers(0, prod(shape), 50):
+            digits = np.unravel_index(index, shape, order="F") if axes else ()
+            wanted = tuple(
+                sum(int(d) * axis[side] for d, axis in zip(digits, nest, strict=True))
+                for side in (1, 2)
+            )
+            assert place(int(index), *numbers) == wanted
+
+
+class TestNetwork:
+    @given(st.lists(st.integers(0, 47), min_size=4, max_size=32).filter(lambda x: len(x) % 4 == 0))
+    def test_any_bytes(self, table):
+        source = np.random.default_rng(0).permutation(48).tolist()
+        result = []
+        for steps in network(tuple(table)):
+            value: list[int] = []
+            for a, b, selector in steps:
+                both = (source[4 * a : 4 * a + 4] if a >= 0 else value) + source[4 * b : 4 * b + 4]
+                value = [both[selector >> 4 * n & 7] for n in range(4)]
+            result += value
+        assert result == [source[byte] for byte in table]
+
+    @pytest.mark.parametrize("width", [1, 2, 4, 8])
+    @pytest.mark.parametrize("channels", [2, 3, 4])
+    def test_channels(self, width, channels):
+        bytes_ = np.arange(16 * channels, dtype=np.uint8)
+        apart = bytes_.reshape(-1, channels, width).transpose(1, 0, 2).ravel()
+        everything = split_table(width, channels, tuple(range(channels)))
+        assert bytes_[list(everything)].tolist() == apart.tolist()
+        assert apart[list(join_table(width, channels))].tolist() == bytes_.tolist()
+        last = split_table(width, channels, (channels - 1,))
+        assert bytes_[list(last)].tolist() == apart[-16:].tolist()
+
+    def test_few_instructions(self):
+        steps = network(split_table(1, 3, (0, 1, 2)))
+        assert sum(map(len, steps)) == 24  # for 48 bytes
+        assert network((0, 1, 2, 3)) == (((0, 0, IDENTITY),),)
+
+
+#: What is planned for views made contiguous: shape, source strides, itemsize, source's address.
+NAMES = {
+    "cuda memcpy": ((512, 1024), (4096, 4), 4, 0),
+    "cuda tile 1 byte": ((512, 1024), (1, 512), 1, 0),
+    "cuda tile 2 bytes": ((512, 1024), (-2, 1024), 2, 1022),
+    "cuda tile 4 bytes": ((96, 512), (4, 384), 4, 0),
+    "cuda tile 8 bytes": ((512, 1024), (8, -4096), 8, 0),
+    "cuda tile 16 bytes": ((512, 333), (16, 8192), 16, 0),
+    "cuda plain 4 bytes": ((512, 1024), (4, 2052), 4, 0),
+    "cuda plain 8 bytes": ((511, 1024), (8, 4088), 8, 8),
+    "cuda narrow 1 byte": ((511, 1023), (1, 511), 1, 0),
+    "cuda narrow 2 bytes": ((511, 1023), (2, 1022), 2, 2),
+    "cuda box 1 byte": ((500, 300), (3, 1500), 3, 0),
+    "cuda box 4 bytes": ((500, 256, 65), (260, 130000, 4), 4, 0),
+    "cuda rows 16 bytes": ((512, 1024), (8192, 4), 4, 0),
+    "cuda rows 16 bytes, reversed": ((512, 1024), (4096, -4), 4, 4092),
+    "cuda rows 16 bytes, repeated": ((512, 1024), (2, 0), 2, 0),
+    "cuda shift 4 bytes": ((512, 1000), (8000, 4), 4, 4),
+    "cuda shift 1 byte": ((512, 4001), (8000, 1), 1, 0),
+    "cuda shift 1 byte, repeated": ((512, 1023), (1, 0), 1, 0),
+    "cuda shift 8 bytes, reversed": ((511, 1001), (8008, -8), 8, 0),
+    "cuda split 1 byte": ((3, 512, 512), (1, 1536, 3), 1, 0),
+    "cuda split 4 bytes": ((512, 512), (4096, 8), 4, 4),
+    "cuda merge 1 byte": ((512, 512, 3), (512, 1, 262144), 1, 0),
+    "cuda gather 4 bytes": ((37, 41, 43), (28, 61916, 1712), 4, 0),
+}
+
+
+class TestChoice:
+    @pytest.mark.parametrize("said", NAMES)
+    def test_names(self, said):
+        shape, strides, itemsize, src = NAMES[said]
+        (made,) = planned(shape, strides, itemsize, 0, src)
+        assert name(made) == said
+
+    def test_nothing_to_copy(self):
+        assert planned((4, 0, 3), (4, 4, 4), 4) == ()
+
+    def test_small_copies_are_not_tiled(self):
+        shape, strides = (64, 64), (4, 256)
+        assert prod(shape) * 4 <= SMALL
+        (one,) = planned(shape, strides, 4, small=SMALL)
+        assert one.kernel == "gather"
+        assert one.grid == 64 * 64 // THREADS  # not 4: every multiprocessor may have a block
+        (one,) = planned(shape, strides, 4)
+        assert one.kernel == "tile"
+
+    def test_channels_backwards(self):
+        """RGB to planes of B, G, R."""
+        (one,) = planned((3, 64, 64), (-1, 192, 3), 1, src=2)
+        assert one.constants[:3] == (1, 3, (2, 1, 0))
+        assert one.src_offset == -2
+
+    @pytest.mark.parametrize("columns", [32, 64, 96, 128, 160, 192, 1000])
+    def test_tiles_waste_little(self, columns):
+        (one,) = planned((columns, 4096), (4, columns * 4), 4)
+        wide = one.constants[1]
+        assert one.kernel == "tile"
+        assert one.extents[3] * wide < columns + 32
+
+    def test_items_of_many_bytes_are_vectors(self):
+        for itemsize, width in ((32, 16), (24, 8), (48, 16), (20, 4), (3, 1), (6, 2)):
+            shape = (300, 200)
+            (one,) = planned(shape, (itemsize, 300 * itemsize), itemsize)
+            assert one.constants[0] == width
+
+    def test_a_row_of_a_matrix(self):
+        assert [p.kernel for p in planned((512,), (8,), 4)] == ["split"]
+        assert [p.kernel for p in planned((512,), (4096,), 4, small=SMALL)] == ["gather"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+class TestNumbers:
+    def test_fit(self, case: Case):
+        made = case.plan
+        assert 1 <= made.grid < 2**31
+        assert all(0 <= n < 2**32 for n in made.divisions)
+        assert all(-(2**31) <= n < 2**31 for n in made.extents)
+        assert len(made.divisions) % 2 == 0
+        assert len(made.constants) == len(FAMILY[made.kernel].constants)
+
+    def test_are_plain(self, case: Case):
+        """So that a plan is a key, in a cache on disk too."""
+        made = case.plan
+        assert eval(repr(made)) == made
+        assert hash(made) == hash(case.plan)
+
+
+class TestCaching:
+    def test_one_look_up_for_all_addresses(self):
+        form = canonical((512, 1024), (4096, 4), (4, 2048), 4)
+        assert plan(form, 0, 0) is plan(form, 0, 0)
+        assert plan(form, 0, 0) == plan(form, 16, 32)
+
+    def test_no_numba_no_driver(self):
+        """Nor do the factories need one until they are given operations."""
+        program = (
+            "import sys, ctypes\n"
+            "ctypes.CDLL = None\n"
+            "from arraybridge.layout import canonical\n"
+            "from arraybridge.kernels.cuda import family, plan\n"
+            "for itemsize in 1, 2, 4, 8, 16:\n"
+            "    form = canonical((999, 999), (999 * itemsize, itemsize),"
+            " (itemsize, 999 * itemsize), itemsize)\n"
+            "    print(plan.name(plan.plan(form, 0, 0)[0]))\n"
+            "loaded = {'numba', 'llvmlite', 'numba_cuda', 'cuda'} & set(sys.modules)\n"
+            "assert not loaded, loaded\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.split("\n")) == 6
+
+
+def bytes_written(made: Plan) -> int:
+    """Of a plan of rows or single items, or of the driver's."""
+    if made.kernel == "memcpy":
+        return made.steps[0]
+    assert made.kernel in ("rows", "gather")
+    return made.extents[0] * int(str(made.constants[0]))
+
+
+class TestLarge:
+    """More than 2**31 bytes: several launches, none of which counts past 32 bits."""
+
+    @pytest.mark.parametrize(
+        ("shape", "strides", "itemsize"),
+        [
+            ((2**17, 2**16, 3), (2**18, 7, 2), 1),
+            ((2**16, 2**17), (2**20, 4), 4),
+            ((3, 2**33), (2**34, 1), 1),
+            ((2**40,), (2,), 1),
+            ((2**33 + 5,), (0,), 16),
+        ],
+    )
+    def test_every_byte_once(self, shape, strides, itemsize):
+        made = planned(shape, strides, itemsize)
+        assert len(made) > 1
+        for one in made:
+            assert one.grid < 2**31
+            assert all(extent <= MOST for extent in one.extents)
+        if {one.kernel for one in made} <= {"rows", "gather", "memcpy"} and 0 not in strides:
+            assert sum(map(bytes_written, made)) == prod(shape) * itemsize
+        assert len({one.dst_offset for one in made}) == len(made)
+
+    def test_parts_are_aligned_as_the_whole(self):
+        made = planned((2**16, 2**16), (4, 2**18), 4)
+        assert {one.kernel for one in made} == {"tile"}
+        tiles = sum(one.grid for one in made)
+        assert tiles == 2**32 * 4 // 16384
+
+    def test_a_long_run_is_the_drivers(self):
+        (one,) = planned((2**40,), (1,), 1)
+        assert (one.kernel, one.steps) == ("memcpy", (2**40,))
+
+    def test_offsets_are_those_of_the_parts(self):
+        form = Canonical((4, 2**20), (2**33, 2**12), (2**34, 2**13), 1024, 0, 0)
+        made = plan(form, 0, 0)
+        assert sum(map(bytes_written, made)) == 2**32
+        for one in made:
+            assert one.src_offset == 2 * one.dst_offset
+
+
+def test_into_one_cell_goes_the_last_element():
+    made = plan(canonical((5, 100), (0, 4), (400, 4), 4), 0, 0)
+    assert made == (Plan("memcpy", (), 1, steps=(400,), src_offset=1600),)
+    (one,) = plan(Canonical((5,), (0,), (-400,), ROW), 0, 0)
+    assert (one.kernel, one.src_offset) == ("memcpy", -1600)

@@ -1,0 +1,776 @@
+"""Copies on CUDA devices through the public functions, on an emulated GPU.
+
+Which kernel, on which stream, into whose memory, in which order.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.core import kernel as kernels
+from arraybridge.kernels import cpu, cuda
+from arraybridge.kernels.cuda import build, context, transfer
+from tests.support.emulated_gpu import gpu_machine, library
+from tests.support.small_layouts import small_layouts
+
+CUDA = ab.Device(2)
+
+
+@pytest.fixture
+def gpu(tmp_path):
+    with gpu_machine(tmp_path) as gpu:
+        yield gpu
+
+
+@pytest.fixture
+def a(gpu):
+    with library(gpu, "gpua", stream=gpu.stream()) as made:
+        yield made
+
+
+@pytest.fixture
+def b(gpu):
+    with library(gpu, "gpub", stream=gpu.stream()) as made:
+        yield made
+
+
+def image(*axes):
+    return np.arange(24, dtype="f4").reshape(2, 3, 4).transpose(axes or (0, 1, 2))
+
+
+def same(found, expected):
+    """Bit for bit: the layouts hold any bytes, and so NaNs."""
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert found.tobytes() == expected.tobytes()
+
+
+def order_of(gpu):
+    """What was put on streams, in order: the call, and the stream."""
+    at = {"cuLaunchKernel": 8, "cuStreamWaitEvent": 0, "cuEventRecord": 1, "cuMemcpyDtoDAsync": 3}
+    return [(call.name, call.arguments[at[call.name]]) for call in gpu.called(*at)]
+
+
+@pytest.mark.parametrize("layout", [pytest.param(x, id=x.name) for x in small_layouts()])
+def test_every_layout_is_made_contiguous_by_a_kernel(gpu, a, layout):
+    expected = layout.view(layout.base())
+    x = a.put(expected)
+    route = ab.explain(x, "gpua", copy=True)
+    assert (route.kind, route.device, route.nbytes) == ("kernel", CUDA, expected.nbytes)
+    assert route.kernel.startswith("arraybridge's own copy")
+    y = ab.contiguous(x)
+    assert ab.inspect(y).c_contiguous
+    same(a.get(y), expected)
+    assert {stream for _, stream in order_of(gpu)} == {a.stream}
+    assert a.made == 1
+
+
+def test_every_function_goes_through_the_seam(gpu, a):
+    x, expected = a.put(image(2, 0, 1)), image(2, 0, 1)
+    out = a.put(np.zeros((4, 2, 6), "f4")[:, :, ::2])
+    copies = [
+        lambda: ab.contiguous(x),
+        lambda: ab.contiguous(ab.from_dlpack(x)).native,
+        lambda: ab.convert(x, "gpua", copy=True),
+        lambda: ab.from_dlpack(x, copy=True).native,
+        lambda: ab.adapt("gpua", copy=True)(lambda y: y)(x),
+        lambda: ab.contiguous(x, out=out),
+        lambda: ab.copyto(out, x) or out,
+    ]
+    for n, copy in enumerate(copies, 1):
+        np.testing.assert_array_equal(a.get(copy()), expected)
+        assert len(gpu.called("cuLaunchKernel")) == n
+    assert {stream for _, stream in order_of(gpu)} == {a.stream}
+
+
+def test_contiguous_memory_stays(gpu, a):
+    x = a.put(image())
+    assert ab.contiguous(x) is x
+    assert ab.convert(x, "gpua") is x
+    assert not gpu.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
+    y = ab.convert(x, "gpua", copy=True)
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
+    np.testing.assert_array_equal(a.get(y), image())
+    assert order_of(gpu) == [("cuMemcpyDtoDAsync", a.stream)]
+
+
+@pytest.mark.parametrize("empty", [(0,), (3, 0), (0, 4, 5)])
+def test_nothing_to_copy(gpu, a, empty):
+    x = a.put(np.zeros(empty, "f4"))
+    assert ab.convert(x, "gpua", copy=True).shape == empty
+    assert not gpu.called("cuLaunchKernel", "cuMemcpyDtoDAsync")
+
+
+def test_the_target_allocates_and_its_stream_waits_for_the_source(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    route = ab.explain(x, "gpub", copy=True)
+    assert route.kind == "kernel"
+    y = ab.convert(x, "gpub", copy=True)
+    assert type(y) is b.Array
+    assert (a.made, b.made) == (0, 1)
+    np.testing.assert_array_equal(b.get(y), image(2, 1, 0))
+    assert a.ordered == [b.stream]
+    assert order_of(gpu) == [
+        ("cuEventRecord", a.stream),
+        ("cuStreamWaitEvent", b.stream),
+        ("cuLaunchKernel", b.stream),
+        ("cuEventRecord", b.stream),  # so that what A frees is not used again before
+        ("cuStreamWaitEvent", a.stream),
+    ]
+
+
+def test_a_view_is_ordered_and_not_copied(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    y = ab.convert(x, "gpub")
+    assert y.pointer == x.pointer
+    assert order_of(gpu) == [("cuEventRecord", a.stream), ("cuStreamWaitEvent", b.stream)]
+
+
+def test_one_stream_needs_no_order(gpu, a, b):
+    a.stream = b.stream = 1
+    ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
+    assert order_of(gpu) == [("cuLaunchKernel", 1)]
+
+
+def test_a_source_whose_stream_nobody_knows_is_kept_until_it_was_read(gpu, a, b):
+    import gc
+    import weakref
+
+    a.stream = None
+    x = a.put(image(2, 1, 0))
+    alive = weakref.ref(x)
+    gpu.fail["cuEventQuery"] = 600  # not ready
+    np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), image(2, 1, 0))
+    del x
+    gc.collect()
+    assert ("cuEventRecord", b.stream) in order_of(gpu)
+    assert alive() is not None
+    ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
+    gc.collect()
+    assert alive() is not None
+    gpu.fail.clear()
+    ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_default_streams(gpu, a, stream):
+    a.stream = stream
+    ab.contiguous(a.put(image(2, 1, 0)))
+    assert order_of(gpu) == [("cuLaunchKernel", stream)]
+
+
+def test_a_source_that_cannot_allocate(gpu, b):
+    with library(gpu, "gpuc", allocates=False) as c:
+        x = c.put(image(2, 1, 0))
+        np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), image(2, 1, 0))
+        assert b.made == 1
+        route = ab.explain(x, "gpuc", copy=True)
+        assert (route.kind, route.kernel) == ("refuse", None)
+        with pytest.raises(ab.ConversionError, match="nothing that makes a copy on cuda:0"):
+            ab.contiguous(x)
+
+
+def test_a_registered_kernel_is_used_by_every_function(gpu, a, b):
+    calls = []
+
+    def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        calls.append(stream)
+        cuda.copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)
+
+    x, expected = a.put(image(2, 1, 0)), image(2, 1, 0)
+    ab.register_kernel("cuda", kernel, name="mine")
+    try:
+        assert ab.explain(x, "gpub", copy=True).kernel == "mine"
+        assert ab.explain(x, "numpy", device="cpu").kernel.startswith("mine, then")
+        np.testing.assert_array_equal(a.get(ab.contiguous(x)), expected)
+        np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), expected)
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), expected)
+        ab.copyto(a.put(np.zeros(expected.shape, "f4")), x)
+        assert calls == [a.stream, b.stream, a.stream, a.stream]
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+def test_without_kernels_the_reason_is_told(gpu, a, monkeypatch):
+    monkeypatch.setattr(cuda, "_unavailable", "numba-cuda is not installed: pip install numba-cuda")
+    x = a.put(image(2, 1, 0))
+    for action in (lambda: ab.contiguous(x), lambda: ab.copyto(a.put(image(2, 1, 0)), x)):
+        with pytest.raises(ab.ConversionError, match="pip install numba-cuda"):
+            action()
+    a.library.__class__.copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
+    route = ab.explain(x, "gpua", copy=True)
+    assert route.kernel == ("gpua's own copy (numba-cuda is not installed: pip install numba-cuda)")
+    np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+
+
+def test_overlapping_memory_is_copied_first(gpu, a):
+    x = a.put(np.arange(40, dtype="i4"))
+    to = a.Array(x.pointer + 4, (39,), (4,), "i4", 0)
+    of = a.Array(x.pointer, (39,), (4,), "i4", 0)
+    ab.copyto(to, of)
+    assert a.get(x).tolist() == [0, *range(39)]
+    assert a.made == 1
+
+
+@pytest.mark.parametrize("layout", [pytest.param(x, id=x.name) for x in small_layouts()])
+def test_strided_arrays_cross(gpu, a, b, layout, monkeypatch):
+    monkeypatch.setattr(transfer, "BLOCK", 4096)  # several rounds of the ring
+    expected = layout.view(layout.base())
+    route = ab.explain(expected, "gpua", device="cuda:0")
+    assert (route.kind, route.nbytes) == ("transfer", expected.nbytes)
+    assert "to pinned memory, then a copy to cuda:0" in route.kernel
+    x = ab.convert(expected, "gpua", device="cuda:0")
+    assert ab.inspect(x).c_contiguous
+    same(a.get(x), expected)
+    assert {c.arguments[3] for c in gpu.called("cuMemcpyHtoDAsync")} == {a.stream}
+    assert not gpu.called("cuLaunchKernel")
+
+    x = a.put(expected)
+    route = ab.explain(x, "numpy", device="cpu")
+    assert (route.kind, route.nbytes) == ("transfer", expected.nbytes)
+    assert route.kernel.startswith("arraybridge's own copy")
+    assert route.kernel.endswith("then a copy to the host through pinned memory")
+    same(ab.convert(x, "numpy", device="cpu"), expected)
+
+    b.streams[1] = gpu.stream(1)
+    there = ab.convert(x, "gpub", device="cuda:1")
+    assert ab.inspect(there).device == ab.Device(2, 1)
+    same(b.get(there), expected)
+    assert len(gpu.called("cuMemcpyPeerAsync")) == 1
+    assert "a peer copy to cuda:1" in ab.explain(x, "gpub", device="cuda:1").kernel
+
+
+@pytest.mark.parametrize("host", ["numpy", "torch", "jax", "pyarrow", "tvm_ffi"])
+def test_to_and_from_every_host_library(gpu, a, host):
+    pytest.importorskip(host)
+    shape = (24,) if host == "pyarrow" else (2, 3, 4)
+    array = ab.convert(image().reshape(shape), host)
+    x = ab.convert(array, "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(x), image().reshape(shape))
+    back = ab.convert(x, host, device="cpu")
+    np.testing.assert_array_equal(ab.convert(back, "numpy"), image().reshape(shape))
+
+
+def test_memory_of_no_library_is_fetched(gpu):
+    pointer = gpu.allocate(96, 0)
+    gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:96] = image().reshape(-1).view("u1")
+    x = ab.from_pointer(pointer, (2, 3, 4), "float32", device="cuda:0")
+    np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image())
+    strided = ab.from_pointer(pointer, (4, 3), "float32", device="cuda:0", strides=(1, 4))
+    np.testing.assert_array_equal(ab.convert(strided, "numpy", device="cpu"), image()[0].T)
+
+
+def test_host_memory_is_no_part_of_a_graph(gpu, a):
+    x = a.put(image())
+    with gpu.capture(a.stream):
+        for transferred in (
+            lambda: ab.convert(image(), "gpua", device="cuda:0"),
+            lambda: ab.convert(x, "numpy", device="cpu"),
+        ):
+            with pytest.raises(cuda.CUDAError, match="before the capture begins"):
+                transferred()
+
+
+def test_copies_are_captured(gpu, a):
+    x = a.put(image(2, 1, 0))
+    with gpu.capture(a.stream):
+        y = ab.contiguous(x)
+    np.testing.assert_array_equal(a.get(y), image(2, 1, 0))
+    assert not gpu.called("cuEventSynchronize", "cuMemHostAlloc")
+
+
+def test_a_device_that_is_not_there(gpu, a):
+    for x in (image(), a.put(image())):
+        route = ab.explain(x, "gpua", device="cuda:7")
+        assert (route.kind, route.why) == ("refuse", "there is no cuda:7")
+        with pytest.raises(ab.ConversionError, match="there is no cuda:7"):
+            ab.convert(x, "gpua", device="cuda:7")
+
+
+def test_no_memory_for_the_ring(gpu, a):
+    gpu.fail["cuMemHostAlloc"] = 2
+    with pytest.raises(MemoryError, match="cuMemHostAlloc"):
+        ab.convert(image(), "gpua", device="cuda:0")
+    del gpu.fail["cuMemHostAlloc"]
+    assert not gpu.pinned
+    np.testing.assert_array_equal(a.get(ab.convert(image(), "gpua", device="cuda:0")), image())
+
+
+def test_a_stream_of_another_device(gpu, a):
+    x = a.put(image(2, 1, 0), 1)
+    with pytest.raises(cuda.CUDAError, match="stream one of this device"):
+        ab.contiguous(x)
+    a.stream = gpu.stream(1)
+    np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+
+
+def test_threads(gpu, a):
+    x, wrong = a.put(image(2, 1, 0)), []
+
+    def copy():
+        y = ab.contiguous(x)
+        if not (a.get(y) == image(2, 1, 0)).all():
+            wrong.append(y)
+
+    threads = [threading.Thread(target=copy) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(gpu.called("cuLibraryLoadData")) == 1
+
+
+def test_what_the_driver_refuses_names_the_call(gpu, a):
+    x = a.put(image(2, 1, 0))
+    gpu.fail["cuLaunchKernel"] = 719
+    with pytest.raises(cuda.CUDAError, match=r"cuLaunchKernel: .*719"):
+        ab.contiguous(x)
+
+
+def test_nothing_is_waited_for_and_no_context_made(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    ab.convert(x, "gpub", copy=True)
+    ab.copyto(a.put(np.zeros((4, 3, 2), "f4")), x)
+    assert not [name for name in gpu.names if "Synchronize" in name or "CtxCreate" in name]
+    assert gpu.retained == {0: 1}
+    assert gpu.stack == []
+
+
+def test_arrays_export_by_the_standards_numbering(gpu, a):
+    x = ab.from_dlpack(a.put(image()))
+    other = gpu.stream()
+    for stream, waits in ((other, True), (2, True), (1, True), (-1, False), (a.stream, False)):
+        gpu.calls.clear()
+        x.__dlpack__(stream=stream, max_version=(1, 0))
+        assert (("cuStreamWaitEvent", stream) in order_of(gpu)) == waits
+    for stream in (0, -2):
+        with pytest.raises(ValueError, match="stream"):
+            x.__dlpack__(stream=stream)
+
+
+def test_an_exported_copy_is_ordered_too(gpu, a):
+    x = ab.from_dlpack(a.put(image(2, 1, 0)))
+    other = gpu.stream()
+    tensor = ab.dlpack.from_capsule(x.__dlpack__(stream=other, max_version=(1, 0), copy=True))
+    assert tensor.copied or tensor.strides == (6, 2, 1)
+    assert order_of(gpu) == [
+        ("cuLaunchKernel", a.stream),
+        ("cuEventRecord", a.stream),
+        ("cuStreamWaitEvent", other),
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["shape", "dtype", "order", "device"])
+def test_what_an_allocator_made_is_checked(gpu, a, wrong):
+    def empty(self, info):
+        x = a.put(np.zeros(info.shape, "f8" if wrong == "dtype" else "f4"), int(wrong == "device"))
+        x.shape = (1, *x.shape) if wrong == "shape" else x.shape
+        x.strides = (4, *x.strides) if wrong == "shape" else x.strides
+        x.strides = x.strides[::-1] if wrong == "order" else x.strides
+        return x
+
+    a.library.__class__.empty = empty
+    with pytest.raises(ab.ConversionError, match=r"gpua.empty\(\) made an array"):
+        ab.contiguous(a.put(image(2, 1, 0)))
+    with pytest.raises(ab.ConversionError, match=r"gpua.empty\(\) made an array"):
+        ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    assert not gpu.called("cuLaunchKernel", "cuMemcpyHtoDAsync")
+
+
+def test_an_array_exports_to_the_host_by_the_seam(gpu, a):
+    x = ab.from_dlpack(a.put(image(2, 1, 0)))
+    np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), image(2, 1, 0))
+    assert len(gpu.called("cuLaunchKernel")) == len(gpu.called("cuMemcpyDtoHAsync")) == 1
+
+
+def test_without_a_compiler_libraries_copy_by_themselves(gpu, a, monkeypatch):
+    def ptx(plan):
+        raise ImportError("Numba cannot compile for CUDA here: there is no NVVM")
+
+    monkeypatch.setattr(build, "ptx", ptx)
+    x = a.put(image(2, 1, 0))
+    with pytest.raises(ImportError, match="there is no NVVM"):
+        ab.contiguous(x)
+    a.library.__class__.copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
+    for _ in range(2):
+        np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+    assert "no NVVM" in ab.explain(x, "gpua", copy=True).kernel
+
+
+@pytest.fixture
+def mine():
+    """A kernel for the host that is registered: the shapes that it was called with."""
+    shapes = []
+
+    def copy(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        shapes.append(shape)
+        cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+
+    ab.register_kernel("cpu", copy, name="mine")
+    yield shapes
+    ab.register_kernel("cpu", None)
+
+
+def accepting(its, **terms):
+    """Let a library accept other things."""
+    kind = type(its.library)
+    kind.accepts = kind.accepts._replace(**terms)
+
+
+@pytest.mark.parametrize("terms", [{"copies": True}, {"alignment": 1 << 20}], ids=["copies", "far"])
+def test_a_copy_is_not_copied_again(gpu, a, terms):
+    with library(gpu, "gpuc", allocates=False) as c:
+        accepting(c, **terms)
+        assert ab.explain(a.put(image(2, 1, 0)), "gpuc").nbytes == 96
+        y = ab.convert(a.put(image(2, 1, 0)), "gpuc")
+        np.testing.assert_array_equal(c.get(y), image(2, 1, 0))
+        assert (type(y), a.made) == (c.Array, 1)
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0)], ids=["dense", "transposed"])
+def test_a_copy_is_told_in_words_that_users_know(gpu, a, axes):
+    x = a.put(image(*axes))
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
+    fetched = ab.explain(x, "numpy", device="cpu").kernel
+    assert not re.search(r"mem(cpy|move)|tile|gather|\bcuda \w", fetched)
+
+
+def test_a_kernel_for_the_host_fills_the_pinned_memory(gpu, a, mine):
+    assert ab.explain(image(2, 1, 0), "gpua", device="cuda:0").kernel.startswith("mine to pinned")
+    x = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(x), image(2, 1, 0))
+    assert mine == [(4, 3, 2)]
+    dense = ab.explain(image(), "gpua", device="cuda:0").kernel
+    assert dense.startswith("arraybridge's own copy to pinned")
+    ab.convert(image(), "gpua", device="cuda:0")
+    assert mine == [(4, 3, 2)]
+
+
+def test_of_several_cpus_the_one_that_was_asked_for(gpu, a):
+    pytest.importorskip("tvm_ffi")
+    for x in (a.put(image(2, 1, 0)), a.put(image())):
+        route = ab.explain(x, "tvm_ffi", device="cpu:3")
+        assert ab.inspect(ab.convert(x, "tvm_ffi", device="cpu:3")).device == route.device
+
+
+def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypatch):
+    def failing(plan):
+        raise ImportError("Numba cannot compile for CUDA here: no NVVM")
+
+    monkeypatch.setattr(build, "ptx", failing)
+    type(a.library).copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
+    x = a.put(image(2, 1, 0))
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
+    for _ in range(2):
+        np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
+        told = ab.explain(x, "gpua", copy=True).kernel
+        assert told == "gpua's own copy (Numba cannot compile for CUDA here: no NVVM)"
+    np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), image(2, 1, 0))
+    np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+
+
+def test_copyto_of_what_cannot_compile_after_all(gpu, a, b, monkeypatch):
+    def failing(plan):
+        raise ImportError("Numba cannot compile for CUDA here: no NVVM")
+
+    monkeypatch.setattr(build, "ptx", failing)
+    for _ in range(2):
+        with pytest.raises((ab.ConversionError, ImportError), match="Numba cannot compile"):
+            ab.copyto(a.put(image(1, 0, 2)), b.put(np.zeros((3, 2, 4), "f4")[:, ::-1]))
+
+
+def test_a_registered_kernel_s_own_import_error_is_the_caller_s(gpu, a):
+    def failing(*arguments):
+        raise ImportError("no module named mine")
+
+    ab.register_kernel("cuda", failing)
+    try:
+        for action in (
+            lambda: ab.contiguous(a.put(image(2, 1, 0))),
+            lambda: ab.copyto(a.put(image()), a.put(image())),
+        ):
+            with pytest.raises(ImportError, match="no module named mine"):
+                action()
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+def test_a_kernel_that_is_registered_while_others_ask(monkeypatch):
+    def registering(device):
+        monkeypatch.setattr(kernels, "_on_cuda", found)
+        ab.register_kernel("cuda", print, name="mine")
+        return found()
+
+    found = kernels._on_cuda
+    monkeypatch.setattr(kernels, "_on_cuda", lambda: registering(None))
+    try:
+        kernels._anew()
+        kernels.kernel_for(ab.Device(2))
+        assert kernels.kernel_for(ab.Device(2)).name == "mine"
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+def test_what_no_device_has_the_memory_for_is_explained_all_the_same(gpu, a):
+    x = a.Array(gpu.allocate(4, 0), (1 << 30, 1 << 30), (0, 0), "f4", 0)
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
+
+
+@pytest.fixture
+def packed(gpu, a):
+    """A tensor of eleven 4-bit elements on the device, and a library that takes it, as bytes."""
+    accepting(a, dtypes=a.library.accepts.dtypes | {"int4 (packed)"})
+    kind, made = type(a.library), []
+    described = kind.describe
+
+    def empty(self, info):
+        made.append(info.nbytes)
+        x = a.Array(gpu.allocate(info.nbytes, info.device.id), info.shape, (1,), "u1", 0)
+        x.kind = info.dtype
+        return x
+
+    def describe(self, x):
+        info = described(self, x)
+        return info._replace(dtype=getattr(x, "kind", info.dtype))
+
+    kind.empty, kind.describe = empty, describe
+    pointer = gpu.allocate(64, 0)
+    block = gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:64]
+    block[:] = range(64)
+    return pointer, made
+
+
+def test_packed_elements_are_copied_as_bytes(gpu, a, packed):
+    pointer, made = packed
+    x = ab.from_pointer(pointer, (11,), "int4", device="cuda:0")
+    assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
+    y = ab.convert(x, "gpua", copy=True)
+    assert made == [6]
+    assert gpu.called("cuMemcpyDtoDAsync")[0].arguments[2] == 6
+    assert a.get(y)[:6].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_packed_elements_are_sent_as_bytes(gpu, a, packed):
+    block = np.arange(6, dtype="u1")
+    x = ab.from_pointer(block.ctypes.data, (11,), "int4", device="cpu", owner=block)
+    ab.convert(x, "gpua", device="cuda:0")
+    assert [call.arguments[2] for call in gpu.called("cuMemcpyHtoDAsync")] == [6]
+    strided = ab.from_pointer(
+        block.ctypes.data, (5,), "int4", device="cpu", strides=(2,), owner=block
+    )
+    with pytest.raises(BufferError):
+        ab.convert(strided, "gpua", device="cuda:0")
+    assert len(gpu.called("cuMemcpyHtoDAsync")) == 1
+
+
+def test_a_transfer_within_a_transfer(gpu, a, b):
+    done = []
+
+    def copy(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+        if not done:
+            done.append(None)
+            done[0] = ab.convert(image(1, 0, 2), "gpub", device="cuda:0")
+
+    def send():
+        done.append(ab.convert(image(2, 1, 0), "gpua", device="cuda:0"))
+
+    ab.register_kernel("cpu", copy)
+    try:
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive(), "the transfers wait for each other"
+    finally:
+        ab.register_kernel("cpu", None)
+    np.testing.assert_array_equal(b.get(done[0]), image(1, 0, 2))
+    np.testing.assert_array_equal(a.get(done[1]), image(2, 1, 0))
+
+
+@pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuEventRecord", "cuEventSynchronize"])
+def test_a_transfer_that_fails_halfway(gpu, a, monkeypatch, call):
+    monkeypatch.setattr(transfer, "BLOCK", 32)
+    ab.convert(image(), "gpua", device="cuda:0")
+    gpu.fail[call] = 719
+    with pytest.raises(cuda.CUDAError, match=call):
+        ab.convert(image(), "gpua", device="cuda:0")
+    gpu.fail.clear()
+    for _ in range(2):
+        x = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+        np.testing.assert_array_equal(a.get(x), image(2, 1, 0))
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+    # Blocks whose copies may be under way, and whose events tell nothing, are not used again.
+    assert len(gpu.pinned) == (6 if call == "cuEventRecord" else 3)
+    assert gpu.stack == []
+
+
+def test_an_interrupted_transfer_leaves_its_copies_to_be_waited_for(gpu, a):
+    ab.convert(image(), "gpua", device="cuda:0")
+    ring = transfer._rings[0][0]
+
+    def copy(*arguments):
+        raise KeyboardInterrupt
+
+    ab.register_kernel("cpu", copy)
+    try:
+        before = len(gpu.calls)
+        with pytest.raises(KeyboardInterrupt):
+            ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    finally:
+        ab.register_kernel("cpu", None)
+    recorded = [c.arguments for c in gpu.calls[before:] if c.name == "cuEventRecord"]
+    assert recorded == [(block.event, a.stream) for block in ring]
+    assert transfer._rings[0] == [ring]
+
+
+def test_transfers_beside_a_capture(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    with gpu.capture(b.stream):
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+        y = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(y), image(2, 1, 0))
+
+
+def test_a_library_of_cuda_that_knows_no_stream_works_on_the_legacy_one(gpu, a):
+    with library(gpu, "gpuc", stream=None) as c:
+        for action in (
+            lambda: ab.convert(a.put(image(2, 1, 0)), "gpuc", copy=True),
+            lambda: ab.copyto(c.put(np.zeros((4, 3, 2), "f4")), a.put(image(2, 1, 0))),
+        ):
+            before = len(gpu.calls)
+            action()
+            waits = [x for x in gpu.calls[before:] if x.name == "cuStreamWaitEvent"]
+            assert [wait.arguments[0] for wait in waits] == [1, a.stream]
+
+
+def test_the_source_of_a_peer_copy_is_told_of_it(gpu, a, b):
+    told = []
+    type(a.library).read_on = lambda self, x, device, stream: told.append((x, device, stream))
+    b.streams[1] = gpu.stream(1)
+    x = a.put(image())
+    ab.convert(x, "gpub", device="cuda:1")
+    assert told == [(x, ab.Device(2), a.stream)]  # which waits for the copy by then
+
+
+def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
+    torch = pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    def seen(x):
+        assert LIBRARY.signature(x) is None
+        return x
+
+    torch.func.vmap(seen)(torch.zeros(2, 3, 4).transpose(1, 2))
+    torch.func.functionalize(seen)(torch.zeros(2, 3).T)
+
+
+def test_torch_s_allocator_is_not_all_that_keeps_memory(gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    monkeypatch.setattr(type(LIBRARY), "current_stream", lambda self, device: 1)
+    stream = gpu.stream()
+    own, foreign = torch.zeros(3), torch.from_dlpack(np.zeros(3, "f4"))
+    LIBRARY.read_on(own, ab.Device(2), stream)
+    assert not gpu.called("cuEventRecord")
+    LIBRARY.read_on(own, ab.Device(2), 2)
+    assert [call.arguments[0] for call in gpu.called("cuStreamWaitEvent")] == [1]
+    kept = weakref.ref(foreign)
+    LIBRARY.read_on(foreign, ab.Device(2), stream)
+    del foreign
+    gc.collect()
+    assert kept() is not None
+
+
+def test_overlapping_memory_of_a_library_that_allocates_none(gpu, a):
+    with library(gpu, "gpuc", allocates=False) as c:
+        x = a.put(np.arange(40, dtype="i4"))
+        ab.copyto(
+            a.Array(x.pointer + 4, (39,), (4,), "i4", 0),
+            c.Array(x.pointer, (39,), (4,), "i4", 0),
+        )
+        assert a.get(x).tolist() == [0, *range(39)]
+
+
+@pytest.mark.parametrize("call", ["cuEventCreate", "cuEventRecord"])
+def test_what_is_read_is_kept_where_nothing_tells_when_it_was(gpu, b, call):
+    with library(gpu, "gpuc", stream=None, allocates=False) as c:
+        x = c.put(image(2, 1, 0))
+        kept = weakref.ref(x)
+        gpu.fail[call] = 2
+        with pytest.raises(MemoryError, match=call):
+            ab.convert(x, "gpub", copy=True)
+        assert gpu.called("cuLaunchKernel")
+        gpu.fail.clear()
+        del x
+        gc.collect()
+        assert kept() is not None
+
+
+def test_what_is_held_is_let_go_of_while_it_is_looked_through(gpu):
+    stream, asked = gpu.stream(), []
+    query = gpu.cuEventQuery
+
+    def again(event):
+        query(event)
+        if len(asked) < 2:  # as a garbage collection would
+            asked.append(event)
+            context._known(0)
+
+    gpu.fail["cuEventQuery"] = 600  # not ready
+    for _ in range(3):
+        context.hold(0, stream, object())
+    gpu.fail.clear()
+    gpu.cuEventQuery = again
+    context.order(0, stream, 1)
+    assert not context._held
+    events = context.device(0).events
+    assert len(set(events)) == len(events) == len(gpu.events)
+
+
+def test_contiguous_of_a_library_whose_own_import_keeps_the_layout():
+    class Kept:  # as MLX
+        def __init__(self, array):
+            self.array = array
+
+    class Keeping(ab.Library):
+        name = "keeping"
+        accepts = ab.Accepts(
+            library="keeping", tested="1", dtypes=frozenset({"float32"}), copies=True
+        )
+
+        def owns(self, array_type):
+            return array_type is Kept
+
+        def export(self, x, stream=None):
+            return ab.dlpack.acquire(x.array)
+
+        def wrap(self, tensor, *, move=False):
+            return Kept(np.array(np.from_dlpack(tensor), order="K"))
+
+    ab.register_library(Keeping())
+    try:
+        y = ab.contiguous(Kept(image(2, 1, 0)))
+        assert y.array.flags.c_contiguous
+        np.testing.assert_array_equal(y.array, image(2, 1, 0))
+    finally:
+        ab.unregister_library("keeping")
+
+
+def test_a_consumer_on_the_host_is_given_memory_of_no_library(gpu):
+    pointer = gpu.allocate(96, 0)
+    gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:96] = image().reshape(-1).view("u1")
+    x = ab.from_pointer(pointer, (2, 3, 4), "float32", device="cuda:0")
+    capsule = x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+    np.testing.assert_array_equal(ab.convert(capsule, "numpy"), image())
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False)

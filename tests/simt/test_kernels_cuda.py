@@ -1,0 +1,192 @@
+"""The CUDA kernels against NumPy, byte for byte, in an interpreter: see `tests.simt`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from arraybridge import layout
+from arraybridge.kernels.cuda.family import FAMILY
+from arraybridge.kernels.cuda.plan_types import MOST, Plan
+from benchmarks.layouts import LAYOUTS
+from tests.simt import Endless, launch
+from tests.simt.nest import copied, planned, plans
+from tests.support import nests
+from tests.support.nests import Copy
+from tests.support.small_layouts import small_layouts
+from tests.support.strategies import Layout
+
+
+def always(*nest: object) -> float:
+    """What copying item by item costs: too much."""
+    return float("inf")
+
+
+#: What the planner may be made to believe, so that small nests take the ways of large ones.
+SETTINGS = st.sampled_from(
+    [
+        {},
+        {"otherwise": always},  # a box wherever there can be one
+        {"_WASTE": 64},  # tiles that hold little
+        {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
+        {"_WASTE": 64, "MOST": 2048},  # several launches
+        {"small": plans.SMALL},  # nothing tiled
+    ]
+)
+
+
+STARTS_BETWEEN = (3, 5, 6, *range(9, 16))  # of `make test-all`
+
+
+def check(copy: Copy, **settings: Any) -> None:
+    for one in copied(*copy.given, copy.dst_start, copy.src_start, **settings):
+        event(one.kernel)
+
+
+class TestAgainstNumPy:
+    @settings(max_examples=200, deadline=None)
+    @given(nests.transposes(), SETTINGS)
+    def test_transposes(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @settings(max_examples=150, deadline=None)
+    @given(nests.runs(), SETTINGS)
+    def test_runs(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @settings(max_examples=150, deadline=None)
+    @given(nests.channels(), SETTINGS)
+    def test_channels(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @settings(max_examples=200, deadline=None)
+    @given(nests.nests(), SETTINGS)
+    def test_nests(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @settings(max_examples=150, deadline=None)
+    @given(nests.wild(), SETTINGS)
+    def test_any_layout(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @pytest.mark.heavy
+    @settings(max_examples=1500, deadline=None)
+    @given(nests.copies, SETTINGS)
+    def test_many_more(self, copy: Copy, believed: dict[str, Any]) -> None:
+        check(copy, **believed)
+
+    @pytest.mark.parametrize(
+        "start",
+        [0, 1, 2, 4, 7, 8, *(pytest.param(n, marks=pytest.mark.heavy) for n in STARTS_BETWEEN)],
+    )
+    @pytest.mark.parametrize("itemsize", range(1, 17))
+    def test_every_width_from_every_byte(self, itemsize: int, start: int) -> None:
+        rows, cols = 19, 300 // itemsize
+        dense = layout.c_strides((rows, cols), itemsize)
+        across = layout.f_strides((rows, cols), itemsize)
+        for strides in (across, (dense[0] + 1, itemsize), (dense[0], -itemsize), (itemsize, 0)):
+            copied((rows, cols), dense, strides, itemsize, start, 7 * start % 16)
+            copied((rows, cols), (dense[0] + start, itemsize), strides, itemsize, 0, start)
+
+    def test_many_axes(self) -> None:
+        shape = (2, 3, 2, 1, 2, 3, 2, 2, 3)
+        for itemsize in (1, 4, 5, 16):
+            copied(
+                shape,
+                layout.c_strides(shape, itemsize),
+                layout.f_strides(shape, itemsize),
+                itemsize,
+            )
+
+    def test_nothing(self) -> None:
+        assert copied((3, 0), (4, 4), (4, 4), 4) == ()
+
+    @pytest.mark.parametrize(
+        ("shape", "dst_strides"), [((7,), (0,)), ((5, 3), (0, 4)), ((5, 4, 100), (400, 0, 4))]
+    )
+    def test_many_elements_into_one_cell(self, shape, dst_strides) -> None:
+        """The last one stays, as NumPy's does; nothing is written twice."""
+        for src in (layout.c_strides(shape, 4), layout.f_strides(shape, 4)):
+            copied(shape, dst_strides, src, 4)
+
+
+def of_view(base: np.ndarray, view: np.ndarray) -> tuple[Layout, int]:
+    """The copy of a view to a dense array, and **bytes** from the array's to the view's pointer."""
+    dense = layout.c_strides(view.shape, view.itemsize)
+    start = view.ctypes.data - base.ctypes.data
+    return Layout(view.shape, dense, view.strides, view.itemsize), start
+
+
+def full_size(entry) -> Plan:
+    """How one of the 26 layouts is copied."""
+    base = np.empty(entry.shape, entry.dtype)
+    given, start = of_view(base, entry.view(base))
+    (made,), _, _ = planned(*given, 0, start)
+    return made
+
+
+class TestLayouts:
+    @pytest.mark.parametrize(
+        ("entry", "small"), list(zip(LAYOUTS, small_layouts(), strict=True)), ids=lambda x: x.name
+    )
+    def test_scaled_down(self, entry, small) -> None:
+        """The kernel that the full size takes, over the whole of a smaller one."""
+        base = np.zeros(small.shape, small.dtype)
+        given, start = of_view(base, small.view(base))
+        low, _ = layout.span(given.shape, given.src_strides, given.itemsize)
+        (made,) = copied(*given, 0, start + low, _WASTE=64)
+        assert made.kernel == full_size(entry).kernel
+
+
+class TestHuge:
+    """More items than 32 bits count: addresses, and bytes that follow from them, of some blocks."""
+
+    @pytest.mark.parametrize(
+        ("kernel", "shape", "src_strides", "itemsize"),
+        [
+            ("gather", (3, 1 << 30), (1 << 36, 64), 1),
+            ("tile", (1 << 16, 3 << 14), (1, 1 << 16), 1),
+            ("tile", (3, 1 << 14, 1 << 14), (1 << 32, 4, 1 << 17), 4),
+            ("plain", (25001, 25001), (4, 100004), 4),
+            ("narrow", (50001, 50001), (1, 50001), 1),
+            ("rows", (5, 1 << 23, 64), (64, 320, 1), 1),
+            ("rows", (1 << 20, 1 << 12), (1 << 12, -1), 1),
+            ("shift", (1 << 20, 4099), (4100, 1), 1),
+            ("split", (3, 1 << 30), (1, 3), 1),
+            ("merge", (1 << 30, 3), (1, 1 << 30), 1),
+        ],
+    )
+    def test_sampled(self, kernel, shape, src_strides, itemsize) -> None:
+        memory = Endless(shape, src_strides, itemsize)
+        dense = layout.c_strides(shape, itemsize)
+        made, dst, src = planned(shape, dense, src_strides, itemsize, memory.dst, memory.src)
+        assert len(made) > 1
+        random = np.random.default_rng(0)
+        for one in made:
+            assert one.kernel == kernel
+            assert all(extent <= MOST for extent in one.extents)
+            chosen = {0, one.grid - 1, *random.integers(0, one.grid, 3).tolist()}
+            factory = FAMILY[kernel].factory
+            launch(one, factory, dst, src, memory, blocks=sorted(chosen))
+        memory.check()
+        stored = np.concatenate(memory.stored)
+        assert (stored.min(), stored.max()) == (0, itemsize * prod(shape) - 1)
+
+    def test_a_wrong_byte_is_seen(self) -> None:
+        """The memory that is none is able to fail."""
+        memory = Endless((300, 300), (1, 300), 1)
+        (made,), dst, src = planned((300, 300), (300, 1), (1, 300), 1, memory.dst, memory.src,
+                                    small=1 << 20)  # fmt: skip
+        factory = FAMILY[made.kernel].factory
+        launch(made, factory, dst, src, memory)
+        assert memory.check() == 90000
+        with pytest.raises(AssertionError, match="are wrong"):
+            launch(made, factory, dst, src + 1, memory, blocks=[150])
+        launch(made, factory, dst, src, memory, blocks=[150])
+        with pytest.raises(AssertionError, match="stored twice"):
+            memory.check()

@@ -1,0 +1,399 @@
+"""The interpreter of CUDA kernels: what is right passes, and each kind of mistake is caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from arraybridge.kernels.cuda.plan_types import Plan, division
+from tests.simt import Memory, launch
+
+THREADS = 256
+
+
+def run(factory, memory, plan=None, **changes):
+    plan = Plan("of this test", (), 1) if plan is None else plan
+    launch(plan._replace(**changes), factory, memory.dst, memory.src, memory)
+
+
+def line(count=THREADS, itemsize=4, **where):
+    """`count` items side by side on both sides."""
+    return Memory((count,), (itemsize,), (itemsize,), itemsize, **where)
+
+
+# -- kernels that are right
+
+
+def straight(ops):
+    """An item of 4 bytes a thread."""
+    cuda, i32, i64, load, store = ops.cuda, ops.i32, ops.i64, ops.ld[4], ops.st[4]
+
+    def kernel(dst, src, extents, divisions, steps):
+        e = i32(i32(cuda.blockIdx.x) * THREADS + i32(cuda.threadIdx.x))
+        if e < extents[0]:
+            store(dst + i64(e) * 4, load(src + i64(e) * 4))
+
+    return kernel
+
+
+def turned(ops, W, LATE=True, ROW=17):
+    """A square of 16 rows of 16 items through shared memory."""
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store, stage, fetch = ops.ld[W], ops.st[W], ops.sts[W], ops.lds[W]
+
+    def kernel(dst, src, extents, divisions, steps):
+        sm = cuda.shared.array(16 * 17 * 4, u32, alignment=16)
+        t = i32(cuda.threadIdx.x)
+        r, c = i32(t // 16), i32(t % 16)
+        square = i64(i32(cuda.blockIdx.x)) * (256 * W)
+        stage(sm, i32(i32(r * ROW + c) * W), load(src + square + i64(t) * W))
+        if LATE:
+            cuda.syncthreads()
+        store(dst + square + i64(t) * W, fetch(sm, i32(i32(c * ROW + r) * W)))
+
+    return kernel
+
+
+def odd(ops):
+    """Loops with bounds by thread, returns in the midst, device functions, tuples."""
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store = ops.ld[1], ops.st[1]
+
+    @ops.device
+    def divide(n, m, s):
+        return i32(ops.shr(u32(ops.mulhi(u32(n), m) + u32(n)), s))
+
+    @ops.device
+    def place(e, extents, divisions):
+        if e < 0:
+            return i64(-1), False
+        if e >= extents[0] * extents[1]:
+            return i64(0), False
+        row = divide(e, divisions[0], divisions[1])
+        return i64(row) * extents[1] + i64(i32(e - row * extents[1])), True
+
+    @ops.device
+    def wanted(k, x):
+        while k < 7:
+            k += 1
+            if k > x:
+                return k - 1
+        return k
+
+    def kernel(dst, src, extents, divisions, steps):
+        t = i32(cuda.threadIdx.x)
+        if wanted(i32(0), t & 3) != (t & 3):
+            return
+        for e in range(t - 1, extents[2] - (t & 1), THREADS):
+            at, good = place(i32(e), extents, divisions)
+            if good:
+                store(dst + at, load(src + at) if t > 7 else load(src + (at & ~i64(0))))
+
+    return kernel
+
+
+def vectors(ops):
+    """Bytes of 16 are reversed, in registers."""
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store, prmt = ops.ld[16], ops.st[16], ops.prmt
+    mirror = ops.permute(tuple(range(15, -1, -1)), 4)
+
+    def kernel(dst, src, extents, divisions, steps):
+        t = i64(i32(cuda.threadIdx.x))
+        v = load(src + steps[0] - t * 16)
+        if t & 1:
+            s = u32(0x0123)
+            v = (
+                prmt(v[3], v[3], s),
+                prmt(v[2], v[2], s),
+                *(prmt(v[1], v[1], s), prmt(v[0], v[0], s)),
+            )
+        else:
+            v = mirror(v)
+        store(dst + t * 16, v)
+
+    return kernel
+
+
+class TestWhatIsRight:
+    @pytest.mark.parametrize("count", [1, 255, 256, 257, 20000])
+    def test_straight(self, count):
+        memory = line(count, dst_start=4, src_start=12)
+        run(straight, memory, grid=-(-count // THREADS), extents=(count,))
+        memory.check()
+
+    @pytest.mark.parametrize("W", [1, 2, 4, 8, 16])
+    def test_turned(self, W):
+        memory = Memory((70, 16, 16), (256 * W, 16 * W, W), (256 * W, W, 16 * W), W)
+        run(turned, memory, grid=70, constants=(W,))
+        memory.check()
+
+    def test_masks(self):
+        memory = line(33 * 20, 1)
+        run(odd, memory, extents=(33, 20, 661), divisions=division(20))
+        memory.check()
+
+    def test_vectors(self):
+        memory = Memory((4096,), (1,), (-1,), 1)
+        memory.src -= 4095
+        run(vectors, memory, steps=(4096 - 16,))
+        memory.check()
+
+
+# -- and each mistake
+
+
+def fails(says, factory, memory, **changes):
+    def both():
+        run(factory, memory, **changes)
+        memory.check()
+
+    with pytest.raises(AssertionError, match=says):
+        both()
+
+
+class TestMistakes:
+    def test_read_outside(self):
+        def wrong(ops):
+            i64, load, store = ops.i64, ops.ld[4], ops.st[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                t = i64(ops.cuda.threadIdx.x) * 4
+                store(dst + t, load(src + t + 4))
+
+            return kernel
+
+        fails(r"4 bytes at 1024 of the source's 1024 .*test_simt.py:\d+", wrong, line())
+        fails("4 bytes at -8 of the source's 1024", wrong, line(), src_offset=-12)
+
+    def test_vectors_of_the_source_may_stick_out(self):
+        def some(ops):
+            i64, load, store = ops.i64, ops.ld[16], ops.st[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                t = i64(ops.cuda.threadIdx.x)
+                if t < extents[0]:
+                    v = load(src + t * 16 - 8)
+                    store(dst + t * 4, v[2])
+
+            return kernel
+
+        memory = Memory((3,), (4,), (16,), 4, src_start=8)
+        run(some, memory, extents=(3,))
+        memory.check()
+        fails("read", some, Memory((3,), (4,), (16,), 4, src_start=8), extents=(4,))
+
+    def test_write_outside(self):
+        memory = line(255)
+        memory.readable = memory.readable[0], memory.readable[1] + 4
+        fails("4 bytes at 1020 of no item", straight, memory, extents=(256,))
+        gaps = Memory((16, 15), (64, 4), (64, 4), 4)
+        fails("4 bytes at 60 of no item", straight, gaps, extents=(250,))
+
+    def test_far_outside(self):
+        fails("far from the destination", straight, line(), extents=(256,), dst_offset=1 << 20)
+
+    def test_misaligned(self):
+        fails("misaligned", straight, line(src_start=2), extents=(256,))
+        fails("misaligned", straight, line(dst_start=2), extents=(256,))
+
+    def test_twice(self):
+        def same(ops):
+            store, load = ops.st[4], ops.ld[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                t = ops.i64(ops.cuda.threadIdx.x)
+                store(dst + (t >> 1) * 4, load(src))
+
+            return kernel
+
+        fails("two threads", same, line())
+
+        def again(ops):
+            store, load = ops.st[4], ops.ld[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                t = ops.i64(ops.cuda.threadIdx.x)
+                store(dst + t * 4, load(src + t * 4))
+                store(dst + t * 4, load(src + t * 4))
+
+            return kernel
+
+        fails("or written before", again, line())
+
+    def test_never(self):
+        fails("4 bytes of the destination were never written", straight, line(), extents=(255,))
+
+    def test_wrong_value(self):
+        def wrong(ops):
+            store, load = ops.st[4], ops.ld[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                t = ops.i64(ops.cuda.threadIdx.x) * 4
+                store(dst + t, load(src + (t ^ 4)))
+
+            return kernel
+
+        fails("1024 bytes of the destination are wrong", wrong, line())
+
+    def test_overflow(self):
+        def wrong(ops):
+            def kernel(dst, src, extents, divisions, steps):
+                t = ops.i32(ops.cuda.threadIdx.x)
+                t = ops.i32(t * 8421505)
+
+            return kernel
+
+        fails("2147483775 is no int32", wrong, line())
+
+        def negative(ops):
+            def kernel(dst, src, extents, divisions, steps):
+                ops.u32(ops.cuda.threadIdx.x - extents[0])
+
+            return kernel
+
+        fails("-1 is no uint32", negative, line(), extents=(1,))
+
+    def test_overflow_where_nobody_takes_part(self):
+        def guarded(ops):
+            def kernel(dst, src, extents, divisions, steps):
+                t = ops.i32(ops.cuda.threadIdx.x)
+                if t < 255:
+                    t = ops.i32(t * 8421505)
+
+            return kernel
+
+        run(guarded, line())
+
+    @pytest.mark.parametrize("W", [1, 4, 16])
+    def test_no_barrier(self, W):
+        memory = Memory((16, 16), (16 * W, W), (W, 16 * W), W)
+        fails("a race: thread", turned, memory, constants=(W, False))
+
+    def test_two_threads_write_one_place(self):
+        memory = Memory((16, 16), (16, 1), (1, 16), 1)
+        fails("a race: thread .* writes", turned, memory, constants=(1, True, 15))
+
+    def test_write_of_what_another_reads(self):
+        def wrong(ops):
+            cuda, i32 = ops.cuda, ops.i32
+
+            def kernel(dst, src, extents, divisions, steps):
+                sm = cuda.shared.array(257, ops.u32, alignment=16)
+                t = i32(cuda.threadIdx.x)
+                ops_fetch(sm, i32(t * 4 + 4))
+                ops_stage(sm, i32(t * 4), t)
+
+            ops_fetch, ops_stage = ops.lds[4], ops.sts[4]
+            return kernel
+
+        fails("a race: thread 0 reads 4 bytes at 4 ", wrong, line())
+
+    def test_barrier_that_some_do_not_reach(self):
+        def wrong(ops):
+            def kernel(dst, src, extents, divisions, steps):
+                if ops.cuda.threadIdx.x >= extents[0]:
+                    return
+                ops.cuda.syncthreads()
+
+            return kernel
+
+        fails("do not reach the barrier", wrong, line(), extents=(1,))
+        run(wrong, line(), extents=(256,))
+
+    def test_a_barrier_of_some_blocks(self):
+        """The others' phase goes on."""
+
+        def some(ops, EVERY):
+            cuda, i32 = ops.cuda, ops.i32
+            fetch, stage = ops.lds[4], ops.sts[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                sm = cuda.shared.array(256, ops.u32)
+                t = i32(cuda.threadIdx.x)
+                stage(sm, t * 4, t)
+                if cuda.blockIdx.x != EVERY:
+                    cuda.syncthreads()
+                fetch(sm, (t ^ 1) * 4)
+
+            return kernel
+
+        run(some, line(), grid=3, constants=(3,))
+        fails("a race: thread 0 reads 4 bytes at 4", some, line(), grid=3, constants=(2,))
+
+    def test_shared_memory_nobody_wrote(self):
+        def wrong(ops):
+            cuda, i64 = ops.cuda, ops.i64
+            store, fetch = ops.st[4], ops.lds[4]
+
+            def kernel(dst, src, extents, divisions, steps):
+                sm = cuda.shared.array(256, ops.u32)
+                t = ops.i32(cuda.threadIdx.x)
+                store(dst + i64(t) * 4, fetch(sm, t * 4))
+
+            return kernel
+
+        memory = line()
+        memory.source[:] = 0
+        memory.expected[memory.pending == 1] = 0
+        fails("10[12][0-9] bytes of the destination are wrong", wrong, memory)
+
+    def test_shared_memory_outside(self):
+        def wrong(ops, WORDS, ALIGNMENT, W, OFF):
+            fetch = ops.lds[W]
+
+            def kernel(dst, src, extents, divisions, steps):
+                sm = ops.cuda.shared.array(WORDS, ops.u32, alignment=ALIGNMENT)
+                fetch(sm, OFF)
+
+            return kernel
+
+        run(wrong, line(), constants=(8, 16, 16, 16))
+        fails("16 bytes at 32 of 32 of shared", wrong, line(), constants=(8, 16, 16, 32))
+        fails("misaligned", wrong, line(), constants=(8, 16, 16, 8))
+        fails("aligned to 8", wrong, line(), constants=(8, 8, 16, 16))
+        fails("more than 49152", wrong, line(), constants=(12289, 16, 16, 16))
+
+    def test_shift_division_and_constants(self):
+        def wrong(ops, WHAT):
+            def kernel(dst, src, extents, divisions, steps):
+                if WHAT == "shift":
+                    ops.shr(extents[0], extents[1])
+                elif WHAT == "divide":
+                    ops.i32(ops.cuda.threadIdx.x // extents[0])
+                elif WHAT == "three":
+                    ops.i32(ops.cuda.threadIdx.x % 3)
+                elif WHAT == "index":
+                    for k in range(2):
+                        ops.i32(extents[k])
+                elif WHAT == "and":
+                    ops.i32(ops.cuda.threadIdx.x and 1)
+                elif WHAT == "unset":
+                    ops.i32(late)  # noqa: F821
+                    late = ops.i32(1)
+                    ops.i32(late)
+
+            return kernel
+
+        for what, says in {
+            "shift": "32 or more", "divide": "power of two", "three": "a division by 3",
+            "index": "index of a tuple", "and": "constants alone", "unset": "nothing yet",
+        }.items():  # fmt: skip
+            fails(says, wrong, line(), constants=(what,), extents=(8, 32))
+
+    def test_where_a_device_function_was_called(self):
+        def wrong(ops):
+            @ops.device
+            def inner(x):
+                return ops.i32(x)
+
+            def kernel(dst, src, extents, divisions, steps):
+                inner(1 << 40)
+
+            return kernel
+
+        fails(r"at test_simt.py:\d+, called at test_simt.py:\d+", wrong, line())
+
+    @pytest.mark.parametrize("wrong", [{"grid": 0}, {"extents": (2**31,)}, {"divisions": (-1, 0)}])
+    def test_numbers_of_a_plan(self, wrong):
+        with pytest.raises(ValueError, match="no launch can have"):
+            run(straight, line(), **wrong)

@@ -1,0 +1,268 @@
+"""adapt(callback=True): functions of any library inside what JAX compiles."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import arraybridge as ab
+from tests.support.optional import needs, optional
+from tests.support.processes import ROOT
+
+torch = optional("torch")
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+
+def like_first(x, *others, **more):
+    return x
+
+
+class TestNumPy:
+    def test_jit(self):
+        smooth = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(
+            ndimage.gaussian_filter
+        )
+        found = jax.jit(lambda x: smooth(x * 2, sigma=1.0) + 1)(X)
+        np.testing.assert_allclose(found, ndimage.gaussian_filter(X * 2, 1.0) + 1, rtol=1e-6)
+
+    def test_values_are_those_of_the_run(self):
+        calls = []
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(
+            lambda x: calls.append(x.copy()) or np.sort(x)
+        )
+        g = jax.jit(f)
+        for seed in range(3):
+            x = np.random.default_rng(seed).random(5, dtype=np.float32)
+            np.testing.assert_array_equal(g(x), np.sort(x))
+        assert len(calls) == 3
+
+    def test_without_tracers(self):
+        """As any adapted function: nothing has to be told."""
+        f = ab.adapt("numpy", callback=True)(np.sort)
+        assert isinstance(f(jnp.asarray(X)), jax.Array)
+        assert isinstance(f(X), np.ndarray)
+
+    def test_shapes_have_to_be_told(self):
+        f = ab.adapt("numpy", callback=True)(np.sort)
+        with pytest.raises(TypeError, match="pass result_shape_dtypes= to adapt"):
+            jax.jit(f)(X)
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            jax.ShapeDtypeStruct((3,), "float32"),
+            np.zeros(3, np.float32),
+            lambda x: jax.ShapeDtypeStruct(x.shape[:1], x.dtype),
+            lambda x: x[:, 0],
+        ],
+    )
+    def test_what_tells(self, told):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=told)(lambda x: x.sum(1))
+        np.testing.assert_allclose(jax.jit(f)(X), X.sum(1), atol=1e-6)
+
+    def test_trees(self):
+        struct = jax.ShapeDtypeStruct
+        told = {"sum": struct((), "f4"), "parts": [struct((3,), "f4")], "n": struct((), "i4")}
+
+        @ab.adapt("numpy", callback=True, result_shape_dtypes=told)
+        def f(x, *, k):
+            return {"sum": x.sum(), "parts": [x.sum(1) * k["k"]], "n": x.size}
+
+        found = jax.jit(lambda x, k: f(x, k=k))(X, {"k": 2.0})
+        assert jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(told)
+        np.testing.assert_allclose(found["parts"][0], X.sum(1) * 2, atol=1e-6)
+        assert found["n"] == 12
+
+    def test_other_arguments(self):
+        """NumPy arrays, PyTorch's tensors and static ones are part of the program."""
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(
+            lambda x, y, z, name: x + y + z + len(name)
+        )
+        found = jax.jit(lambda x: f(x, X, torch.ones(4), name="abc"))(X)
+        np.testing.assert_allclose(found, X + X + 4)
+
+    def test_no_argument_is_traced_twice(self):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(
+            lambda x, y: x + 1 if x is y else x
+        )
+        np.testing.assert_allclose(jax.jit(lambda x: f(x, x))(X), X + 1)
+
+    def test_methods(self):
+        class Scale:
+            by = 3
+
+            @ab.adapt("numpy", callback=True, result_shape_dtypes=lambda self, x: x)
+            def times(self, x):
+                return x * self.by
+
+        np.testing.assert_allclose(jax.jit(Scale().times)(X), X * 3)
+
+    def test_vmap(self):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(np.sort)
+        found = jax.vmap(f)(X[:, ::-1])
+        np.testing.assert_array_equal(found, X)
+        g = ab.adapt(
+            "numpy", callback=True, result_shape_dtypes=like_first, vmap_method="expand_dims"
+        )(lambda x: np.sort(x, -1))
+        np.testing.assert_array_equal(jax.vmap(g)(X[:, ::-1]), X)
+        h = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first, vmap_method=None)
+        with pytest.raises(NotImplementedError, match="vmap_method"):
+            jax.vmap(h(np.sort))(X)
+
+    def test_gradients_are_refused(self):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(np.sin)
+        with pytest.raises(ValueError, match="do not support JVP"):
+            jax.grad(lambda x: f(x).sum())(X)
+
+    @pytest.mark.parametrize(
+        ("function", "match"),
+        [
+            (lambda x: x[:1], r"float32 \(1, 4\), where float32 \(3, 4\) was expected"),
+            (lambda x: x.astype("f8"), r"float64 \(3, 4\), where float32 \(3, 4\) was expected"),
+            (lambda x: (x, x), "returned 2 arrays; 1 were expected"),
+            (lambda x: None, "returned 0 arrays; 1 were expected"),
+        ],
+    )
+    def test_something_else_is_returned(self, function, match):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(function)
+        with pytest.raises(Exception, match=match):
+            jax.block_until_ready(jax.jit(f)(X))
+
+    def test_told_what_is_no_shape(self):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=[3])(np.sort)
+        with pytest.raises(TypeError, match=r"has a int: it is made of objects with a shape"):
+            jax.jit(f)(X)
+
+    def test_told_for_nothing(self):
+        with pytest.raises(ValueError, match="is for callback=True"):
+            ab.adapt("numpy", result_shape_dtypes=X)
+
+    def test_arguments_cannot_be_written(self):
+        def f(x):
+            x[...] = 0
+            return x
+
+        g = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(f)
+        with pytest.raises(Exception, match="read-only"):
+            jax.block_until_ready(jax.jit(g)(X))
+
+    @pytest.mark.parametrize("out", [jnp.zeros(4), np.zeros(4)])
+    def test_out(self, out):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=like_first)(np.negative)
+        with pytest.raises(ab.ConversionError, match="cannot write to out in a call that jax"):
+            jax.jit(lambda x: f(x, out=out))(X)
+
+    def test_wide(self):
+        f = ab.adapt("numpy", callback=True, result_shape_dtypes=np.zeros(3))(lambda x: x)
+        with pytest.raises(ab.ConversionError, match="which JAX would narrow"):
+            jax.jit(f)(X)
+
+
+@needs("torch")
+class TestPyTorch:
+    def test_shapes_are_found(self):
+        f = ab.adapt("torch", callback=True)(lambda x: {"t": x.mT @ x, "n": (x > 0, 3)})
+        found = jax.jit(f)(X)
+        np.testing.assert_allclose(found["t"], X.T @ X, rtol=1e-5)
+        assert found["n"][0].dtype == bool
+        assert found["n"][1] == 3
+
+    def test_parameters(self):
+        """What a module would record is not wanted here."""
+        module = torch.nn.Linear(4, 2)
+        f = ab.adapt("torch", callback=True)(module)
+        with torch.no_grad():
+            right = module(torch.from_numpy(X.copy()))
+        np.testing.assert_allclose(jax.jit(f)(X), right, rtol=1e-5)
+
+    def test_buffers_are_written_once_a_run(self):
+        module = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.BatchNorm1d(4))
+        f = jax.jit(ab.adapt("torch", callback=True)(module))
+        state = torch.get_rng_state()
+        program = f.lower(X).compile()
+        assert module[1].num_batches_tracked.item() == 0
+        assert torch.equal(torch.get_rng_state(), state)
+        jax.block_until_ready(program(X))
+        assert module[1].num_batches_tracked.item() == 1
+        jax.block_until_ready(f(X))
+        assert module[1].num_batches_tracked.item() == 2
+
+    def test_writing_to_arguments(self):
+        def f(x):
+            x.mul_(2)
+            return x.sum()
+
+        with pytest.raises(Exception, match="wrote to the copy of an argument"):
+            jax.block_until_ready(jax.jit(ab.adapt("torch", callback=True)(f))(X))
+        f = ab.adapt("torch", callback=True)(lambda x: x.mul_(2))
+        np.testing.assert_array_equal(jax.jit(f)(X), 2 * X)
+
+    def test_gradients_are_refused(self):
+        f = ab.adapt("torch", callback=True)(torch.sin)
+        with pytest.raises(ValueError, match="do not support JVP"):
+            jax.grad(lambda x: f(x).sum())(X)
+
+
+def test_threads():
+    """Several programs at once, each with callbacks that compute in PyTorch's threads.
+
+    None waits for a thread of XLA, all of which may be inside callbacks.
+    """
+    f = jax.jit(ab.adapt("torch", differentiable=True)(lambda x: (x @ x.mT).relu().sum()))
+    g = jax.jit(jax.grad(f))
+    memory = np.random.default_rng(0).standard_normal(256 * 256 + 16).astype(np.float32)
+    start = (4 - memory.ctypes.data // 4 % 16) % 16  # at 16 bytes, so that JAX would copy it
+    x = memory[start : start + 256 * 256].reshape(256, 256)
+    right = np.asarray(jax.grad(lambda x: jax.nn.relu(x @ x.T).sum())(x))
+
+    def work(_):
+        for _ in range(40):
+            np.testing.assert_allclose(g(x), right, rtol=1e-3, atol=1e-2)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np, torch, arraybridge as ab
+f = ab.adapt("torch", differentiable=True)(lambda x: torch.sin(x).sum())
+h = ab.adapt("numpy", callback=True, result_shape_dtypes=lambda x: x)(np.sort)
+@jax.jit
+def step(x):
+    g = jax.grad(f)(x)
+    return h(x - 0.1 * g), jnp.tanh(x).sum()
+x = jnp.linspace(0, 1, 1 << 21)
+for _ in range(10):
+    x, loss = step(x)  # several are on their way at once
+print(float(x[0]), float(loss))
+"""
+
+
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(ROOT),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NPROC": "1",  # XLA's threads
+}
+
+
+@pytest.mark.heavy  # imports both libraries anew
+def test_large_arrays_do_not_deadlock():
+    """On one XLA thread too, where a callback that waits for a copy would wait for itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -1,0 +1,342 @@
+"""An argument that a function returns is the caller's own array, whatever its layout and values."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+
+def put(x, name, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy advises against some
+        setattr(x, name, value)
+    return x
+
+
+IN_PLACE = {
+    "torch": {
+        "clamp_": lambda x: x.clamp_(min=0),
+        "mul_": lambda x: x.mul_(2),
+        "zero_ of a part": lambda x: (x[:1].zero_(), x)[1],
+        "copy_": lambda x: x.copy_(x.abs()),
+        "data": lambda x: put(x, "data", x.abs()),
+        "data, mul_": lambda x: put(x, "data", x + 1).mul_(2),
+        "set_": lambda x: x.set_(x.abs()),
+        "nothing": lambda x: x,
+        "squeeze_ of nothing": lambda x: x.squeeze_(),
+        "t_, mul_, t_": lambda x: x.t_().mul_(2).t_(),
+        "out": lambda x: torch.abs(x, out=x),
+    },
+    "numpy": {
+        "maximum": lambda x: np.maximum(x, 0, out=x),
+        "multiply": lambda x: np.multiply(x, 2, out=x),
+        "a part": lambda x: (x.__setitem__(0, 0), x)[1],
+        "nothing": lambda x: x,
+        "asarray": np.asarray,
+    },
+}
+METADATA = {  # what is returned is the argument no more
+    "torch": {
+        "t_": lambda x: x.t_(),
+        "transpose_": lambda x: x.transpose_(0, 1),
+        "unsqueeze_": lambda x: x.unsqueeze_(0),
+        "mul_, t_": lambda x: x.mul_(2).t_(),
+        "t_, zero_ of a part": lambda x: (x.t_()[:1].zero_(), x)[1],
+        "data of a part": lambda x: put(x, "data", x[1:].clone()),
+        "data of integers": lambda x: put(x, "data", x.to(torch.int32)),
+        "set_ to others": lambda x: x.set_(torch.ones(5, dtype=x.dtype)),
+    },
+    "numpy": {
+        "shape": lambda x: put(x, "shape", (3, 1, 3)),
+        "multiply, shape": lambda x: put(np.multiply(x, 2, out=x), "shape", (1, 3, 3)),
+        "dtype": lambda x: put(x, "dtype", "i8" if x.itemsize == 8 else "f8"),
+    },
+}
+
+
+def conj(v):
+    return torch.from_numpy(v.astype("c16")).conj()
+
+
+WRITABLE = {
+    "contiguous": lambda v: v,
+    "flipped": lambda v: v[::-1].copy()[::-1],
+    "flipped twice": lambda v: v[::-1, ::-1].copy()[::-1, ::-1],
+    "strided": lambda v: np.repeat(v, 2, 1)[:, ::2],
+    "transposed": lambda v: v.T.copy().T,
+    "swapped": lambda v: v.astype(">f8"),
+    "Array": ab.from_dlpack,
+    "Array, flipped": lambda v: ab.from_dlpack(v[::-1].copy()[::-1]),
+    "torch": lambda v: torch.from_numpy(v),
+    "torch, strided": lambda v: torch.from_numpy(v.T.copy()).T,
+    "torch, conj": conj,
+    "torch, neg": lambda v: conj(v * -1j).imag,
+    "Array of torch, conj": lambda v: ab.from_dlpack(conj(v)),
+}
+NOT_WRITABLE = {
+    "read-only": lambda v: (v, v.setflags(write=False))[0],
+    "broadcast": lambda v: np.broadcast_arrays(v[:1], v)[0],
+    "jax": lambda v: pytest.importorskip("jax.numpy").asarray(v.astype("f4")),
+}
+POSITIVE, MIXED = np.arange(1.0, 10).reshape(3, 3), np.arange(-4.0, 5).reshape(3, 3)
+
+
+def values(x):
+    x = x.native if isinstance(x, ab.Array) else x
+    if isinstance(x, torch.Tensor):
+        x = x.resolve_conj().resolve_neg()
+    return np.asarray(x).copy()
+
+
+def cases(functions, callers):
+    return [
+        pytest.param(library, function, make, id=f"{library}, {name}, {kind}")
+        for library in functions
+        for name, function in functions[library].items()
+        for kind, make in callers.items()
+    ]
+
+
+def plain(library, function, x):
+    """Call a function on an array of its own library: its result, the array, and its memory."""
+    own = values(x)
+    own = own.astype(own.dtype.newbyteorder("="))
+    memory = own[...]
+    own = torch.from_numpy(own) if library == "torch" else own
+    try:
+        return function(own), own, memory
+    except (RuntimeError, TypeError) as error:  # of complex numbers, for one
+        pytest.skip(f"{library}: {error}")
+
+
+def passed_on(library, x):
+    """Whether the function is called with the very array."""
+    return isinstance(x.native if isinstance(x, ab.Array) else x, torch.Tensor) == (
+        library == "torch"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.parametrize(("library", "function", "make"), cases(IN_PLACE, WRITABLE))
+def test_the_argument_comes_back_itself(library, function, make):
+    for numbers in (POSITIVE, MIXED):  # the first is what `clamp_` leaves as it is
+        x = make(numbers.copy())
+        expected, left, _ = plain(library, function, x)
+        assert expected is left
+        assert ab.adapt(library)(function)(x) is x
+        if passed_on(library, x):
+            continue
+        np.testing.assert_array_equal(values(x), values(left))
+        x = make(numbers.copy())
+        assert ab.adapt(library)(lambda d, **k: [function(d["x"])])({"x": x}, y=x)[0] is x
+        np.testing.assert_array_equal(values(x), values(left))
+
+
+@pytest.mark.parametrize(("library", "function", "make"), cases(METADATA, WRITABLE))
+def test_another_shape_or_memory_is_the_result_s_alone(library, function, make):
+    for numbers in (POSITIVE, MIXED):
+        x = make(numbers.copy())
+        if passed_on(library, x):
+            pytest.skip("plain")
+        expected, _, memory = plain(library, function, x)
+        result = ab.adapt(library)(function)(x)
+        assert result is not x
+        assert type(result) is type(x)
+        np.testing.assert_array_equal(values(result), values(expected), strict=True)
+        np.testing.assert_array_equal(values(x), memory)
+        x = make(numbers.copy())
+        with contextlib.suppress(ab.ConversionError):  # of other memory, that nobody would see
+            ab.adapt(library)(lambda x: (function(x), None)[1])(x)
+        np.testing.assert_array_equal(values(x), memory)
+
+
+@pytest.mark.parametrize(
+    ("library", "function", "make"),
+    cases({"torch": IN_PLACE["torch"] | METADATA["torch"]}, NOT_WRITABLE),
+)
+def test_what_cannot_be_written_never_comes_back(library, function, make):
+    for numbers in (POSITIVE, MIXED):
+        x = make(numbers.copy())
+        before = values(x)
+        expected, _, _ = plain(library, function, x)
+        result = ab.adapt(library)(function)(x)
+        assert result is not x
+        np.testing.assert_array_equal(values(result), values(expected), strict=True)
+        np.testing.assert_array_equal(values(x), before)
+
+
+@pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("result", ["caller", "numpy", "torch", "function"])
+def test_out(library, make, result):
+    """The result is what was passed as out, unless another library was asked for."""
+    add = {"numpy": np.add, "torch": torch.add}[library]
+    for numbers in (POSITIVE, MIXED * 0):  # the second leaves zeros as they are
+        x, out = make(numbers.copy()), make(numbers * 0)
+        found = ab.adapt(library, result=result)(add)(x, x, out=out)
+        np.testing.assert_array_equal(values(out), 2 * numbers)
+        np.testing.assert_array_equal(values(found), 2 * numbers)
+        kind = "torch" if isinstance(out, torch.Tensor) else "numpy"
+        if result == "caller" or (result == kind and not isinstance(out, ab.Array)):
+            assert found is out
+        else:
+            assert (
+                type(found)
+                is {"numpy": np.ndarray, "torch": torch.Tensor}[
+                    library if result == "function" else result
+                ]
+            )
+
+
+@pytest.mark.parametrize("result", ["numpy", "torch", np])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_the_library_of_the_results_without_any_array(library, result):
+    make = {"numpy": np.arange, "torch": torch.arange}[library]
+    kind = torch.Tensor if result == "torch" else np.ndarray
+    assert type(ab.adapt(library, result=result)(make)(3)) is kind
+    assert type(ab.adapt(library, result=result)(lambda n: {"a": [make(n)]})(n=3)["a"][0]) is kind
+    assert type(next(ab.adapt(library, result=result)(yields)(make, 3))) is kind
+    assert ab.adapt(library, result=result)(lambda: 3)() == 3
+
+
+def yields(make, n):
+    yield make(n)
+
+
+STEPS = {
+    "torch": [
+        lambda x: x.mul_(2),
+        lambda x: x.abs_(),
+        lambda x: x.t_(),
+        lambda x: x.unsqueeze_(0),
+        lambda x: x.squeeze_(),
+        lambda x: x.transpose_(0, -1),
+        lambda x: x[..., :1].zero_(),
+        lambda x: x.T.add_(1),
+        lambda x: put(x, "data", x + 1),
+        lambda x: put(x, "data", x[..., 1:]),
+        lambda x: x.set_(x * 3),
+        lambda x: x + 1,
+        lambda x: x.detach().neg_(),
+    ],
+    "numpy": [
+        lambda x: x.__imul__(2),
+        lambda x: np.abs(x, out=x),
+        lambda x: x.fill(3),
+        lambda x: x.sort(),
+        lambda x: put(x, "shape", (1, *x.shape)),
+        lambda x: x.T.__iadd__(1),
+        lambda x: x[..., :1].__isub__(5),
+        lambda x: np.add(x, 1),
+    ],
+}
+OF_ONE_BLOCK = {  # what these do depends on the strides
+    "torch": [
+        lambda x: x.resize_(x.shape[0], 1),
+        lambda x: x.as_strided_((2, 3), (1, 2)),
+        lambda x: x.view(-1).mul_(3),
+    ],
+    "numpy": [
+        lambda x: put(x, "shape", (-1,)),
+        lambda x: put(x, "strides", x.strides[::-1]),
+        lambda x: x.ravel().fill(1),
+    ],
+}
+
+
+def ran(function, x):
+    """Return what a call returns, or the class of its error."""
+    try:
+        return function(x), None
+    except Exception as error:
+        return None, type(error)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_chains_of_steps(library, seed):
+    """A random chain of operations on the argument does what it does to the library's own array."""
+    draw = random.Random(f"{library} {seed}")
+    numbers = np.array([draw.randint(-4, 4) for _ in range(9)], "f8").reshape(3, 3)
+    returned = draw.choice([True, False])
+    for name, make in (WRITABLE | NOT_WRITABLE).items():
+        x = make(numbers.copy())
+        if passed_on(library, x):
+            continue
+        steps = STEPS[library] + OF_ONE_BLOCK[library] * (name in ("contiguous", "Array", "torch"))
+        steps = draw.choices(steps, k=draw.randint(1, 4))
+
+        def function(x, steps=steps):
+            for step in steps:
+                step(x)
+            return x if returned else None
+
+        before = values(x)
+        memory = before.astype(before.dtype.newbyteorder("="))
+        own = torch.from_numpy(memory) if library == "torch" else memory[...]
+        at = ab.inspect(own).pointer
+        expected, error = ran(function, own)
+        result, refused = ran(ab.adapt(library)(function), x)
+        locked = name in NOT_WRITABLE
+        if refused is not None:
+            assert refused is error or refused is ab.ConversionError or (locked and not error)
+            continue
+        assert error is None
+        if not returned:
+            assert result is None
+        else:
+            np.testing.assert_array_equal(
+                values(result), values(expected), strict=name != "swapped"
+            )
+        if locked:
+            assert result is not x
+            np.testing.assert_array_equal(values(x), before)
+            continue
+        moved = ab.inspect(own).pointer != at
+        same = tuple(own.shape) == memory.shape
+        np.testing.assert_array_equal(values(x), values(own) if moved and same else memory)
+        if returned and moved and same:
+            assert result is x
+
+
+def test_other_memory_between_yields():
+    @ab.adapt("torch")
+    def steps(x):
+        for _ in range(3):
+            y = yield x
+            x.data = x + 1
+            if y is not None:
+                y.data = y * 2
+
+    for make in (lambda: np.zeros(3), lambda: np.zeros(3)[::-1]):
+        x, y, z = make(), np.ones(3), np.ones(3)[::-1]
+        running = steps(x)
+        assert next(running) is x
+        for n, sent in enumerate((y, z), 1):
+            assert running.send(sent) is x
+            assert x.tolist() == [n] * 3
+            assert sent.tolist() == [2] * 3
+            assert len(running.gi_frame.f_locals["call"].arguments) == 2
+
+
+@pytest.mark.parametrize("returned", [0, 1])
+@pytest.mark.parametrize("replaced", [0, 1])
+def test_other_memory_of_one_argument_of_two(replaced, returned):
+    def function(*xs):
+        put(xs[replaced], "data", xs[replaced] + 1)
+        return xs[returned]
+
+    for make in (lambda: np.zeros(3), lambda: np.zeros(3)[::-1]):
+        xs = make(), np.zeros(3)
+        assert ab.adapt("torch")(function)(*xs) is xs[returned]
+        assert [x.tolist() for x in xs] == [[float(n == replaced)] * 3 for n in range(2)]

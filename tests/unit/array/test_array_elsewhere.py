@@ -1,0 +1,336 @@
+"""Arrays where NumPy, Python and other libraries ask for one: conversions, bytes, refusals."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import operator
+import re
+from typing import Any
+
+import array_api_strict
+import jax
+import ml_dtypes
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+EXOTIC = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
+PLAIN = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+COMPLEX = ["complex64", "complex128"]
+MAKERS = {
+    "numpy": lambda x: x,
+    "torch": lambda x: ab.convert(x, "torch", copy=True),
+    "jax": lambda x: jax.numpy.asarray(x),
+    "array_api_strict": array_api_strict.asarray,
+    "dlpack": lambda x: x,
+}
+CASES = [
+    (library, dtype)
+    for library in MAKERS
+    for dtype in [*PLAIN, *COMPLEX, *EXOTIC]
+    if library != "array_api_strict" or dtype not in [*EXOTIC, "float16"]
+]
+
+
+def made(library: str, dtype: str) -> tuple[ab.Array, np.ndarray]:
+    values = np.asarray([[0, 1, 1], [1, 0, 1]]).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    if library == "dlpack" and dtype not in EXOTIC:
+        pointer = values.ctypes.data
+        x = ab.from_pointer(pointer, values.shape, dtype, device="cpu", owner=values)
+    else:
+        x = ab.from_dlpack(MAKERS[library](values.copy()))
+    return x, values
+
+
+@pytest.mark.filterwarnings("ignore:You are comparing a array_api_strict dtype")
+@pytest.mark.parametrize(("library", "dtype"), CASES)
+def test_every_dtype_elsewhere(library: str, dtype: str) -> None:
+    """``asarray`` of NumPy, JAX and PyTorch: the values, in that dtype."""
+    x, values = made(library, dtype)
+    found = np.asarray(x)
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found, values)
+    assert np.array(x).tobytes() == bytes(x) == values.tobytes()
+    there = jax.numpy.asarray(x)
+    assert there.dtype == values.dtype
+    np.testing.assert_array_equal(np.asarray(there), values)
+    for take in (torch.asarray, torch.as_tensor):
+        tensor = take(x)
+        assert str(tensor.dtype) == f"torch.{dtype}"
+        assert tensor.to(torch.complex128).tolist() == values.astype("c16").tolist()
+
+
+def test_bytes_are_in_c_order() -> None:
+    image = np.arange(24, dtype="i4").reshape(2, 3, 4)
+    for view in (image, image.T, image[:, ::-1, ::2], image[1, 1, 1], image[:0]):
+        for x in (ab.from_dlpack(view), ab.from_dlpack(jax.numpy.asarray(view))):
+            assert bytes(x) == view.tobytes()
+            assert int.from_bytes(x, "big") == int.from_bytes(view.tobytes(), "big")
+    lazy = ab.from_dlpack(torch.arange(3).to(torch.complex64).conj())
+    assert bytes(lazy) == np.arange(3, dtype="c8").conj().tobytes()
+
+
+def test_bytes_of_other_memory_are_refused() -> None:
+    with pytest.raises(BufferError, match="cuda:1"):
+        bytes(ab.from_pointer(0x1000, (2,), "uint8", device="cuda:1"))
+    with pytest.raises(BufferError, match="detach"):
+        bytes(ab.from_dlpack(torch.ones(2, requires_grad=True)))
+
+
+def test_what_wants_a_buffer() -> None:
+    """``numpy.asarray`` has a buffer; of an Array PyTorch would read one as bare bytes."""
+    x = ab.from_dlpack(np.asarray([1, 2, 3], "i4"))
+    expected = np.asarray(x).tobytes()
+    users = (
+        lambda b: hashlib.sha256(b).digest(),
+        lambda b: io.BytesIO().write(b),
+        lambda b: b"".join([b]),
+        lambda b: memoryview(b).nbytes,
+    )
+    for use in users:
+        use(np.asarray(x))
+        with pytest.raises(TypeError):
+            use(x)
+    assert bytearray(np.asarray(x)) == bytearray(bytes(x)) == expected
+
+
+def arrays() -> list[ab.Array]:
+    values = np.asarray([3.0, 1.0, 2.0])
+    return [
+        ab.from_dlpack(values.copy()),
+        ab.from_dlpack(torch.from_numpy(values.copy())),
+        ab.from_dlpack(jax.numpy.asarray(values)),
+        ab.from_dlpack(array_api_strict.asarray(values)),
+        ab.from_pointer(values.ctypes.data, (3,), "float64", device="cpu", owner=values),
+    ]
+
+
+REFUSED = {
+    "mean": lambda f, x: f(x),
+    "sort": lambda f, x: f(x),
+    "concatenate": lambda f, x: f([x, x]),
+    "stack": lambda f, x: f([x, x]),
+    "sum": lambda f, x: f(x),
+    "sin": lambda f, x: f(x),
+    "add": lambda f, x: f(x, x),
+    "where": lambda f, x: f(x > 1, x, 0.0),
+    "linalg.norm": lambda f, x: f(x),
+    "fft.rfft": lambda f, x: f(x),
+    "median": lambda f, x: f(x),
+    "einsum": lambda f, x: f("i,i", x, x),
+    "tensordot": lambda f, x: f(x, x, axes=1),
+    "add.reduce": lambda f, x: f(x),
+    "unique": lambda f, x: f(x),
+    "save": lambda f, x: f(io.BytesIO(), x),
+    "cbrt": lambda f, x: f(x),
+}
+
+
+def function(root: Any, path: str) -> Any:
+    return operator.attrgetter(path)(root)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_functions_of_numpy_are_refused(name: str) -> None:
+    """With remedies, which work: the array's own function where there is one, and NumPy's."""
+    for x in arrays():
+        with pytest.raises(TypeError, match=f"numpy.{name} does not take") as raised:
+            REFUSED[name](function(np, name), x)
+        said = str(raised.value)
+        assert "numpy.asarray(x)" in said
+        expected = REFUSED[name](function(np, name), np.asarray(x))
+        if own := re.search(r"arraybridge\.namespace\(x\)\.([\w.]+)", said):
+            found = REFUSED[name](function(ab.namespace(x), own[1]), x)
+            np.testing.assert_allclose(found, expected)
+        else:
+            assert name in (
+                "linalg.norm",
+                "median",
+                "einsum",
+                "add.reduce",
+                "unique",
+                "save",
+                "cbrt",
+            )
+
+
+def test_where_an_array_is_an_output_or_a_bystander() -> None:
+    a, (x, *_) = np.ones(3), arrays()
+    with pytest.raises(TypeError, match="does not take"):
+        np.add(a, a, out=x)
+    with pytest.raises(TypeError, match="does not take"):
+        a += x
+    for mixed in (operator.add, operator.matmul, operator.lt, operator.eq):
+        with pytest.raises(TypeError, match="native ndarray"):
+            mixed(a, x)
+    opt_einsum = pytest.importorskip("opt_einsum")  # finds what it asks for in our package
+    assert isinstance(opt_einsum.contract("i,i", x, x), ab.Array)
+
+
+def test_what_numpy_only_asks() -> None:
+    for x in arrays():
+        assert np.shape(x) == (3,)
+        assert np.ndim(x) == 1
+        assert np.size(x) == np.size(x, 0) == 3
+        assert np.shares_memory(x, np.asarray(x))
+        assert not np.iscomplexobj(x)
+        np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
+        np.testing.assert_allclose(x, x + 1e-12)
+        np.testing.assert_array_less(x, x + 1)
+        np.testing.assert_array_almost_equal_nulp(x, x)
+
+
+@pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)])
+def test_scalars_of_numpy_are_operands(scalar: np.generic) -> None:
+    for x in arrays():
+        for op in (
+            operator.add,
+            operator.sub,
+            operator.mul,
+            operator.pow,
+            operator.lt,
+            operator.eq,
+        ):
+            if x.library == "array_api_strict" and scalar.dtype.kind in "iu":
+                continue
+            np.testing.assert_array_equal(op(scalar, x), op(scalar, np.asarray(x)))
+            np.testing.assert_array_equal(op(x, scalar), op(np.asarray(x), scalar))
+
+
+OTHERS = {
+    "numpy": lambda v: np.asarray(v),
+    "torch": lambda v: torch.tensor(v),
+    "jax": lambda v: jax.numpy.asarray(v),
+    "array_api_strict": lambda v: array_api_strict.asarray(v),
+    "pyarrow": lambda v: pa.array(v),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_native_array_is_no_operand(other: str) -> None:
+    """Never a bare bool: in either order, for each operator."""
+    native = OTHERS[other]([3.0, 1.0, 2.0])
+    for x in arrays():
+        remedy = "asarray" if other in ("numpy", x.library) else "unify"
+        if x.library == "dlpack":
+            remedy = "asarray" if other == "numpy" else "unify"
+        for op in (operator.eq, operator.ne, operator.lt, operator.ge, operator.add, operator.mod):
+            with pytest.raises(TypeError, match=remedy):
+                op(x, native)
+            with pytest.raises(TypeError):
+                op(native, x)
+        with pytest.raises(TypeError):
+            assert native in [x]
+
+
+def test_an_array_of_an_unknown_library_is_none_either() -> None:
+    class Unknown:
+        def __dlpack__(self) -> object: ...
+
+    for x in arrays():
+        with pytest.raises(TypeError, match="unify"):
+            assert x == Unknown()
+
+
+def test_what_is_no_array_compares_as_python_has_it() -> None:
+    for x in arrays():
+        for other in (None, "text", object(), {}):
+            assert (x == other) is (other == x) is False
+            assert (x != other) is (other != x) is True
+            with pytest.raises(TypeError):
+                assert x < other
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("op", ["set", "add", "multiply", "max"])
+def test_at_of_read_only_memory(op: str, strict: bool) -> None:
+    """array-api-extra takes it for writable, as it knows no better: the Array becomes a copy."""
+    xpx = pytest.importorskip("array_api_extra")
+    for key in (0, slice(1, 3), ...):
+        memory = np.arange(4.0)
+        expected = getattr(xpx.at(memory.copy(), key), op)(7.0)
+        memory.flags.writeable = False
+        x = ab.from_dlpack(array_api_strict.asarray(memory, copy=False) if strict else memory)
+        assert x.readonly
+        found = getattr(xpx.at(x, key), op)(7.0)
+        np.testing.assert_array_equal(found, expected)
+        assert memory.tolist() == [0, 1, 2, 3]
+        x = ab.from_dlpack(memory)
+        x += 1
+        x[x > 3] = 0
+        assert np.asarray(x).tolist() == [1, 2, 3, 0]
+        assert memory.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("name", EXOTIC)
+def test_what_the_namespaces_say_of_small_floats(library: str, name: str) -> None:
+    x = ab.from_dlpack(MAKERS[library](np.ones(2, getattr(ml_dtypes, name))))
+    for xp, array in ((ab.namespace(x), x), (ab.namespace(x.native), x.native)):
+        dtype = array.dtype
+        for kind in ("real floating", "numeric", ("integral", "real floating"), dtype):
+            assert xp.isdtype(dtype, kind)
+        for kind in ("bool", "integral", "signed integer", "complex floating", xp.float32):
+            assert not xp.isdtype(dtype, kind)
+        with pytest.raises(ValueError, match="kind"):
+            xp.isdtype(dtype, "no kind")
+        limits = ml_dtypes.finfo(getattr(ml_dtypes, name))
+        for found in (xp.finfo(dtype), xp.finfo(array)):
+            assert found.bits == limits.bits
+            assert (found.max, found.eps) == (float(limits.max), float(limits.eps))
+            assert type(found.max) is type(found.smallest_normal) is float
+
+
+def test_what_numpy_s_namespace_says_of_small_integers() -> None:
+    import arraybridge.xp.numpy as xp
+
+    for name in ("int4", "uint4"):
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        sign = "unsigned integer" if name[0] == "u" else "signed integer"
+        assert xp.isdtype(dtype, "integral")
+        assert xp.isdtype(dtype, sign)
+        assert xp.isdtype(dtype, "numeric")
+        assert not xp.isdtype(dtype, "real floating")
+        assert int(xp.iinfo(dtype).max) == (15 if name[0] == "u" else 7)
+    for name in ("complex32", "bcomplex32"):
+        if hasattr(ml_dtypes, name):
+            assert xp.isdtype(np.dtype(getattr(ml_dtypes, name)), "complex floating")
+
+
+def test_the_nearest_function_is_named() -> None:
+    for x in arrays():
+        for call, near in (
+            (np.cumsum, "cumulative_sum"),
+            (lambda x: np.dot(x, x), "vecdot"),
+            (np.linalg.norm, "linalg.vector_norm"),
+            (lambda x: np.vstack([x, x]), "concat"),
+        ):
+            with pytest.raises(TypeError, match=f"nearest in .* {near}| {near} or|or {near}"):
+                call(x)
+    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones((2, 2))
+    for name, said in (
+        ("reshape", r"\.reshape\(x, shape\)"),
+        ("flatten", r"\.reshape\(x, \(-1,\)\)"),
+        ("mean", r"\.mean\(x\)"),
+        ("cumsum", "cumulative_sum"),
+    ):
+        with pytest.raises(AttributeError, match=said):
+            getattr(x, name)
+    assert ab.namespace(x).reshape(x, (-1,)).shape == (4,)
+
+
+def test_a_dask_array_beside_an_array_names_the_remedy() -> None:
+    lazy = pytest.importorskip("dask.array").ones(3)
+    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones(3)
+    for op in (operator.add, operator.eq, operator.lt):
+        for pair in ((x, lazy), (lazy, x)):
+            with pytest.raises(TypeError, match=r"dask.*pass x\.compute\(\)"):
+                op(*pair)

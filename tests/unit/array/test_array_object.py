@@ -1,0 +1,404 @@
+"""Array as the standard's array object, beside its operators, over every library."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+
+import array_api_strict
+import jax
+import ml_dtypes
+import numpy as np
+import pyarrow
+import pytest
+import tvm_ffi
+
+import arraybridge as ab
+from arraybridge.array import fallback
+from arraybridge.array.operators import OPERATORS
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
+MAKERS = {
+    "numpy": np.array,
+    "torch": torch.asarray,
+    "jax": jax.numpy.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
+FOREIGN = {  # what has no namespace of its own here
+    "capsule": lambda x: x.__dlpack__(max_version=(1, 0)),
+    "pointer": lambda x: ab.from_pointer(x.ctypes.data, x.shape, x.dtype, device="cpu", owner=x),
+    "tvm_ffi": tvm_ffi.from_dlpack,
+    "pyarrow": lambda x: pyarrow.Tensor.from_numpy(x),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def library(request):
+    return request.param
+
+
+@pytest.fixture
+def x(library):
+    return ab.from_dlpack(MAKERS[library](VALUES.copy()))
+
+
+def values(x):
+    return np.asarray(ab.convert(x, "numpy"))
+
+
+class TestAttributes:
+    def test_are_the_librarys(self, x, library):
+        xp = x.__array_namespace__()
+        assert (x.shape, x.ndim, x.size, len(x)) == ((2, 3), 2, 6, 2)
+        assert x.dtype == xp.float32
+        assert x.device == ab.Device(1) == xp.__array_namespace_info__().default_device()
+        assert x.library == library
+        assert type(x.native) is type(MAKERS[library](VALUES))
+
+    def test_transposes(self, x):
+        for transposed in (x.T, x.mT):
+            assert isinstance(transposed, type(x))
+            np.testing.assert_array_equal(values(transposed), VALUES.T)
+        with pytest.raises(ValueError, match="two axes, got 1"):
+            x[0, :].T  # noqa: B018
+
+    def test_versions(self, x):
+        assert x.__array_namespace__(api_version="2025.12") is x.__array_namespace__()
+        with pytest.raises(ValueError, match=r"'2019\.01'.*2021\.12.*2025\.12"):
+            x.__array_namespace__(api_version="2019.01")
+
+    def test_devices(self, x):
+        xp = x.__array_namespace__()
+        for device in (x.device, "cpu", (1, 0), x.native.device):
+            assert x.to_device(device) is x
+            assert xp.zeros(2, device=device).device == x.device
+        with pytest.raises((ab.ConversionError, ValueError), match="vpi"):
+            x.to_device("vpi:0")
+        for nonsense in (5, 1.5):
+            with pytest.raises((TypeError, ValueError), match=r"a device is|device_put.*only"):
+                x.to_device(nonsense)
+        with pytest.raises(ValueError, match="stream=None"):
+            x.to_device("cpu", stream=3)
+        assert xp.__array_namespace_info__().devices()[0] == ab.Device(1) == x.device
+
+    def test_repr(self, x, library):
+        assert repr(x).startswith("Array([[0., 1., 2.],")
+        assert repr(x).endswith(f"{library}: float32 (2, 3) on cpu)")
+
+    def test_methods_of_other_libraries(self, x, library):
+        """What is not there says where it is."""
+        for name in ("sum", "reshape", "astype"):
+            with pytest.raises(AttributeError, match=rf"no '{name}': .*ab\.namespace\(x\)\.{name}"):
+                getattr(x, name)
+        if library != "array_api_strict":
+            for name in ("item", "tolist"):
+                with pytest.raises(AttributeError, match=rf"is x\.native\.{name}$"):
+                    getattr(x, name)
+        assert "sum" not in dir(x)
+        assert {"shape", "to_device", "T", "native", "__add__"} <= set(dir(x))
+        assert not hasattr(type(x), "sum")
+        for name in ("nothing", "float32", "linalg", "_private", "__array_struct__"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(x, name)
+            assert not hasattr(x, name)
+        if library == "torch":  # Tensor.H raises another error for three axes
+            assert not hasattr(x[None, ...], "H")
+
+    def test_what_a_property_raises_is_kept(self):
+        with pytest.raises(AttributeError, match=r"no __cuda_array_interface__ .* on cpu"):
+            ab.from_dlpack(VALUES).__cuda_array_interface__  # noqa: B018
+        with pytest.raises(AttributeError, match="no __cuda_array_interface__: a JAX tracer"):
+            jax.jit(lambda a: a.__cuda_array_interface__)(ab.from_dlpack(jax.numpy.ones(3)))
+
+    def test_is_not_hashable(self, x):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(x)
+
+
+class TestScalars:
+    def test_conversions(self, x):
+        assert (int(x[1, 2]), float(x[1, 2]), complex(x[1, 2]), bool(x[1, 2])) == (5, 5.0, 5, True)
+        xp = x.__array_namespace__()
+        assert operator.index(xp.asarray(3)) == 3
+        with pytest.raises(TypeError, match=r"zero dimensions.*\(2, 3\)"):
+            float(x)
+        with pytest.raises(TypeError, match="only an integer array"):
+            operator.index(x[0, 0])
+
+    def test_a_complex_one_is_no_real_number(self, library):
+        z = ab.from_dlpack(MAKERS[library](np.asarray(2, np.complex64)))
+        assert complex(z) == 2
+        for number in (int, float):
+            with pytest.raises(TypeError, match="complex"):
+                number(z)
+
+    def test_format(self, x, library):
+        xp = x.__array_namespace__()
+        assert f"{xp.mean(x):.3f}" == "2.500"
+        assert f"{xp.asarray(7):04d} {xp.asarray(7):x}" == "0007 7"
+        assert f"{xp.asarray(True):d}" == "1"
+        assert f"{ab.from_dlpack(MAKERS[library](np.asarray(1 + 2j, 'c8'))):.1f}" == "1.0+2.0j"
+        assert f"{x}" == str(x)
+        assert f"{x[0, 0]}" == str(x[0, 0])
+        with pytest.raises(TypeError, match="unsupported format string"):
+            f"{x:.3f}"
+
+    def test_what_cannot_be_compared_is_not_in_it(self, x):
+        for value in (None, "a", object(), [1.0]):
+            assert value not in x
+
+    def test_iteration_is_over_one_axis(self, x):
+        row = x[1, :]
+        assert [float(element) for element in row] == [3, 4, 5]
+        assert all(isinstance(element, type(x)) and element.ndim == 0 for element in row)
+        assert 4 in row
+        assert 9 not in row
+        with pytest.raises(TypeError, match="zero dimensions"):
+            iter(row[0])
+        with pytest.raises(TypeError, match="zero dimensions"):
+            len(row[0])
+
+
+class TestOperands:
+    @pytest.mark.parametrize("op", [op for op in OPERATORS if op.forms == "arithmetic"], ids=str)
+    def test_another_librarys_array_is_an_error(self, x, library, op):
+        other = ab.from_dlpack(MAKERS["torch" if library == "numpy" else "numpy"](VALUES))
+        with pytest.raises(TypeError, match=r"in one operation.*arraybridge\.unify"):
+            op.plain(x, other)
+        with pytest.raises(TypeError, match=r"in one operation.*arraybridge\.unify"):
+            op.in_place(x, other)
+
+    def test_a_native_array_is_an_error(self, x, library):
+        native = MAKERS[library](VALUES)
+        xp = x.__array_namespace__()
+        for add in (operator.add, xp.add):
+            with pytest.raises(TypeError, match=r"wrap it .*asarray"):
+                add(x, native)
+        with pytest.raises(TypeError):
+            native + x
+        with pytest.raises(TypeError, match=r"takes arraybridge Arrays, got .*asarray"):
+            xp.sum(native)
+
+    def test_numpy_scalars_are_python_scalars(self, x):
+        for scalar in (np.float64(2), np.float32(2), np.int64(2)):
+            for result in (x * scalar, scalar * x):
+                np.testing.assert_array_equal(values(result), VALUES * 2)
+                assert isinstance(result, type(x))
+
+    @pytest.mark.parametrize("kind", FOREIGN)
+    def test_memory_without_a_library_joins_in(self, x, kind):
+        other = ab.from_dlpack(FOREIGN[kind](VALUES))
+        xp = x.__array_namespace__()
+        for total in (x + other, other.__radd__(x) if x.library == "numpy" else x + other):
+            np.testing.assert_array_equal(values(total), VALUES * 2)
+        np.testing.assert_array_equal(values(xp.add(x, other)), VALUES * 2)
+
+
+class TestAdoption:
+    @pytest.mark.parametrize("kind", FOREIGN)
+    def test_by_numpy_on_the_cpu(self, kind):
+        source = VALUES.copy()
+        x = ab.from_dlpack(FOREIGN[kind](source))
+        assert type(x) is ab.Array
+        total = 1 + x * 2
+        assert total.library == "numpy"
+        np.testing.assert_array_equal(values(total), 1 + VALUES * 2)
+        assert x.__array_namespace__() is total.__array_namespace__()
+        assert x[1].shape == (3,)
+        assert float(x[1, 2]) == 5
+        assert x.T.shape == (3, 2)
+        assert f"{x}" == str(x) == repr(x)
+        assert f"{ab.from_dlpack(FOREIGN[kind](source[1, 2:]))[0]:.2f}" == "5.00"
+        with pytest.raises(TypeError, match="unsupported format"):
+            f"{x:.2f}"
+        with pytest.raises(AttributeError, match=r"no 'sum': .* in ab\.namespace\(x\)"):
+            x.sum()
+
+    def test_is_of_the_same_memory(self):
+        source = VALUES.copy()
+        x = ab.from_dlpack(source.__dlpack__(max_version=(1, 0)))
+        x[0, 0] = 9
+        assert source[0, 0] == 9
+        x += 1
+        assert source[1, 2] == 6
+
+    def test_elsewhere_says_what_to_install(self, monkeypatch):
+        monkeypatch.setattr(fallback, "find_spec", lambda name: None)
+        for device, install in [
+            ("cuda", r"CuPy \(cupy-cuda12x\) or a CUDA build of PyTorch"),
+            ("rocm", "a ROCm build of CuPy or a ROCm build of PyTorch"),
+            ("oneapi", "dpnp"),
+        ]:
+            x = ab.from_pointer(0x1000, (2,), "float32", device=device)
+            assert x.shape == (2,)
+            message = f"no installed library computes on {device}:0: install {install}$"
+            with pytest.raises(ImportError, match=message):
+                x + 1
+        x = ab.from_pointer(0x1000, (2,), "float32", device="metal")
+        with pytest.raises(BufferError, match=r"no library .* computes on metal:0"):
+            x + 1
+
+    def test_a_library_built_for_the_cpu_alone_does_not_compute_elsewhere(self, monkeypatch):
+        """PyTorch of the CPU, or CuPy without a driver."""
+        monkeypatch.setattr(fallback, "find_spec", lambda name: name)
+        library_named = fallback.library_named
+
+        def without_gpu(name):
+            if name == "cupy":
+                raise ImportError("libcuda.so.1")
+            return library_named(name)
+
+        monkeypatch.setattr(fallback, "library_named", without_gpu)
+        torchs = library_named("torch")
+        cpu = torchs.accepts._replace(devices=frozenset({ab.DeviceType.CPU}))
+        monkeypatch.setattr(type(torchs), "accepts", cpu)
+        x = ab.from_pointer(0x1000, (2, 3), "float32", device="cuda:0")
+        for compute in (
+            lambda: x + 1,
+            lambda: x.to_device("cpu"),
+            lambda: ab.namespace(x),
+            lambda: f"{ab.from_pointer(0x1000, (), 'float32', device='cuda'):.1f}",
+        ):
+            with pytest.raises(ImportError, match=r"computes on cuda:0: install CuPy"):
+                compute()
+
+
+class TestSubclassesOfNumPys:
+    """Taken as plain arrays on the same memory; what has a mask is refused."""
+
+    @staticmethod
+    def entrances():
+        like = ab.from_dlpack(np.ones(1))
+        xp = ab.namespace(like)
+        return (
+            ab.from_dlpack,
+            ab.from_dlpack,  # by what is known of the type
+            xp.from_dlpack,
+            xp.asarray,
+            lambda x: ab.unify(like, x)[2],
+            lambda x: ab.from_dlpack(x, device="cpu"),
+            lambda x: ab.from_dlpack(x, copy=True),
+        )
+
+    @pytest.mark.parametrize("kind", [np.matrix, np.recarray, type("Own", (np.ndarray,), {})])
+    def test_are_plain(self, kind):
+        source = np.asarray([[1.0, 2], [3, 4]])
+        for enter in self.entrances():
+            x = enter(source.view(kind))
+            assert type(x.native) is np.ndarray
+            assert x[0, ...].shape == x[0].shape == (2,)
+            np.testing.assert_array_equal(values(x**2), source**2)
+            np.testing.assert_array_equal(values(x * x), source * source)
+        x = ab.from_dlpack(source.view(kind))
+        x[0, 0] = 9
+        assert source[0, 0] == 9
+
+    def test_a_file_in_memory(self, tmp_path):
+        file = np.memmap(tmp_path / "file", "f8", "w+", shape=(3,))
+        x = ab.from_dlpack(file)
+        x[1] = 5
+        file.flush()
+        assert type(x.native) is np.ndarray
+        assert np.fromfile(tmp_path / "file").tolist() == [0, 5, 0]
+
+    def test_a_mask_would_be_lost(self, library):
+        masked = np.ma.masked_array([1.0, 2.0], [True, False])
+        xp = ab.from_dlpack(MAKERS[library](VALUES)).__array_namespace__()
+        enter = (xp.asarray, lambda x: xp.asarray([x, x]), xp.from_dlpack, *self.entrances())
+        for each in enter:
+            with pytest.raises(ab.ConversionError, match=r"would lose its mask: fill it first"):
+                each(masked)
+
+
+class TestCopies:
+    def test_asarray_shares_what_is_written(self, x):
+        xp = x.__array_namespace__()
+        for same in (
+            xp.asarray(x),
+            xp.asarray(x, copy=False),
+            xp.asarray(x, dtype=x.dtype, device=x.device, copy=False),
+        ):
+            x[0, 0] += 1
+            assert float(same[0, 0]) == float(x[0, 0])
+        other = xp.asarray(x, copy=True)
+        x[0, 0] = 9
+        assert float(other[0, 0]) != 9
+
+    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    def test_pickled(self, x, library, protocol):
+        again = pickle.loads(pickle.dumps(x, protocol))
+        assert type(again) is type(x)
+        assert again.dtype == x.dtype
+        np.testing.assert_array_equal(values(again), VALUES)
+
+    def test_out_of_band(self, x):
+        buffers: list[pickle.PickleBuffer] = []
+        small = pickle.dumps(x, 5, buffer_callback=buffers.append)
+        assert sum(buffer.raw().nbytes for buffer in buffers) == VALUES.nbytes
+        assert len(small) < 400
+        again = pickle.loads(small, buffers=buffers)
+        np.testing.assert_array_equal(values(again), VALUES)
+
+    @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "int64"])
+    @pytest.mark.parametrize(
+        "key",
+        [..., (slice(None), slice(None, None, 2)), (slice(None, None, -1),), 1, (0, 0), slice(0)],
+    )
+    def test_any_layout_and_dtype_out_of_band(self, key, dtype):
+        whole = np.arange(24).reshape(4, 6).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+        frozen = whole.copy()
+        frozen.flags.writeable = False
+        sources = [whole, whole.T, frozen[key], jax.numpy.asarray(whole)]
+        sources += [ab.convert(whole, "torch", copy=True)]
+        for native in sources:
+            try:
+                x = ab.from_dlpack(native)[key]
+            except IndexError:
+                continue
+            buffers: list[pickle.PickleBuffer] = []
+            small = pickle.dumps(x, 5, buffer_callback=buffers.append)
+            assert sum(buffer.raw().nbytes for buffer in buffers) == x.info.nbytes
+            for again in (pickle.loads(small, buffers=buffers), pickle.loads(pickle.dumps(x, 2))):
+                assert type(again) is type(x)
+                assert again.dtype == x.dtype
+                np.testing.assert_array_equal(values(again), values(x))
+            assert pickle.loads(small, buffers=buffers).readonly == x.readonly
+
+    def test_a_gradient_is_pickled_by_its_library(self):
+        x = ab.from_dlpack(torch.ones(2, requires_grad=True))
+        again = pickle.loads(pickle.dumps(x))
+        assert again.native.requires_grad
+
+    def test_a_gradient_goes_on_in_a_copy(self):
+        x = ab.from_dlpack(torch.ones(2, requires_grad=True))
+        y = x * 2  # no leaf of the graph
+        again = copy.copy(y)
+        again[0] = 5
+        assert y.native.tolist() == [2, 2]
+        again.native.sum().backward()
+        assert x.native.grad.tolist() == [0, 2]
+
+    @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+    def test_copied(self, x, make):
+        again = make(x)
+        again[0, 0] = 9
+        assert float(x[0, 0]) == 0
+        assert float(again[0, 0]) == 9
+
+    def test_carried_memory_is_pickled_as_its_fallback_librarys(self):
+        x = ab.from_dlpack(VALUES.__dlpack__(max_version=(1, 0)))
+        again = pickle.loads(pickle.dumps(x))
+        assert again.library == "numpy"
+        np.testing.assert_array_equal(values(again), VALUES)
+
+
+def test_pickles_of_earlier_versions_load():
+    # restored("numpy", numpy.array([1, 2])) by the name that it had then
+    earlier = b"carraybridge.array.native\nrestored\n(Vnumpy\ncnumpy\narray\n((lI1\naI2\natRtR."
+    x = pickle.loads(earlier)
+    assert type(x) is type(ab.from_dlpack(np.arange(2)))
+    np.testing.assert_array_equal(np.asarray(x), [1, 2])

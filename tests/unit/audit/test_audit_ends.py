@@ -1,0 +1,371 @@
+"""An audit changes no result, and leaves all as it was: tables, threads, imports."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from functools import partial
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.auditing import CopyForbiddenError
+from tests.support.audits import check_off, functions, strided
+from tests.support.optional import needs
+
+
+@pytest.fixture(autouse=True)
+def off():
+    yield
+    check_off()
+
+
+@needs("torch")
+def test_nothing_of_ours_is_replaced() -> None:
+    """Neither while an audit is on nor afterwards, and what it switched off is on again."""
+    x, view = strided(), np.ones(3)
+
+    def calls() -> None:
+        ab.convert(view, "torch"), ab.contiguous(x), np.from_dlpack(ab.from_dlpack(view))
+
+    calls()
+    before = functions()
+    with ab.audit() as logged:
+        assert functions() == before
+        calls()
+        found = len(logged)
+        calls()
+        assert len(logged) == 2 * found
+    assert functions() == before
+    calls()
+    assert len(logged) == 2 * found
+
+
+def test_after_an_exception() -> None:
+    audit = ab.audit()
+    with pytest.raises(TypeError), audit:
+        ab.convert(object(), "numpy")
+    assert len(audit.log) == 0
+    check_off()
+
+
+def test_nested_and_in_any_order() -> None:
+    outer, inner = ab.audit(), ab.audit(copies="forbid")
+    one = outer.__enter__()
+    two = inner.__enter__()
+    ab.convert(np.ones(3), "numpy")
+    with pytest.raises(CopyForbiddenError):
+        ab.contiguous(strided())
+    outer.__exit__(None, None, None)
+    with pytest.raises(CopyForbiddenError):
+        ab.contiguous(strided())
+    assert len(one) == 1
+    ab.convert(np.ones(3), "numpy")
+    inner.__exit__(None, None, None)
+    assert len(two) == 2
+    check_off()
+    inner.__exit__(None, None, None)  # a second time: nothing
+    check_off()
+
+
+def test_an_audit_that_is_on_is_not_begun_again() -> None:
+    audit = ab.audit()
+    with audit as logged:
+        with pytest.raises(RuntimeError, match="on already"):
+            audit.__enter__()
+        ab.convert(np.ones(3), "numpy")
+    with audit as again:
+        ab.convert(np.ones(3), "numpy")
+    assert again is logged
+    assert len(logged) == 2
+
+
+def test_generators() -> None:
+    def numbers():
+        with ab.audit() as logged:
+            yield logged
+            ab.convert(np.ones(3), "numpy")
+            yield logged
+
+    generator = numbers()
+    logged = next(generator)
+    ab.convert(np.ones(3), "numpy")  # on until the generator goes on, or is closed
+    assert len(logged) == 1
+    next(generator)
+    assert len(logged) == 2
+    generator.close()
+    check_off()
+
+
+def test_tasks_are_all_seen() -> None:
+    async def convert():
+        await asyncio.sleep(0)
+        ab.convert(np.ones(3), "numpy")
+
+    async def main():
+        with ab.audit() as logged:
+            await asyncio.gather(convert(), convert())
+        return logged
+
+    assert len(asyncio.run(main())) == 2
+
+
+@needs("torch")
+def test_threads_that_go_on() -> None:
+    done, failures, x = threading.Event(), [], strided()
+
+    def work():
+        while not done.is_set():
+            try:
+                ab.convert(x, "torch")
+                ab.contiguous(x)
+                ab.from_dlpack(x).__dlpack__()
+                ab.convert(x[:, ::-1], "torch")
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(8):
+            with ab.audit() as logged:
+                while len(logged) < 8:
+                    time.sleep(0.001)  # a spin would keep the lock from the workers
+            check_off()
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert not failures
+    assert {record.thread for record in logged} <= {thread.name for thread in threads}
+
+
+def test_a_log_is_pickled_and_copied() -> None:
+    with ab.audit(most=1) as log:
+        ab.convert(strided(), "numpy", copy=True)
+        made = pickle.loads(pickle.dumps(log))  # while it is on, too
+        ab.contiguous(strided())
+    assert len(made) == 1
+    for made in pickle.loads(pickle.dumps(log)), copy.deepcopy(log):
+        assert str(made) == str(log)
+        assert made.to_json() == log.to_json()
+        made.add(log.records[0])
+        assert len(made) == 3
+        assert len(log) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_while_another_thread_adds_to_the_log() -> None:
+    program = """
+import os, signal
+import numpy as np
+import arraybridge as ab
+from arraybridge.auditing import audits
+x = np.arange(3.0)
+with ab.audit() as log:
+    with audits._adding, audits._lock:  # as another thread may, that the child does not have
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            ab.convert(x, "numpy")
+            with ab.audit():
+                ab.convert(x, "numpy")
+            os._exit(len(log))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+    ab.convert(x, "numpy")
+assert len(log) == 1
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_arrays_are_not_kept_alive() -> None:
+    x = strided()
+    alive = weakref.ref(x)
+    with ab.audit() as logged:
+        ab.convert(x, "numpy", copy=True)
+        try:
+            with ab.audit(copies="forbid"):
+                ab.convert(x, "numpy", copy=True)
+        except CopyForbiddenError:
+            pass
+        del x
+        gc.collect()
+        assert alive() is None
+    assert len(logged) == 1
+
+
+@needs("torch")
+def test_libraries_that_are_first_used_inside() -> None:
+    program = """
+import numpy as np, arraybridge as ab
+with ab.audit() as log:
+    import torch
+    t = ab.convert(np.ones((3, 4))[:, ::-1], "torch")
+    a = ab.from_dlpack(t)
+    torch.from_dlpack(a)
+    import arraybridge.xp.torch as xp
+    xp.asarray(a, copy=True)
+    ab.namespace(t).asarray(t, copy=True)
+print(*(record.call for record in log))
+a, xp = ab.from_dlpack(t), ab.namespace(t)
+from tests.support.audits import check_off
+check_off()
+assert torch.from_dlpack(a).data_ptr() == t.data_ptr()
+assert len(log) == 5
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["convert", "from_dlpack", "__dlpack__", "asarray", "asarray"]
+
+
+def test_nothing_of_it_is_imported_before() -> None:
+    program = (
+        "import sys, arraybridge as ab; ab.convert; print('arraybridge.auditing' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def arrays() -> dict[str, object]:
+    """Return arrays of every sort that conversions tell apart."""
+    import jax
+    import torch
+
+    x = np.arange(24.0).reshape(2, 3, 4)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    odd = np.frombuffer(b"\0" * 25, dtype="f8", offset=1, count=3)
+    t, j = torch.from_numpy(x.copy()), jax.numpy.asarray(x)
+    made = {
+        "plain": x,
+        "strided": x[:, ::-1, ::2],
+        "transposed": x.T,
+        "broadcast": np.broadcast_to(x[0], x.shape),
+        "read-only": fixed,
+        "unaligned": odd,
+        "swapped": x.astype(">f8"),
+        "scalar": np.array(3.0),
+        "empty": x[:0],
+        "large": np.ones((300, 400))[:, ::-1],
+        "text": np.array(["a"]),
+        "masked": np.ma.masked_array([1.0, 2.0], [True, False]),
+        "number": np.float64(2),
+        "buffer": bytearray(b"bytes"),
+        "tensor": t,
+        "tensor, strided": t.permute(2, 0, 1)[:, ::2],
+        "gradient": t.clone().requires_grad_(),
+        "conjugate": torch.ones(3, dtype=torch.complex64).conj(),
+        "bfloat16": t.to(torch.bfloat16),
+        "meta": torch.empty(3, device="meta"),
+        "jax": j,
+        "key": jax.random.key(0),
+    }
+    return made | {
+        f"Array of {name}": ab.from_dlpack(x)
+        for name, x in made.items()
+        if name in ("plain", "strided", "swapped", "tensor, strided", "gradient", "bfloat16", "jax")
+    }
+
+
+def outcome(function, given) -> object:
+    """Return all that tells two results apart: memory, layout, flags, elements; or the error."""
+    try:
+        result = function()
+    except Exception as error:
+        return type(error), str(error)
+    if result is given:
+        return "itself"
+    info = ab.inspect(result)
+    shared = info.pointer if info.pointer == ab.inspect(given).pointer else None
+    elements = None
+    if info.device.host and info.data and not (info.refused or info.pending):
+        elements = ab.from_dlpack(result).__bytes__()
+    if not info.size:  # whose strides mean nothing
+        info = info._replace(strides=())
+    return (type(result), shared, elements, *info[3:])
+
+
+def describable(x) -> bool:
+    try:
+        ab.inspect(x)
+    except ab.ConversionError:
+        return False
+    return True
+
+
+@needs("torch", "jax")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_results_are_what_they_are() -> None:
+    calls = {
+        (name, label): (partial(function, x), x)
+        for name, x in arrays().items()
+        for label, function in ROUTES.items()
+    }
+    before = {key: outcome(*call) for key, call in calls.items()}
+    with ab.audit() as logged:
+        for key, call in calls.items():
+            noted = len(logged)
+            assert outcome(*call) == before[key], key
+            if before[key] == "itself" or len(before[key]) > 2:
+                # What has no memory is itself in its own library, and takes no route.
+                unseen = key[1] in ("adapt", "unify") or not describable(call[1])
+                assert len(logged) > noted or unseen, key
+    for key, call in calls.items():
+        assert outcome(*call) == before[key], key
+
+
+ROUTES = {
+    "numpy": lambda x: ab.convert(x, "numpy"),
+    "torch": lambda x: ab.convert(x, "torch"),
+    "jax": lambda x: ab.convert(x, "jax"),
+    "view": lambda x: ab.convert(x, "torch", copy=False),
+    "copy": lambda x: ab.convert(x, "numpy", copy=True),
+    "cpu": lambda x: ab.convert(x, "torch", device="cpu", alias_readonly=True),
+    "cast": lambda x: ab.convert(x, "torch", dtype="float32"),
+    "order": lambda x: ab.convert(x, "numpy", order="F"),
+    "contiguous": lambda x: ab.contiguous(x),
+    "from_dlpack": lambda x: ab.from_dlpack(x),
+    "numpy.asarray": lambda x: np.asarray(ab.from_dlpack(x)),
+    "numpy.from_dlpack": lambda x: np.from_dlpack(ab.from_dlpack(x)),
+    "adapt": lambda x: ab.adapt("torch")(lambda y: y)(x),
+    "unify": lambda x: ab.unify(np.ones(2), x)[2],
+}
+
+
+def test_errors_are_what_they_are() -> None:
+    def message(function):
+        try:
+            function()
+        except Exception as error:
+            return type(error), str(error)
+        return None
+
+    x = strided()
+    for function in (
+        lambda: ab.convert(x, "nothing"),
+        lambda: ab.convert(object(), "numpy"),
+        lambda: ab.convert(x, "numpy", copy=2),
+        lambda: ab.convert(x, "numpy", device="nowhere"),
+        lambda: ab.convert(x, ["numpy"]),
+        lambda: ab.copyto(x, np.ones(2)),
+        lambda: ab.contiguous("x"),
+        lambda: ab.from_dlpack(x).__dlpack__(stream=3),
+        lambda: np.asarray(ab.from_dlpack(x), dtype="f4", copy=False),
+        lambda: ab.convert(np.array(["a"]), "numpy", copy=True),
+    ):
+        before = message(function)
+        assert before is not None
+        with ab.audit() as logged:
+            assert message(function) == before
+        assert not logged.total.copies

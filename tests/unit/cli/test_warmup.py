@@ -1,0 +1,135 @@
+"""``python -m arraybridge warmup``: what copies take later is on disk, and read without Numba."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from arraybridge.cli import warmup
+from arraybridge.kernels import cuda
+from arraybridge.kernels.common_layouts import cpu_plans, cuda_plans
+from arraybridge.kernels.cpu.plan import plan
+from arraybridge.kernels.cuda import build
+from arraybridge.layout import c_strides, canonical
+from tests.support import stub_driver
+from tests.support.processes import ROOT
+from tests.support.stub_driver import Stub
+
+
+def run(*args: str, folder: Path) -> subprocess.CompletedProcess:
+    env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *args], env=env, capture_output=True, text=True, check=False, timeout=280
+    )
+
+
+def test_what_copies_take_is_on_disk(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=folder)
+    assert done.returncode == 0, done.stderr
+    count = len(list(folder.glob("*.kernel")))
+    assert count == len(list(cpu_plans((16,))))
+    code = """
+import sys, numpy as np, arraybridge as ab
+ab.set_num_threads(2)  # whose start takes llvmlite
+x = np.arange(300 * 400, dtype="c16").reshape(300, 400)
+for view in (x.T, x[:, ::-1], x[:, ::2], x[:, 3:-5]):
+    assert (ab.contiguous(view) == view).all()
+assert "llvmlite" in sys.modules and "numba" not in sys.modules
+"""
+    done = run("-c", code, folder=folder)
+    assert done.returncode == 0, done.stderr
+    done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=folder)
+    assert f"CPU: 0 compiled in 0.0 s, {count} on disk already" in done.stdout
+
+
+@pytest.mark.heavy
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=tmp_path / "file")
+    assert done.returncode == 1
+    assert "could not be written" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
+def test_it_knows_what_real_layouts_take(dtype: str) -> None:
+    item = np.dtype(dtype).itemsize
+    known = {made.kernel for _, made in cpu_plans((item,))}
+    image = np.empty((1080, 1920, 3), dtype)
+    batch = np.empty((4, 64, 112, 112), dtype)
+    for x in (
+        image.transpose(2, 0, 1),
+        image[::-1].transpose(2, 0, 1),
+        image[..., 1],
+        image[:, ::-1, 0],
+        batch.transpose(0, 2, 3, 1),
+        batch.transpose(0, 2, 1, 3),
+        batch.T,
+        batch[..., ::2],
+        batch[:, :, ::2],
+        batch[:, ::-1],
+    ):
+        made = plan(canonical(x.shape, c_strides(x.shape, item), x.strides, item))
+        assert made.kernel in known, (x.shape, x.strides)
+
+
+def test_wrong_sizes(tmp_path: Path) -> None:
+    for wrong in ("0", "many", ""):
+        done = run("-m", "arraybridge", "warmup", "--item-sizes", wrong, folder=tmp_path)
+        assert done.returncode == 2
+        assert re.search("item.sizes", done.stderr)
+
+
+def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
+    monkeypatch.setattr(warmup, "_cpu", lambda item_sizes: ())
+    monkeypatch.setattr(cuda, "_missing", lambda: None)
+    told = SimpleNamespace(item_sizes=(4,), verbose=True)
+    expected = len(list(cuda_plans((4,))))
+    with stub_driver.installed(Stub((9, 0), (8, 0), (9, 0))):
+        assert warmup.show(told) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " s: cuda" in line]
+    assert len(lines) == len(list(tmp_path.glob("kernels/*"))) == 2 * expected
+    assert "cuda tile 4 bytes, sm_90 (transpose, 4 bytes)" in lines[0]
+    with stub_driver.installed(Stub((8, 0))) as stub:
+        assert warmup.show(told) == 0
+        assert not stub.called("cuLinkCreate")
+        monkeypatch.setenv("NUMBA_OPT", "1")
+        stub.fail["cuLinkComplete"] = 218
+        assert warmup.show(told) == 1
+    said = capsys.readouterr()
+    assert said.out.count("  on disk already: ") == expected
+    assert "cuLinkComplete" in said.err
+
+
+@pytest.mark.parametrize(("code", "status"), [(100, 0), (803, 1)])
+def test_no_cuda_device(monkeypatch, capsys, code: int, status: int) -> None:
+    monkeypatch.setattr(warmup, "_cpu", lambda item_sizes: ())
+    monkeypatch.setattr(cuda, "_missing", lambda: None)
+    with stub_driver.installed(Stub()) as stub:
+        stub.fail["cuInit"] = code
+        assert warmup.show(SimpleNamespace(item_sizes=(4,), verbose=True)) == status
+    assert ("restart" in capsys.readouterr().err) is bool(status)
+
+
+def test_cuda_kernels_of_real_layouts_are_known() -> None:
+    for dtype in ("u1", "f2", "f4", "f8"):
+        item = np.dtype(dtype).itemsize
+        known = {(made.kernel, made.constants) for _, made in cuda_plans((item,))}
+        for x in (
+            np.empty((1080, 1920, 3), dtype).transpose(2, 0, 1),
+            np.empty((3, 1080, 1920), dtype).transpose(1, 2, 0),
+            np.empty((1080, 1920, 3), dtype)[..., 1],
+            np.empty((4096, 4096), dtype).T,
+            np.empty((1000, 1001), dtype)[::-1],
+        ):
+            for made in cuda.plans(x.shape, c_strides(x.shape, item), x.strides, item):
+                assert (made.kernel, made.constants) in known, (x.shape, x.strides)

@@ -1,0 +1,150 @@
+"""Casts of PyTorch's tensors, layouts, and casts in ``unify``, ``adapt`` and audits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import installed, optional
+
+torch, jax = optional("torch"), optional("jax")
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+
+@pytest.mark.skipif(not installed("torch"), reason="of PyTorch")
+class TestTorch:
+    def test_gradients_flow_through_its_own_cast(self):
+        x = torch.rand(3, 4, requires_grad=True)
+        for keywords in ({"dtype": "float64"}, {"order": "F"}, {"dtype": float, "order": "F"}):
+            y = ab.convert(x, "torch", **keywords)
+            assert y.requires_grad
+            y.sum().backward()
+            assert torch.equal(x.grad, torch.ones(3, 4))
+            x.grad = None
+            for route in (ab.explain(x, "torch", **keywords),):
+                assert (route.kind, route.kernel[:5]) == ("kernel", "torch")
+        for keywords in ({"dtype": "float64"}, {"order": "F"}, {}):
+            with pytest.raises(ab.ConversionError, match="gradients are tracked"):
+                ab.convert(x, "numpy", **keywords)
+
+    @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3, 4, 5, 6), (1, 1, 4, 5)])
+    def test_channels_last(self, shape):
+        x = torch.rand(shape)
+        last = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+        wanted = x.to(memory_format=last)
+        for order in ("channels_last", last):
+            for source in (x, x.numpy()):
+                y = ab.convert(source, "torch", order=order)
+                assert y.is_contiguous(memory_format=last)
+                assert torch.equal(x, y)
+        again = ab.convert(wanted, "torch", order=last)
+        assert again is wanted
+        again = ab.convert(wanted, "numpy", order=last)
+        assert again.ctypes.data == wanted.data_ptr()
+        plain = ab.convert(wanted, "torch", order=torch.contiguous_format)
+        assert plain.is_contiguous()
+        assert ab.convert(wanted, "torch", order=torch.preserve_format) is wanted
+        both = ab.convert(x.numpy(), "torch", dtype=torch.float16, order=last)
+        assert both.is_contiguous(memory_format=last)
+        assert torch.equal(both, x.half())
+
+
+def test_a_registered_kernel_copies_what_is_laid_out_anew():
+    calls = []
+
+    def kernel(dst, src, shape, *rest):
+        calls.append(shape)
+
+    x = np.arange(6.0).reshape(2, 3)
+    ab.register_kernel("cpu", kernel, name="mine")
+    try:
+        ab.convert(x, "numpy", order="F")
+        assert calls == [(3, 2)]
+        assert ab.convert(x, "numpy", dtype="f4").tolist() == x.tolist()
+    finally:
+        ab.register_kernel("cpu", None)
+
+
+def test_unify_casts_every_array():
+    x, y = np.arange(3), ab.from_dlpack(np.ones((2, 3)))
+    xp, a, (b, n), c = ab.unify(x, [y, 3], np.ones(1, "f2"), dtype="float32", order="F")
+    assert (a.dtype, b.dtype, c.dtype, n) == (np.float32, np.float32, np.float32, 3)
+    assert b.flags.f_contiguous
+    assert xp is ab.namespace(x)
+    _, d = ab.unify(y, dtype="float16")
+    assert type(d) is type(y)
+    assert str(d.dtype) == "float16"
+    with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
+        ab.unify(x, y, dtype=int)
+    assert ab.unify(x, dtype=int)[1] is x
+
+
+def test_a_mapping_casts_some_data_types_alone():
+    wide, index = np.arange(3.0), np.arange(3)
+    table = {"float64": np.float32, int: "int32"}
+    _, x, n, b = ab.unify(wide, index, np.ones(2, bool), dtype=table)
+    assert (x.dtype, n.dtype, b.dtype) == (np.float32, np.int32, bool)
+    assert ab.explain(index, "numpy", dtype={"float64": "float32"}).kind == "view"
+    assert ab.convert(index, "numpy", dtype={}) is index
+    with pytest.raises(ValueError, match="floot"):
+        ab.convert(index, "numpy", dtype={"floot": "int8"})
+
+
+@pytest.mark.skipif(not installed("torch"), reason="adapts to PyTorch")
+class TestAdapt:
+    def test_arguments_are_cast_and_results_are_the_functions(self):
+        seen = []
+
+        @ab.adapt("torch", dtype="float32")
+        def function(x, *, y):
+            seen.append((x.dtype, y.dtype))
+            return x.sum(), y
+
+        x = np.arange(3.0)
+        total, y = function(x, y=np.arange(3))
+        assert seen == [(torch.float32, torch.float32)]
+        assert type(total) is type(y) is np.ndarray
+        assert (total.dtype, y.dtype) == (np.float32, np.float32)
+        t = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+        total, _ = function(t, y=torch.ones(3))
+        total.backward()
+        assert torch.equal(t.grad, torch.ones(3, dtype=torch.float64))
+
+    def test_writes_to_what_was_cast_are_no_secret(self):
+        @ab.adapt("torch", dtype={"float64": "float32"})
+        def write(x):
+            x += 1
+
+        x = np.ones(3, "f4")
+        write(x)
+        assert x.tolist() == [2, 2, 2]
+        with pytest.raises(ab.ConversionError, match="pass copy=True"):
+            write(np.ones(3))
+
+    def test_what_is_misspelt_is_told_at_once(self):
+        with pytest.raises(ValueError, match="float32"):
+            ab.adapt("torch", dtype="floot32")
+        with pytest.raises(ValueError, match="go without"):
+            ab.adapt("torch", order="F", differentiable=True)
+        with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
+            ab.adapt("torch", dtype=int)(lambda x: x)(np.ones(2))
+
+
+def test_an_audit_sees_casts():
+    x = np.ones(3)
+    ab.convert(x, "numpy", dtype="f4")
+    with ab.audit() as log:
+        ab.convert(x, "numpy", dtype="f4")
+    assert "float64" in str(log)
+    assert sum(entry.nbytes for entry in log) == 12
+
+
+@pytest.mark.heavy
+def test_gradients_of_paddle_flow_through_its_own_cast():
+    paddle = pytest.importorskip("paddle")
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    ab.convert(x, "paddle", dtype="float64").sum().backward()
+    assert x.grad.tolist() == [1, 1]
+    with pytest.raises(ab.ConversionError, match="gradients are tracked"):
+        ab.convert(x, "numpy", dtype="float64")

@@ -1,0 +1,271 @@
+"""convert, explain, inspect and contiguous, on NumPy, PyTorch and JAX themselves."""
+
+from __future__ import annotations
+
+import array
+import subprocess
+import sys
+from ctypes import PYFUNCTYPE, c_void_p
+
+import jax
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import installed, optional
+from tests.support.processes import python
+
+torch = optional("torch")
+
+PAIR = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
+
+
+def image():
+    return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def test_a_module_names_a_library_too():
+    assert isinstance(ab.convert(image(), jax.numpy), jax.Array)
+
+
+class TestCopy:
+    FLIPPED = staticmethod(lambda: image()[::-1])  # which PyTorch cannot hold
+
+    @pytest.mark.parametrize("never", [False, 0, np.False_])
+    def test_what_is_false_forbids(self, never):
+        for ask in (ab.convert, lambda *a, **k: ab.from_dlpack(a[0]).to(*a[1:], **k)):
+            with pytest.raises(ab.ConversionError, match="copy=False"):
+                ask(self.FLIPPED(), "torch", copy=never)
+        assert ab.explain(self.FLIPPED(), "torch", copy=never).kind == "refuse"
+
+    @pytest.mark.parametrize("always", [True, 1, np.True_])
+    @pytest.mark.parametrize("target", PAIR)
+    def test_what_is_true_demands(self, always, target):
+        x = image()
+        assert ab.inspect(ab.convert(x, target, copy=always)).pointer != x.ctypes.data
+
+    @pytest.mark.parametrize("wrong", ["never", "", 2, -1, 1.0, (), np.array(True)])
+    @pytest.mark.parametrize("target", ["numpy", "torch"])
+    def test_what_is_neither_is_told(self, wrong, target):
+        for ask in (ab.convert, ab.explain):
+            with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
+                ask(image(), target, copy=wrong)
+
+
+def frozen(x):
+    x.flags.writeable = False
+    return x
+
+
+class TestTorch:
+    def test_gradients_are_refused(self):
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(2):
+            with pytest.raises(ab.ConversionError, match=r"x\.detach\(\)") as caught:
+                ab.convert(x, "numpy")
+        assert caught.value.route.kind == "refuse"
+        assert ab.convert(x, "torch") is x
+        assert ab.convert(x.detach(), "numpy").tolist() == [1, 1, 1]
+
+
+class TestNumPy:
+    @pytest.mark.parametrize(
+        ("x", "remedy"),
+        [
+            (np.zeros(2, "f4,i8"), "fields"),
+            (np.array([None]), "astype"),
+            (np.array(["a"]), "encode"),
+            (np.array(["2020"], "M8[D]"), "view"),
+            (np.ma.masked_array([1.0], [True]), "filled"),
+            (np.ones(2, np.longdouble), "float64"),
+        ],
+    )
+    def test_what_has_no_dlpack_type_is_refused_with_the_remedy(self, x, remedy):
+        with pytest.raises(ab.ConversionError, match=remedy):
+            ab.convert(x, "torch")
+        assert ab.explain(x, "torch").kind == "refuse"
+
+    @pytest.mark.skipif(not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5's")
+    def test_a_dtype_that_is_registered_with_numpy_changes_nothing(self):
+        """In a process of its own: a registration lasts."""
+        python(
+            """
+import ml_dtypes, numpy as np
+import arraybridge as ab
+x = np.arange(4).astype(ml_dtypes.bfloat16)
+for registered in (False, True):
+    if registered:
+        np.dtypes.register_dlpack_dtype((4, 16), x.dtype)
+        assert np.from_dlpack(ab.from_dlpack(x)).ctypes.data == x.ctypes.data
+        assert ab.from_dlpack(x.__dlpack__(max_version=(1, 0))).info.dtype_name == "bfloat16"
+    for values in (x, x[::2], x[::-1]):
+        there = ab.convert(values, "jax")
+        assert there.dtype == x.dtype and there.tolist() == values.tolist()
+        back = ab.convert(there, "numpy")
+        assert back.dtype == x.dtype and back.tolist() == values.tolist()
+        assert ab.explain(there, "numpy").kind == "view"
+"""
+        )
+
+    @pytest.mark.parametrize(
+        "x", [3.0, np.float32(3), memoryview(b"ab"), array.array("d", [1, 2]), bytearray(4)]
+    )
+    def test_scalars_and_buffers(self, x):
+        if isinstance(x, float):
+            with pytest.raises(TypeError, match="float is not an array"):
+                ab.convert(x, "torch")
+        else:
+            np.testing.assert_array_equal(ab.convert(x, "torch").numpy(), np.asarray(x))
+
+    def test_a_scalar_outlives_what_it_came_from(self):
+        kept = [ab.convert(np.float64(i), "torch") for i in range(100)]
+        assert [float(x) for x in kept] == list(range(100))
+
+
+class TestJax:
+    def test_layouts(self):
+        x = image()
+        aligned = ab.convert(x, "jax", copy=True)
+        assert ab.inspect(aligned).alignment >= 64
+        t = ab.convert(aligned, "numpy").transpose(2, 0, 1)
+        assert ab.explain(t, "jax").kind == "view"
+        back = ab.convert(ab.convert(t, "jax"), "numpy")
+        np.testing.assert_array_equal(back, t)
+        assert back.strides == t.strides
+        for strided in (x[:, ::2], x[::-1], np.broadcast_to(x[0], (5, 3, 4))):
+            assert ab.explain(strided, "jax").kind == "kernel"
+            np.testing.assert_array_equal(np.asarray(ab.convert(strided, "jax")), strided)
+
+    def test_tracers_keys_and_deleted_arrays_have_no_memory(self):
+        with pytest.raises(ab.ConversionError, match="tracer"):
+            jax.jit(lambda x: ab.convert(x, "numpy"))(jax.numpy.ones(3))
+        with pytest.raises(ab.ConversionError, match="key_data"):
+            ab.convert(jax.random.key(0), "numpy")
+        x = jax.numpy.ones(3)
+        x.delete()
+        with pytest.raises(ab.ConversionError, match="deleted"):
+            ab.convert(x, "torch", alias_readonly=True)
+
+
+class TestProtocols:
+    def test_a_capsule_is_consumed_once(self):
+        x = image()
+        capsule = x.__dlpack__()
+        assert ab.inspect(capsule).shape == (2, 3, 4)
+        assert ab.explain(capsule, "torch").kind in ("view", "kernel")
+        y = ab.convert(capsule, "numpy")
+        assert y.ctypes.data == x.ctypes.data
+        with pytest.raises(BufferError, match="consumed already"):
+            ab.convert(capsule, "numpy")
+
+    def test_the_address_of_a_raw_tensor(self):
+        tensor = ab.dlpack.acquire(image())
+        address = tensor.to_struct()
+        try:
+            raw = address + ab.dlpack.DLManagedTensorVersioned.dl_tensor.offset
+            assert ab.inspect(raw).strides == (12, 4, 1)
+        finally:
+            struct = ab.dlpack.DLManagedTensorVersioned.from_address(address)
+            PYFUNCTYPE(None, c_void_p)(struct.deleter)(address)
+
+    @pytest.mark.parametrize("x", ["text", object(), [1, 2], None])
+    def test_what_is_no_array(self, x):
+        with pytest.raises(TypeError, match="is not an array"):
+            ab.convert(x, "torch")
+
+
+class TestNames:
+    def test_unknown(self):
+        with pytest.raises(ValueError, match="no library 'nonsense'; arraybridge knows array_api"):
+            ab.convert(image(), "nonsense")
+        for spelling, meant in [("pytorch", "torch"), ("Torch", "torch"), ("jnp", "jax")]:
+            with pytest.raises(ValueError, match=f"'{spelling}': did you mean '{meant}'. arraybr"):
+                ab.convert(image(), spelling)
+        with pytest.raises(TypeError, match="name of a library"):
+            ab.convert(image(), 3)
+        with pytest.raises(ValueError, match="unknown device 'gpuu'"):
+            ab.convert(image(), "torch", device="gpuu")
+
+    @pytest.mark.skipif(installed("cupy"), reason="what has been loaded cannot be missed")
+    def test_missing(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
+        with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
+            ab.convert(image(), "cupy")
+
+    def test_nothing_is_imported_before_it_is_named(self):
+        code = (
+            "import sys, numpy, arraybridge as ab; ab.convert(numpy.ones(3)[::-1], 'numpy'); "
+            "ab.inspect(numpy.ones(3)); ab.contiguous(numpy.ones((3, 4)).T); "
+            "print([m for m in ('torch', 'jax', 'numba', 'llvmlite') if m in sys.modules])"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert run.stdout.strip() == "[]", run.stderr
+
+    @pytest.mark.parametrize("to", [np.ones(2), torch.ones(2), torch.Tensor, jax.Array])
+    def test_an_array_or_its_class_names_no_library(self, to):
+        name = "numpy" if isinstance(to, np.ndarray) else "jax" if to is jax.Array else "torch"
+        with pytest.raises(TypeError, match=rf"its module, got (.|\n)*: pass '{name}'$"):
+            ab.convert(image(), to)
+        with pytest.raises(TypeError, match=r"its module, got None$"):
+            ab.convert(image(), None)
+
+
+class TestContiguous:
+    @pytest.mark.parametrize("shape", [(3, 4), (300, 400)])
+    def test_out(self, shape):
+        x = np.random.default_rng(0).random(shape).T
+        out = np.zeros((x.shape[0], 2 * x.shape[1]))[:, ::2]
+        assert ab.contiguous(x, out=out) is out
+        np.testing.assert_array_equal(out, x)
+        tensor = torch.zeros(x.shape, dtype=torch.float64)
+        ab.contiguous(x, out=tensor)
+        np.testing.assert_array_equal(tensor.numpy(), x)
+
+    def test_out_must_fit(self):
+        x = image()
+        for out, what in [
+            (np.empty((3, 2, 4), "f4"), "shape"),
+            (np.empty(x.shape), "dtype"),
+            (frozen(x.copy()), "read-only"),
+            (torch.zeros(x.shape, requires_grad=True), "gradients"),
+        ]:
+            with pytest.raises(ab.ConversionError, match=what):
+                ab.contiguous(x, out=out)
+
+
+@jax.jit
+def slow(x):
+    return (x @ x)[0] / 1024 + 1
+
+
+@pytest.mark.parametrize(
+    "arrive",
+    [
+        lambda x: ab.convert(x, "numpy"),
+        lambda x: ab.convert(x, "numpy", device="cpu"),
+        lambda x: ab.convert(x, "numpy", copy=False),
+        lambda x: ab.convert(x, "torch"),
+        lambda x: ab.convert(x, "torch", alias_readonly=True),
+        lambda x: ab.convert(ab.from_dlpack(x), "array_api_strict"),
+        lambda x: np.from_dlpack(ab.convert(x, "tvm_ffi", alias_readonly=True)),
+        lambda x: ab.copyto(out := np.zeros(2048, np.float32), x) or out,
+        lambda x: np.asarray(ab.from_dlpack(x)),
+        lambda x: np.from_dlpack(ab.from_dlpack(x)),
+    ],
+)
+def test_what_jax_still_computes_is_waited_for(arrive):
+    """JAX dispatches asynchronously, on the CPU too: the address is there before the values are."""
+    x = jax.numpy.ones((2048, 2048), "float32")
+    expected = np.full(2048, 3, "float32")
+    result = slow(x)
+    assert not result.is_ready()  # else this test cannot fail
+    np.testing.assert_array_equal(np.asarray(arrive(result)), expected)
+
+
+def test_too_little_memory_for_a_copy_says_for_what():
+    x = np.broadcast_to(np.float32(1), (2**20, 2**28))
+    match = r"^cannot allocate 1,125,899,906,842,624 bytes for a tensor of shape .* dtype float32$"
+    for to in ("numpy", "torch"):
+        with pytest.raises(MemoryError, match=match):
+            ab.convert(x, to, copy=True)

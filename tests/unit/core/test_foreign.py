@@ -1,0 +1,455 @@
+"""What is more than its numbers, or not in memory: nothing is lost, computed or read unasked."""
+
+from __future__ import annotations
+
+import ctypes
+import types
+import weakref
+from importlib import import_module
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+NUMBERS = np.arange(3.0)
+
+
+HEAVY = {"astropy", "awkward", "h5py", "sparse", "unyt", "xarray", "zarr"}  # `make test` has none
+
+
+def _of(module, make, name=None):
+    """A case of a library that may be missing: made when the test asks for it."""
+
+    def made():
+        return make(pytest.importorskip(module))
+
+    marks = [pytest.mark.heavy] if module.partition(".")[0] in HEAVY else []
+    return pytest.param(made, id=name or module, marks=marks)
+
+
+# An object, and what its error tells to pass.
+UNITS = [
+    _of("pint", lambda pint: (pint.UnitRegistry().Quantity(NUMBERS, "m"), "x.magnitude")),
+    _of("astropy.units", lambda units: (NUMBERS * units.m, "x.value")),
+    _of("unyt", lambda unyt: (unyt.unyt_array(NUMBERS, "m"), "x.value")),
+]
+OUT_OF_MEMORY = [
+    _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
+    _of("h5py", lambda h5py: (_hdf5(h5py), "x[...]")),
+    _of("xarray", lambda xarray: (xarray.DataArray(NUMBERS, dims="x"), "x.data")),
+    *(
+        _of("sparse", lambda of, n=name: (getattr(of, n).from_numpy(NUMBERS), "x.todense()"), name)
+        for name in ("COO", "GCXS", "DOK")
+    ),
+]
+NO_ARRAYS = [
+    pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
+    pytest.param(lambda: ((0.0, 1.0, 2.0), "numpy.asarray(x)"), id="tuple"),
+    pytest.param(lambda: (range(3), "numpy.asarray(x)"), id="range"),
+    _of("awkward", lambda awkward: (awkward.Array(NUMBERS), "awkward.to_numpy(x)")),
+    *(
+        _of("scipy.sparse", lambda of, n=name: (getattr(of, n)(NUMBERS[None]), "x.toarray()"), name)
+        for kind in "bsr coo csc csr dia dok lil".split()
+        for name in (f"{kind}_array", f"{kind}_matrix")
+    ),
+    _of("scipy.sparse", lambda of: (of.coo_array(NUMBERS), "x.toarray()"), "1-d"),
+]
+
+
+def _hdf5(h5py):
+    return h5py.File("memory", "w", driver="core", backing_store=False).create_dataset(
+        "x", data=NUMBERS
+    )
+
+
+def carried_out(x, remedy):
+    package = type(x).__module__.partition(".")[0]
+    return eval(remedy, {"x": x, "numpy": np, package: import_module(package)})
+
+
+def everywhere(x):
+    """Each way in which an array is taken that would have to be exported."""
+    yield lambda: ab.convert(x, "torch")
+    yield lambda: ab.convert(x, "torch", copy=True)
+    yield lambda: ab.from_dlpack(x)
+    yield lambda: ab.copyto(np.zeros(3), x)
+    yield lambda: ab.unify(torch.ones(3), x)
+    yield lambda: ab.unify(torch.ones(3), [{"x": x}])
+    yield lambda: ab.adapt("torch")(lambda y: y)(x)
+    yield lambda: ab.adapt("torch")(lambda **y: y)(key=[x])
+    yield lambda: import_module("arraybridge.xp.numpy").asarray(x)
+    yield lambda: import_module("arraybridge.xp.torch").asarray([x, x])
+
+
+@pytest.mark.parametrize("make", UNITS)
+def test_no_unit_is_lost(make):
+    x, remedy = make()
+    for _ in range(2):  # no door opens in between
+        for way in everywhere(x):
+            with pytest.raises(ab.ConversionError, match="would lose its unit") as caught:
+                way()
+            assert str(caught.value).endswith(remedy)
+    numbers = carried_out(x, remedy)
+    np.testing.assert_array_equal(ab.convert(numbers, "torch"), NUMBERS)
+    if isinstance(x, np.ndarray):  # NumPy's own keep it
+        assert ab.convert(x, "numpy") is x
+        assert ab.unify(x, NUMBERS)[1] is x
+        assert ab.adapt("numpy")(lambda y: y)(x) is x
+        unit = "unit" if hasattr(x, "unit") else "units"
+        assert getattr(ab.contiguous(x[::2]), unit) == getattr(x, unit)
+        assert ab.explain(x, "torch").kind == "refuse"
+
+
+@pytest.mark.parametrize("make", OUT_OF_MEMORY)
+def test_nothing_is_computed_or_read_unasked(make):
+    x, remedy = make()
+    ways = [
+        *everywhere(x),
+        lambda: ab.unify(x, NUMBERS),
+        lambda: ab.unify(NUMBERS, like=x),
+        lambda: ab.explain(x, "numpy"),
+        lambda: ab.inspect(x),
+        lambda: ab.contiguous(x),
+        lambda: ab.adapt("numpy")(np.sum)(x),
+    ]
+    with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was computed")):
+        for way in ways:
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+                way()
+            assert str(caught.value).endswith(remedy)
+        given = ab.adapt("numpy")(lambda _: x)(NUMBERS)  # what a function makes it may give
+        assert given is x
+    np.testing.assert_array_equal(ab.convert(carried_out(x, remedy), "torch"), NUMBERS)
+
+
+@pytest.mark.parametrize("make", NO_ARRAYS)
+def test_what_is_no_array_says_what_to_pass(make):
+    x, remedy = make()
+    for way in (
+        lambda: ab.convert(x, "torch"),
+        lambda: ab.from_dlpack(x),
+        lambda: ab.namespace(x),
+        lambda: ab.contiguous(x),
+    ):
+        with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+            way()
+        assert str(caught.value).endswith(remedy)
+    numbers = ab.convert(carried_out(x, remedy), "torch")
+    np.testing.assert_array_equal(numbers.reshape(-1), NUMBERS)
+    assert ab.adapt("numpy")(lambda y: y)(x) is x
+
+
+@pytest.mark.parametrize("batch", [[np.ones(2), np.ones(3)], {"a": np.ones(2)}, (np.ones(2),)])
+def test_a_batch_is_referred_to_unify(batch):
+    with pytest.raises(TypeError, match=r"call arraybridge\.unify\(x, like=library\)"):
+        ab.convert(batch, "torch")
+    _, given = ab.unify(batch, like="torch")
+    assert type(given) is type(batch)
+    with pytest.raises(TypeError, match=r"pass numpy\.asarray\(x\)$"):
+        ab.convert([np.float32(1), np.float32(2)], "torch")
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "numpy"])
+@pytest.mark.parametrize("x", [[1.0, 2.0], (1, 2), [[1, 2], [3, 4]], range(3), 5, 1.5, True])
+def test_numbers_are_for_asarray(x, library):
+    pytest.importorskip(library)
+    code = f"arraybridge.asarray(x, like={library!r})"
+    for way in (ab.convert, ab.explain):
+        for _ in range(2):
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+                way(x, library)
+            assert code in str(caught.value)
+    made = eval(code, {"arraybridge": ab, "x": x})
+    assert ab.inspect(made).library == library
+    assert np.asarray(made).tolist() == np.asarray(x).tolist()
+
+
+# A list of lists, and what its error tells to pass; `told` of what has no such call.
+AWKWARD = {
+    "rectangular": ([[0, 1], [2, 3]], "awkward.to_numpy(x)", [[0, 1], [2, 3]]),
+    "missing": ([[0, None], [2, 3]], "awkward.to_numpy(awkward.fill_none(x, 9))", [[0, 9], [2, 3]]),
+    "a missing list": ([[0, 1], None], "awkward.drop_none(x, axis=0)", [[0, 1]]),
+    "ragged": ([[0, 1], [2]], "awkward.to_numpy(awkward.flatten(x, axis=None))", [0, 1, 2]),
+    "ragged inside": (
+        [[[0], [1, 2]]],
+        "awkward.pad_none(x, 3, axis=2, clip=True)",
+        "awkward.to_numpy(awkward.fill_none(x, value))",
+    ),
+    "padded": (
+        [[0, 1], [2]],
+        "awkward.pad_none(x, 3, axis=1, clip=True)",
+        "awkward.to_numpy(awkward.fill_none(x, value))",
+    ),
+    "records": ([{"a": 0}, {"a": 1}], "x['a']", "awkward.to_numpy(x)"),
+    "records in lists": ([[{"a": 0}], []], "x['a']", "awkward.to_numpy(awkward.flatten("),
+    "unions": ([1, "a"], "parts of it that have one type", None),
+    "parts of a ragged one": ([[0, 1], [2, 3], [4]], "x[:2]", "awkward.to_numpy(x)"),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("case", AWKWARD)
+def test_an_awkward_array_says_what_makes_it_dense(case):
+    awkward = pytest.importorskip("awkward")
+    values, remedy, expected = AWKWARD[case]
+    x = awkward.Array(values)
+    with mock.patch.object(type(x), "__array__", side_effect=AssertionError("it was converted")):
+        for way in (ab.from_dlpack, ab.contiguous, lambda x: ab.convert(x, "torch")):
+            with pytest.raises(TypeError, match=r"awkward.Array is not an array in memory") as told:
+                way(x)
+    if expected is None:
+        assert remedy in str(told.value)
+        return
+    said = remedy.replace("9)", "value)").replace(" 3,", " length,")
+    assert said in str(told.value) or remedy == "x[:2]"
+    made = carried_out(x, remedy)
+    if isinstance(expected, str):  # which still is one, and says the next step
+        with pytest.raises(TypeError) as told:
+            ab.convert(made, "numpy")
+        assert f"pass {expected}" in str(told.value) or expected in str(told.value)
+    elif isinstance(made, np.ndarray):
+        assert ab.convert(made, "torch").tolist() == expected
+    else:
+        assert ab.convert(awkward.to_numpy(made), "torch").tolist() == expected
+
+
+@pytest.mark.heavy
+def test_an_awkward_builder_is_taken_by_its_snapshot():
+    awkward = pytest.importorskip("awkward")
+    x = awkward.ArrayBuilder()
+    x.integer(3)
+    with pytest.raises(TypeError, match=r"pass awkward\.to_numpy\(x\.snapshot\(\)\)$"):
+        ab.convert(x, "torch")
+    assert ab.convert(awkward.to_numpy(x.snapshot()), "torch").tolist() == [3]
+
+
+def test_lists_of_several_lengths_are_not_advised_to_become_an_array():
+    with pytest.raises(TypeError, match="its rows one by one, as they differ in length"):
+        ab.convert([[0, 1], [2]], "numpy")
+
+
+class Never:
+    """Has ``__array__`` alone, and is not asked for it."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("it was converted")
+
+
+class Without(Never):
+    __array__ = None
+
+
+class Vector:
+    """Has a method of the name of a quantity's numbers."""
+
+    def magnitude(self):
+        return 5.0
+
+
+def test_what_has_array_alone_is_told_and_not_called():
+    for way in (ab.from_dlpack, ab.contiguous, ab.namespace, lambda x: ab.convert(x, "torch")):
+        with pytest.raises(TypeError, match=r"Never is not an array in memory: pass numpy.asarray"):
+            way(Never())
+    for odd in (Without(), Vector()):  # neither would make an array of itself
+        with pytest.raises(TypeError, match=r"is not an array: expected"):
+            ab.convert(odd, "torch")
+
+
+def test_what_numpy_makes_of_it_is_taken_also_where_it_is_read_only():
+    class Frozen:
+        def __array__(self, dtype=None, copy=None):
+            return np.broadcast_to(NUMBERS, (2, 3))
+
+    assert ab.convert(np.asarray(Frozen()), "torch").tolist() == [NUMBERS.tolist()] * 2
+
+
+class Meters(np.ndarray):
+    """A derived class with a unit, as some have it on each instance."""
+
+    def __array_finalize__(self, source):
+        if getattr(source, "unit", None):
+            self.unit = source.unit
+
+
+def test_a_unit_that_only_some_instances_have_is_seen_after_others_went_through():
+    bare = NUMBERS.view(Meters)
+    assert ab.convert(bare, "torch").tolist() == [0, 1, 2]
+    x = NUMBERS.view(Meters)
+    x.unit = "m"
+    for way in everywhere(x):
+        with pytest.raises(ab.ConversionError, match=r"test\w*.Meters would lose its unit"):
+            way()
+    assert ab.convert(np.asarray(x), "torch").tolist() == [0, 1, 2]
+
+
+class Wrapper:
+    """Hands on what it does not have itself."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+
+    def __getattr__(self, name):
+        return getattr(self.wrapped, name)
+
+
+class Anything:
+    """Answers to every name."""
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: self
+
+
+def test_what_a_wrapper_adds_is_not_dropped():
+    for x in (Wrapper(NUMBERS), Wrapper(torch.ones(3)), weakref.proxy(NUMBERS)):
+        for way in everywhere(x):
+            with pytest.raises(ab.ConversionError, match="pass that array itself"):
+                way()
+    assert ab.convert(Wrapper(NUMBERS).wrapped, "torch").tolist() == [0, 1, 2]
+
+
+def test_a_door_set_on_an_instance_is_its_own():
+    x = types.SimpleNamespace(
+        __dlpack__=NUMBERS.__dlpack__, __dlpack_device__=NUMBERS.__dlpack_device__
+    )
+    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+    x = types.SimpleNamespace(__array_interface__=NUMBERS.__array_interface__, keep=NUMBERS)
+    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
+
+
+class Closed:
+    """Says that it has no door."""
+
+    __dlpack__ = __array_interface__ = __cuda_array_interface__ = None
+
+
+class Broken:
+    @property
+    def __dlpack__(self):
+        raise RuntimeError("the device is gone")
+
+
+@pytest.mark.parametrize(
+    "x",
+    [Anything(), mock.Mock(), mock.MagicMock(), Closed(), torch.Tensor, np.ndarray, object(), None],
+    ids=lambda x: getattr(x, "__name__", type(x).__name__),
+)
+def test_what_answers_to_any_name_or_to_none_is_no_array(x):
+    assert ab.adapt("numpy")(lambda y: y)(x) is x
+    assert ab.unify(NUMBERS, x)[2] is x
+    with pytest.raises(TypeError, match="is not an array"):
+        ab.convert(x, "numpy")
+    with pytest.raises(TypeError, match="is not an array"):
+        ab.from_dlpack(x)
+
+
+def test_an_error_of_the_producer_is_its_own():
+    for way in (lambda x: ab.convert(x, "numpy"), ab.adapt("numpy")(lambda x: x)):
+        with pytest.raises(RuntimeError, match="the device is gone"):
+            way(Broken())
+
+
+def test_a_class_may_have_any_module():
+    for module in (None, 3, "", "torch", property(lambda self: 1 / 0)):
+        odd = type("Odd", (), {"__module__": module})
+        with pytest.raises(TypeError, match=r"^(torch\.)?Odd is not an array: expected"):
+            ab.convert(odd(), "numpy")
+        assert ab.adapt("numpy")(type)(odd()) is odd
+        derived = type("Derived", (np.ndarray,), {"__module__": module})
+        assert ab.convert(NUMBERS.view(derived), "torch").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "buffer", [b"abc", bytearray(b"abc"), memoryview(b"abc"), (ctypes.c_ubyte * 3)(97, 98, 99)]
+)
+def test_bytes_are_numbers(buffer):
+    found = ab.convert(buffer, "torch", copy=True)
+    assert (found.dtype, found.tolist()) == (torch.uint8, [97, 98, 99])
+    view = ab.convert(buffer, "numpy")
+    assert view.flags.writeable is not memoryview(buffer).readonly
+    assert np.shares_memory(view, np.frombuffer(buffer, "u1"))
+
+
+@pytest.mark.parametrize("convert", [ab.from_dlpack, lambda x: ab.convert(x, "numpy")])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (3,)},
+        {"offset": 1},
+        {"offset": 1 << 12},
+        {"offset": -8},
+        {"strides": (-8,)},
+        {"strides": (16,)},
+    ],
+)
+def test_an_interface_on_a_buffer_does_not_reach_beyond_it(changes, convert):
+    interface = {"data": bytearray(16), "shape": (2,), "typestr": "<f8", "version": 3} | changes
+    with pytest.raises(ab.ConversionError, match=r"buffer, which has 16: correct"):
+        convert(types.SimpleNamespace(__array_interface__=interface))
+
+
+@pytest.mark.parametrize("changes", [{}, {"strides": (-8,), "offset": 8}, {"strides": (0,)}])
+def test_an_interface_on_a_buffer_is_what_numpy_makes_of_it(changes):
+    data = bytearray(NUMBERS[1:].tobytes())
+    interface = {"data": data, "shape": (2,), "typestr": "<f8", "version": 3} | changes
+    x = types.SimpleNamespace(__array_interface__=interface)
+    assert ab.convert(x, "numpy").tolist() == np.asarray(x).tolist()
+
+
+def test_an_interface_with_a_mask_is_refused():
+    interface = NUMBERS.__array_interface__ | {"mask": NUMBERS > 1}
+    with pytest.raises(ab.ConversionError, match="has a mask"):
+        ab.convert(types.SimpleNamespace(__array_interface__=interface), "numpy")
+
+
+@pytest.mark.parametrize("name", ["dst", "out"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [0.0, 0.0, 0.0],
+        lambda: pytest.importorskip("dask.array").zeros(3),
+        lambda: pytest.importorskip("scipy.sparse").coo_array(np.zeros((1, 3))),
+        pytest.param(lambda: _hdf5(pytest.importorskip("h5py")), marks=pytest.mark.heavy),
+    ],
+    ids=["list", "dask", "sparse", "hdf5"],
+)
+def test_what_is_written_to_is_not_a_copy_that_is_dropped(make, name):
+    source = "src" if name == "dst" else "x"
+    given = np.full(3, 5.0)
+    names = {name: make(), source: given, "arraybridge": ab, "numpy": np}
+    with pytest.raises(TypeError, match=f"^{name} cannot be written: ") as caught:
+        ab.copyto(names[name], given) if name == "dst" else ab.contiguous(given, out=names[name])
+    remedy = str(caught.value).rpartition(", " + name)[2]
+    exec(name + remedy, names)
+    written = names[name]
+    if "[...]" not in remedy:
+        ab.copyto(written[0] if written.ndim == 2 else written, given)
+    np.testing.assert_array_equal(np.ravel(written), given)
+    if hasattr(written, "file"):
+        written.file.close()
+
+
+def test_pointers_are_told_from_arrays():
+    """Their buffers have formats that NumPy lacks; what they point to has none of them."""
+    pointer = ctypes.pointer((ctypes.c_float * 2)(1, 2))
+    with pytest.raises(ab.ConversionError, match=r"no dtype of NumPy has: pass x\.contents$"):
+        ab.convert(pointer, "numpy")
+    assert ab.convert(pointer.contents, "numpy").tolist() == [1, 2]
+    pointers = (ctypes.POINTER(ctypes.c_int) * 2)()
+    with pytest.raises(ab.ConversionError, match=r"its bytes, memoryview\(x\)\.cast\('B'\)$"):
+        ab.convert(pointers, "numpy")
+    assert ab.convert(memoryview(pointers).cast("B"), "numpy").shape == (ctypes.sizeof(pointers),)
+
+
+def test_memory_of_cffi_is_taken_by_its_address():
+    ffi = pytest.importorskip("cffi").FFI()
+    x = ffi.new("float[2]", [1, 2])
+    with pytest.raises(TypeError, match="CDataOwn is not an array in memory: pass") as caught:
+        ab.convert(x, "numpy")
+    remedy = str(caught.value).partition("pass ")[2]
+    names = {"arraybridge": ab, "ffi": ffi, "x": x, "shape": (2,), "dtype": "float32"}
+    assert ab.convert(eval(remedy, names), "numpy").tolist() == [1, 2]

@@ -1,0 +1,300 @@
+"""Arrays whose memory is not there: address 0, storages too small, modes that pretend.
+
+Each is refused, the first time and later, by every route alike, with a remedy that works.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import itertools
+import pickle
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import pickling
+from arraybridge.core.registry import forget, library_named
+from arraybridge.dlpack import CPU, DataType, ManagedTensor
+from tests.support.optional import optional
+
+torch = optional("torch")
+FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
+
+TARGETS = ["numpy", "jax", "tvm_ffi", "pyarrow", "array_api_strict"]
+BOTH_TURNS = pytest.mark.parametrize("turn", ["first", "later"])
+FLOAT32 = DataType.named("float32")
+
+
+def resized(x: torch.Tensor, nbytes: int) -> torch.Tensor:
+    x.untyped_storage().resize_(nbytes)
+    return x
+
+
+def restored(x: torch.Tensor, nbytes: int) -> torch.Tensor:
+    x.untyped_storage().resize_(nbytes)
+    return x
+
+
+# name -> (an array without its memory, what is said, the remedy)
+MISSING = {
+    "zeros": (
+        lambda: torch._efficientzerotensor((3, 4)),
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
+    "a slice of zeros": (
+        lambda: torch._efficientzerotensor((9999,))[5000:],
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
+    "the imaginary part of zeros": (
+        lambda: torch._efficientzerotensor((3, 4), dtype=torch.complex64).imag,
+        r"pass x\.clone\(\)",
+        lambda x: x.clone(),
+    ),
+    "functionalized": (
+        lambda: torch._to_functional_tensor(torch.ones(3, 4)),
+        r"outside torch\.func\.functionalize",
+        lambda x: torch._from_functional_tensor(x),
+    ),
+    "storage of 0 bytes": (
+        lambda: resized(torch.ones(12), 0),
+        r"x\.untyped_storage\(\)\.resize_\(48\)",
+        lambda x: restored(x, 48),
+    ),
+    "storage too small": (
+        lambda: resized(torch.ones(12), 44),
+        r"resized to 44 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+    "slice beyond the storage": (
+        lambda: resized(torch.ones(12)[6:], 24),
+        r"resized to 24 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+    "transposed": (
+        lambda: resized(torch.ones(3, 4).T, 47),
+        r"resized to 47 bytes, .* need 48",
+        lambda x: restored(x, 48),
+    ),
+}
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("missing", MISSING)
+def test_refused_with_a_remedy_that_works(missing, target, turn):
+    pytest.importorskip(target)
+    make, said, remedy = MISSING[missing]
+    forget()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    x = make()
+    assert ab.explain(x, target).kind == "refuse"
+    with pytest.raises(BufferError, match=said):
+        ab.convert(x, target)
+    with pytest.raises(BufferError) as caught:
+        ab.from_dlpack(x).__dlpack__(max_version=(1, 0))
+    assert re.search(said, str(caught.value).replace("x.native.", "x."))
+    assert ab.inspect(ab.convert(remedy(x), target)).shape == tuple(x.shape)
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi"])
+def test_an_expanded_tensor_is_not_beyond_its_storage(target, turn):
+    x = torch.ones(3, 1).expand(3, 1000)
+    forget()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    assert ab.inspect(ab.convert(x, target)).pointer == x.data_ptr()
+
+
+@BOTH_TURNS
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi", "pyarrow"])
+def test_inside_fake_tensor_mode_a_real_tensor_keeps_its_numbers(target, turn):
+    x, b = torch.arange(4.0), torch.arange(4).to(torch.bfloat16)
+    forget()
+    if turn == "later":
+        ab.convert(torch.ones(3), target)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert ab.explain(x, target).kind == "view"
+        view = ab.convert(x, target)
+        assert np.asarray(ab.convert(b, "numpy")).astype("f4").tolist() == [0, 1, 2, 3]
+        with pytest.raises(BufferError, match="FakeTensor wraps other tensors"):
+            ab.convert(mode.from_tensor(x), target)
+    assert ab.inspect(view).pointer == x.data_ptr()
+
+
+@pytest.mark.parametrize("target", ["numpy", "tvm_ffi"])
+def test_inside_transformations_a_real_tensor_is_a_view(target):
+    x = torch.arange(4.0)
+
+    def function(y):
+        assert ab.inspect(ab.convert(x, target)).pointer == x.data_ptr()
+        return y.sum()
+
+    ab.convert(x, target)
+    torch.func.grad(function)(torch.ones(2))
+    torch.func.functionalize(function)(torch.ones(2))
+    torch.vmap(function)(torch.ones(2, 2))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_inside_transformations_a_small_tensor_is_copied_to_plain_memory():
+    x = torch.arange(6.0).reshape(2, 3).T
+
+    def function(y):
+        for target in ("numpy", "jax", "tvm_ffi"):
+            assert ab.explain(x, target, copy=True).kind == "kernel"
+            result = ab.convert(x, target, copy=True)
+            assert ab.convert(result, "numpy").tolist() == [[0, 3], [1, 4], [2, 5]]
+        return y.sum()
+
+    torch.func.grad(function)(torch.ones(2))
+    torch.func.functionalize(function)(torch.ones(2))
+    torch.vmap(function)(torch.ones(2, 2))
+
+
+def test_meta_tensors_are_refused():
+    with pytest.raises(BufferError, match="no memory to share"):
+        ab.convert(torch.empty(3, device="meta"), "numpy")
+
+
+class TestAnyLibrary:
+    """Where a library's own file did not see it."""
+
+    class Blind(ab.Library):
+        name = "blind"
+        exports_description = True
+        accepts = ab.Accepts("blind", "1", frozenset({"float32"}))
+
+        def owns(self, array_type):
+            return array_type is type(self)
+
+        def describe(self, x):
+            return ab.TensorInfo("blind", 0, 0, x.shape, (1,), FLOAT32, CPU)
+
+        shape = (3,)
+
+    @pytest.fixture
+    def blind(self):
+        library = self.Blind()
+        ab.register_library(library)
+        yield library
+        ab.unregister_library("blind")
+
+    @pytest.mark.parametrize("target", TARGETS)
+    def test_address_0_is_refused(self, blind, target):
+        pytest.importorskip(target)
+        assert ab.explain(blind, target).kind == "refuse"
+        for copy in (None, True, False):
+            with pytest.raises(BufferError, match="address 0"):
+                ab.convert(blind, target, copy=copy)
+        with pytest.raises(BufferError, match="NULL"):
+            ab.copyto(np.ones(3, "f4"), blind)
+        with pytest.raises(BufferError, match="NULL"):
+            ab.from_dlpack(blind).__dlpack__()
+
+    def test_address_0_under_nothing_is_fine(self, blind):
+        blind.shape = (0,)
+        assert ab.convert(blind, "numpy").shape == (0,)
+
+    def test_the_core(self):
+        fields = ((3,), (1,), FLOAT32, CPU, False, False, None)
+        with pytest.raises(BufferError, match="NULL although the tensor has elements"):
+            ManagedTensor.trusted(0, *fields)
+        assert library_named("numpy").accepts.alignment == 1
+
+
+MEANWHILE = {
+    "to 0": lambda x: resized(x, 0),
+    "to less": lambda x: resized(x, 16),
+    "to other memory": lambda x: setattr(x, "data", resized(torch.ones_like(x.data), 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("change", MEANWHILE)
+def test_memory_that_another_thread_takes_just_before_the_view(change, dtype):
+    """`Tensor.numpy` is called between two checks: from then on the storage stays as it is."""
+    layouts = {"c": lambda x: x, "permuted": lambda x: x.T, "stepped": lambda x: x[:, ::2]}
+    calls = {
+        "numpy": lambda x: ab.convert(x, "numpy"),
+        "tvm_ffi": lambda x: ab.convert(x, "tvm_ffi"),
+        "planned": lambda x: ab.convert(x, "numpy", copy=False, device=ab.Device(1)),
+        "an Array": lambda x: np.asarray(ab.from_dlpack(x)),
+        "a capsule": lambda x: ab.convert(ab.from_dlpack(x).__dlpack__(), "numpy"),
+    }
+    for (layout, view), (name, call) in itertools.product(layouts.items(), calls.items()):
+        if name == "tvm_ffi":
+            pytest.importorskip("tvm_ffi")
+        for _ in range(2):
+            x = view(torch.ones(64, 64, dtype=getattr(torch, dtype)))
+            changed, before = [], x.data_ptr()
+
+            def meanwhile(frame, event, arg, x=x, changed=changed):
+                if event == "c_call" and arg.__name__ == "numpy" and not changed:
+                    changed.append(True)
+                    MEANWHILE[change](x)
+
+            sys.setprofile(meanwhile)
+            try:
+                made = call(x)
+            except ab.ConversionError as error:
+                made = None
+                said = str(error)
+            finally:
+                sys.setprofile(None)
+            if made is None:
+                assert changed
+                assert "its storage was resized" in said or "other memory meanwhile" in said
+            elif changed:  # what it was a moment before
+                assert change == "to other memory"
+                assert ab.inspect(made).pointer == before, (layout, name)
+
+
+# What copies an Array over a tensor in arraybridge itself: PyTorch's own copy ends the process.
+COPIES = {
+    "astype": lambda xp, x: xp.astype(x, xp.float64),
+    "asarray with a dtype": lambda xp, x: xp.asarray(x, dtype=xp.float64),
+    "asarray with copy": lambda xp, x: xp.asarray(x, copy=True),
+    "asarray of a list": lambda xp, x: xp.asarray([x, x]),
+    "asarray of a list of tensors": lambda xp, x: xp.asarray([[x.native]]),
+    "copy.copy": lambda xp, x: copying.copy(x),
+    "copy.deepcopy": lambda xp, x: copying.deepcopy(x),
+    "pickle": lambda xp, x: pickle.dumps(x),
+    "collate": lambda xp, x: pickling.collate([x, x]),
+    "collate of tensors": lambda xp, x: pickling.collate([x.native, x.native]),
+    "collate of both": lambda xp, x: pickling.collate([x, np.ones((3, 4), "f4")]),
+}
+
+
+@pytest.mark.parametrize("nbytes", [0, 16])
+@pytest.mark.parametrize("copies", COPIES)
+def test_no_copy_of_an_array_reads_beyond_its_storage(copies, nbytes):
+    x = torch.ones(3, 4)
+    array = ab.from_dlpack(x)
+    COPIES[copies](array.__array_namespace__(), ab.from_dlpack(torch.ones(3, 4)))
+    resized(x, nbytes)
+    with pytest.raises(ab.ConversionError, match=f"resized to {nbytes} bytes, .* need 48"):
+        COPIES[copies](array.__array_namespace__(), array)
+    assert "its storage was resized" in repr(array)
+
+
+def test_copies_of_arrays_without_memory_by_design():
+    xp = ab.from_dlpack(torch.ones(2)).__array_namespace__()
+    meta = xp.asarray(torch.ones(2, device="meta"))
+    for x in (
+        meta,
+        xp.astype(meta, xp.float64),
+        copying.copy(meta),
+        pickle.loads(pickle.dumps(meta)),
+    ):
+        assert "device='meta'" in repr(x)
+    assert pickling.collate([meta, meta]).shape == (2, 2)
+    zeros = xp.asarray(torch._efficientzerotensor(2))
+    assert "[0., 0.]" in repr(zeros)
+    assert xp.all(xp.astype(zeros, xp.float64) == 0)

@@ -1,0 +1,311 @@
+"""register_library: what a library must have, and what one that is only a source says."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pickle
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.core import registry
+from tests.support import boxed
+
+MEMORY = np.arange(6.0).reshape(2, 3)
+
+
+class Table:
+    """An array that has nothing but its library."""
+
+
+class Bare(ab.Library):
+    name = "bare"
+
+
+class Blind(ab.Library):
+    name = "blind"
+    accepts = ab.Accepts(library="blind", tested="0", dtypes=frozenset({"float64"}))
+
+
+class Source(Blind):
+    """What gives arrays and takes none."""
+
+    name = "source"
+
+    def owns(self, array_type):
+        return array_type is Table
+
+    def describe(self, x):
+        return ab.TensorInfo.of_tensor(self.export(x), self.name)
+
+    def export(self, x, stream=None):
+        return ab.dlpack.acquire(MEMORY)
+
+
+@pytest.fixture(autouse=True)
+def _unregister():
+    """What a test registers is gone after it."""
+    yield
+    for name in ("source", "numpy"):
+        with contextlib.suppress(ValueError):
+            ab.unregister_library(name)
+
+
+@pytest.mark.parametrize(
+    ("library", "message"),
+    [
+        (Bare(), r"library 'bare' \(Bare\) lacks accepts, owns: see docs/extending.md"),
+        (Blind(), r"library 'blind' \(Blind\) lacks owns: see"),
+        (ab.Library(), "Library has no name"),
+        (Bare, r"takes an instance: Bare\(\)"),
+        ("numpy", "takes an instance of an arraybridge.Library, got 'numpy'"),
+    ],
+)
+def test_what_is_unfinished_is_refused_and_leaves_nothing_behind(library, message):
+    before = registry.library_names()
+    with pytest.raises(TypeError, match=message):
+        ab.register_library(library)
+    assert registry.library_names() == before
+    assert ab.convert(MEMORY, "torch").shape == (2, 3)
+    with pytest.raises(TypeError, match="not an array"):
+        ab.convert(Table(), "numpy")
+
+
+def test_a_source_needs_no_wrap():
+    ab.register_library(Source())
+    table = Table()
+    np.testing.assert_array_equal(ab.convert(table, "numpy"), MEMORY)
+    assert ab.convert(table, "source") is table
+    for copy in (None, True, False):
+        route = ab.explain(MEMORY, "source", copy=copy)
+        assert (route.kind, route.nbytes, route.kernel) == ("refuse", 0, None)
+        with pytest.raises(ab.ConversionError) as caught:
+            ab.convert(MEMORY, "source", copy=copy)
+        assert str(caught.value) == "library 'source' has no wrap(): it cannot be a target"
+        assert caught.value.route == route
+    with pytest.raises(ab.ConversionError, match=r"'source' has no wrap\(\)"):
+        ab.convert(table, "source", copy=True)
+
+
+def test_a_name_that_is_taken_is_not_replaced_in_silence():
+    class Ours(Source):
+        name = "numpy"
+
+    numpy = registry.library_named("numpy")
+    ours = Ours()
+    with pytest.raises(ValueError, match=r"library 'numpy' already: .* pass replace=True"):
+        ab.register_library(ours)
+    assert registry.library_named("numpy") is numpy
+    ab.register_library(ours, replace=True)
+    with pytest.raises(ab.ConversionError, match="'numpy' has no wrap"):
+        ab.convert(Table(), "numpy", copy=True)
+    ab.unregister_library("numpy")
+    assert registry.library_named("numpy") is numpy
+    assert ab.convert(MEMORY, "torch").shape == (2, 3)
+
+
+def test_a_library_of_ones_own_is_taken_back():
+    first, second = Source(), Source()
+    ab.register_library(first)
+    ab.register_library(first)  # the same again changes nothing
+    with pytest.raises(ValueError, match="library 'source' already"):
+        ab.register_library(second)
+    ab.register_library(second, replace=True)
+    assert registry.library_named("source") is second
+    assert ab.convert(Table(), "numpy").shape == (2, 3)
+    ab.unregister_library("source")
+    assert "source" not in registry.library_names()
+    with pytest.raises(TypeError, match="not an array"):
+        ab.convert(Table(), "numpy")
+    with pytest.raises(ValueError, match="no library 'source'"):
+        ab.convert(MEMORY, "source")
+    for name in ("source", "numpy", "nonsense"):
+        with pytest.raises(ValueError, match=f"no library '{name}' was registered"):
+            ab.unregister_library(name)
+
+
+@pytest.mark.parametrize(
+    ("part", "thing"),
+    [
+        ("accepts", None),
+        ("accepts", {"library": "source"}),
+        *((part, thing) for part in ("owns", "describe", "export", "wrap") for thing in (None, 3)),
+        ("pin", "owner"),
+        ("empty_like", False),
+    ],
+)
+def test_what_is_of_another_type_is_refused(part, thing):
+    library = type("Odd", (Source,), {part: thing})()
+    with pytest.raises(TypeError, match=f"{part} of library 'source' is a"):
+        ab.register_library(library)
+    assert "source" not in registry.library_names()
+    with pytest.raises(TypeError, match="not an array"):
+        ab.convert(Table(), "numpy")
+
+
+@pytest.mark.parametrize("name", ["dlpack", "cuda_array_interface", "arrow", "function"])
+def test_names_that_mean_something_else_are_refused(name):
+    library = Source()
+    library.name = name
+    with pytest.raises(ValueError, match="choose another name"):
+        ab.register_library(library, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"strides": "compakt"}, "strides is 'compakt': did you mean 'compact'?"),
+        ({"strides": "nonsense"}, "strides is 'nonsense'; expected any, non-negative, compact, c"),
+        ({"strides": None}, "strides is None"),
+        ({"dtypes": {"flaot32"}}, "dtypes has 'flaot32': did you mean 'float32'?"),
+        ({"dtypes": {np.float32}}, "dtypes has <class 'numpy.float32'>: expected names"),
+        ({"dtypes": "float32"}, "dtypes is a set of names"),
+        ({"dtypes": None}, "dtypes is a set of names"),
+        ({"aligned": 3}, "aligned is a set of names"),
+        ({"devices": None}, "devices is a set of members of DeviceType"),
+        ({"copied": {"int9"}}, "copied has 'int9': did you mean 'int8'?"),
+        ({"copied": {"int8"}}, "copied has 'int8', which dtypes lacks"),
+        ({"remedies": {"bfloat": "cast it"}}, "remedies has 'bfloat': did you mean 'bfloat16'?"),
+        ({"devices": {"cpu"}}, "devices has 'cpu'; expected members of DeviceType"),
+        ({"alignment": 48}, "alignment is 48; expected a power of two"),
+        ({"alignment": 0}, "alignment is 0"),
+        ({"ndim": 2}, "ndim is 2; expected the least and the largest rank"),
+        ({"ndim": (3, 2)}, r"ndim is \(3, 2\)"),
+        ({"readonly": "no"}, "readonly is True or False, got 'no'"),
+    ],
+)
+def test_a_record_that_no_plan_would_understand_is_refused(fields, message):
+    good = {"library": "x", "tested": "0", "dtypes": frozenset({"float32", "int4 (packed)"})}
+    accepts = ab.Accepts(**good)
+    with pytest.raises((TypeError, ValueError), match=message.replace("?", r"\?")):
+        ab.Accepts(**good | fields)
+    with pytest.raises((TypeError, ValueError), match=message.replace("?", r"\?")):
+        accepts._replace(**fields)
+    assert accepts._replace(strides="c") == ab.Accepts(**good, strides="c")
+
+
+class TestALibraryThatComputes:
+    """A library that is registered brings a namespace and a class of Arrays, as ours do."""
+
+    def test_native_namespace(self):
+        with boxed.registered():
+            x = boxed.Boxed([-2.0, 0.0, 3.0])
+            xp = ab.namespace(x)
+            assert ab.convert(xp.sign(x), "numpy").tolist() == [-1.0, 0.0, 1.0]
+            assert type(xp.add(x, x)) is boxed.Boxed
+            with pytest.raises(OverflowError):
+                xp.full((2,), 2**70, dtype=xp.int64)
+
+    def test_arrays(self):
+        with boxed.registered():
+            x = ab.from_dlpack(boxed.Boxed([[1.0, 2.0], [3.0, 4.0]]))
+            xp = ab.namespace(x)
+            assert type(x).__name__ == "BoxedArray"
+            assert xp.__name__ == "arraybridge.xp.boxed"
+            assert importlib.import_module("arraybridge.xp.boxed") is xp
+            y = xp.sum(2 * x[::-1, :] - x, axis=0)
+            assert type(y) is type(x)
+            assert np.asarray(y).tolist() == [4.0, 6.0]
+            x[0, 0] = 7
+            assert ab.convert(x, "numpy")[0, 0] == 7
+            x += x
+            assert float(x[0, 0]) == 14.0
+
+    def test_beside_other_libraries(self):
+        with boxed.registered():
+            x = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            xp, a, b = ab.unify(x, np.ones(2))
+            assert xp is ab.namespace(x)
+            assert np.asarray(a + b).tolist() == [2.0, 3.0]
+            with pytest.raises(TypeError, match="arrays of boxed and numpy in one operation"):
+                x + ab.from_dlpack(np.ones(2))
+
+            @ab.adapt("boxed")
+            def double(given):
+                assert type(given) is boxed.Boxed
+                return given + given
+
+            assert double(np.ones(2)).tolist() == [2.0, 2.0]
+
+    def test_the_class_is_defined_again(self):
+        """As in a notebook, whose cell is run twice."""
+        with boxed.registered():
+            first = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            namespace = ab.namespace(first)
+            boxed._made.pop("class")
+            ab.register_library(boxed.LIBRARY, replace=True)
+            again = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
+            xp = ab.namespace(again)
+            assert xp is importlib.import_module("arraybridge.xp.boxed") is not namespace
+            assert type(xp.sqrt(again)) is type(again) is not type(first)
+            assert type(namespace.sqrt(first)) is type(first)
+
+    def test_is_forgotten(self):
+        with boxed.registered():
+            pickled = pickle.dumps(ab.from_dlpack(boxed.Boxed([1.0])))
+            assert pickle.loads(pickled).shape == (1,)
+            assert ab.namespace(boxed.Boxed([1.0])) is not None
+        with pytest.raises(TypeError, match="no array-API namespace"):
+            ab.namespace(boxed.Boxed([1.0]))
+        with pytest.raises(ValueError, match="no library 'boxed'"):
+            pickle.loads(pickled)
+        with pytest.raises(AttributeError, match="nosuch"):
+            _ = importlib.import_module("arraybridge.xp").nosuch
+
+
+def test_torch_places_arrays_on_devices_itself():
+    """Under other names its two methods would go unseen where PyTorch has no device but the CPU."""
+    import torch
+
+    from arraybridge.core.library import Library
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    x = np.arange(3.0)
+    assert LIBRARY.to_device(x, ab.Device.parse("cpu")).tolist() == [0.0, 1.0, 2.0]
+    assert LIBRARY.native_device(ab.Device.parse("cpu")) == torch.device("cpu")
+    public = {name for name in dir(type(LIBRARY)) if not name.startswith("_")}
+    assert public - set(dir(Library)) == {"collate"}
+
+
+def test_a_kernel_or_a_library_that_is_registered_between_calls():
+    torch = pytest.importorskip("torch")
+    calls = []
+
+    def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        calls.append(shape)
+        from arraybridge.kernels import cpu
+
+        cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+
+    x = np.arange(6.0)[::-1]
+    for _ in range(2):
+        assert ab.explain(x, "torch").kernel == "numpy's own copy"
+        assert ab.convert(x, "torch").tolist() == x.tolist()
+        ab.register_kernel("cpu", kernel, name="mine")
+        try:
+            assert ab.explain(x, "torch").kernel == "mine"
+            ab.convert(x, "torch"), ab.convert(x, "numpy", copy=True)
+            assert len(calls) == 2
+        finally:
+            ab.register_kernel("cpu", None)
+        ab.convert(x, "torch")
+        assert len(calls) == 2
+        calls.clear()
+
+    class Other(type(boxed.LIBRARY)):
+        name = "numpy"
+
+        def owns(self, array_type):
+            return False
+
+    ab.convert(x, "numpy", copy=True)
+    ab.register_library(Other(), replace=True)
+    try:
+        with pytest.raises(ab.ConversionError, match="boxed has no float32"):
+            ab.convert(torch.ones(2), "numpy", copy=True)
+        assert ab.convert(x, "torch").tolist() == x.tolist()
+    finally:
+        ab.unregister_library("numpy")
+    assert type(ab.convert(x, "numpy", copy=True)) is np.ndarray

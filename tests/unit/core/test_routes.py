@@ -1,0 +1,310 @@
+"""What `explain` says is what `convert` does, on every route off the host and between devices.
+
+The devices of array-api-strict stand for accelerators: nothing leaves them unasked, though their
+memory is the host's, so that a kernel that is registered for them can really run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from tests.support.optional import installed
+
+strict = pytest.importorskip("array_api_strict")
+
+LIBRARIES = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
+DEVICES = ["cpu", "cpu:1", "ext_dev:1", "ext_dev:2", "cuda:0", "cuda_host", "metal", "oneapi:0"]
+
+
+@pytest.fixture
+def copied():
+    """What a kernel that is registered for array-api-strict's devices has copied."""
+    calls = []
+
+    def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        calls.append(shape)
+        for index in np.ndindex(*shape):
+            to, of = (sum(map(int.__mul__, index, s)) for s in (dst_strides, src_strides))
+            ctypes.memmove(dst + to, src + of, itemsize)
+
+    ab.register_kernel("ext_dev", kernel, name="mine")
+    yield calls
+    ab.register_kernel("ext_dev", None)
+
+
+def on_device(x: np.ndarray, name: str = "device1"):
+    return strict.asarray(x, device=strict.Device(name))
+
+
+def strided():
+    return on_device(np.arange(12.0).reshape(3, 4))[:, ::2]
+
+
+def test_a_kernel_off_the_host_is_used_where_it_is_named(copied):
+    x = strided()
+    for n, call in enumerate(
+        (
+            lambda: ab.contiguous(x),
+            lambda: ab.convert(x, "array_api_strict", copy=True),
+            lambda: ab.contiguous(ab.from_dlpack(x)).native,
+            lambda: ab.from_dlpack(x, copy=True).native,
+            lambda: ab.dlpack.acquire(ab.from_dlpack(x), copy=True),
+        ),
+        1,
+    ):
+        result = call()
+        assert len(copied) == n
+        if hasattr(result, "_array"):
+            assert result.device == x.device
+            np.testing.assert_array_equal(result._array, x._array)
+    assert ab.explain(x, "array_api_strict", copy=True).kernel == "mine"
+    out = on_device(np.zeros((3, 2)))
+    ab.contiguous(x, out=out)
+    ab.copyto(out, x)
+    assert len(copied) == n + 2
+    np.testing.assert_array_equal(out._array, x._array)
+
+
+def test_without_one_the_library_copies_and_explain_says_so():
+    x = strided()
+    assert ab.explain(x, "array_api_strict", copy=True).kernel == "array_api_strict's own copy"
+    result = ab.convert(x, "array_api_strict", copy=True)
+    np.testing.assert_array_equal(result._array, x._array)
+    with pytest.raises(ab.ConversionError, match="register_kernel adds one"):
+        ab.copyto(on_device(np.zeros((3, 2))), x)
+
+
+def test_the_remedy_helps(copied):
+    ab.copyto(on_device(np.zeros((3, 2))), strided())
+    assert len(copied) == 1
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_memory_that_nothing_copies_is_refused_beforehand(registered):
+    x = ab.from_pointer(0x7F0000000000, (3, 4), "float32", device="cuda:0")
+    if registered:
+        ab.register_kernel("cuda", lambda *_: pytest.fail("there is no memory"), name="mine")
+    try:
+        route = ab.explain(x, "tvm_ffi", copy=True)
+        assert (route.kind, route.kernel) == ("refuse", None)
+        assert "copy it in the library that made it" in route.why
+        assert "register_kernel" not in route.why
+        with pytest.raises(ab.ConversionError, match="copy it in the library that made it"):
+            ab.convert(x, "tvm_ffi", copy=True)
+        assert ab.convert(x, "tvm_ffi").shape == (3, 4)
+    finally:
+        ab.register_kernel("cuda", None)
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "cuda:0", (2, 1), ab.Device(2, 1)])
+def test_a_kernel_is_registered_for_a_kind_of_device(device):
+    with pytest.raises(ValueError, match="pass 'cuda'"):
+        ab.register_kernel(device, print)
+
+
+def test_a_kernel_s_name_is_a_string():
+    with pytest.raises(TypeError, match="name is a string"):
+        ab.register_kernel("cuda", print, name=3)
+
+
+def test_what_holds_an_array_of_the_target_is_told_from_such_an_array():
+    assert ab.explain(np.ones(2), "numpy").why == "it is one already"
+    assert ab.explain(memoryview(b"12"), "numpy").why == "the memoryview holds one"
+
+
+def test_a_kernel_for_the_host_is_not_passed_by():
+    jnp = pytest.importorskip("jax.numpy")
+    calls = []
+
+    def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+        calls.append(shape)
+        for index in np.ndindex(*shape):
+            to, of = (sum(map(int.__mul__, index, s)) for s in (dst_strides, src_strides))
+            ctypes.memmove(dst + to, src + of, itemsize)
+
+    j = jnp.arange(6.0).reshape(2, 3)
+    x = np.arange(6, dtype="f4").reshape(2, 3)[:, ::-1]
+    ab.convert(x, "torch")
+    ab.register_kernel("cpu", kernel, name="mine")
+    try:
+        assert ab.explain(x, "torch").kernel == "mine"
+        for _ in range(2):
+            assert ab.convert(x, "torch").tolist() == x.tolist()
+            assert ab.convert(j, "torch").tolist() == np.asarray(j).tolist()
+        assert calls == [(2, 3)] * 2  # contiguous memory is moved without one
+        for whole in (np.arange(6.0), np.zeros((0, 3)), np.float32(1)[...]):
+            assert ab.explain(whole, "torch", copy=True).kernel == "arraybridge's own copy"
+            ab.convert(whole, "torch", copy=True)
+        assert len(calls) == 2
+    finally:
+        ab.register_kernel("cpu", None)
+
+
+def sources():
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    yield "host", host
+    yield "host strided", host[:, ::-2]
+    yield "read-only", np.broadcast_to(host, (3, 4))
+    if installed("torch"):
+        yield "torch", ab.convert(host, "torch")
+    yield "tvm_ffi", ab.convert(host, "tvm_ffi")
+    yield "strict on a device", on_device(host)
+    yield "strict strided on a device", on_device(host)[:, ::-2]
+    for device in ("cuda:0", "cuda_host", "metal", "ext_dev:2", "oneapi:0", "cpu:3"):
+        address = host.ctypes.data if device in ("cuda_host", "cpu:3") else 0x7F0000000000
+        for strides in ((4, 1), (-4, 1)):
+            last = address + 32 if strides[0] < 0 else address
+            yield (
+                f"{device} {strides}",
+                ab.from_pointer(
+                    last, (3, 4), "float32", device=device, strides=strides, owner=host
+                ),
+            )
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("x", [pytest.param(x, id=name) for name, x in sources()])
+def test_explain_and_convert_agree(x, to):
+    pytest.importorskip(to)
+    for device, copy in product((None, *DEVICES), (None, False, True)):
+        route = ab.explain(x, to, device=device, copy=copy)
+        if route.kind == "refuse":
+            for _ in range(2):
+                with pytest.raises(ab.ConversionError) as error:
+                    ab.convert(x, to, device=device, copy=copy)
+                assert str(error.value) == route.why
+        else:
+            result = ab.convert(x, to, device=device, copy=copy)
+            found = ab.inspect(result)
+            assert found.device == route.device
+            here = ab.inspect(x)
+            if route.kind == "view":
+                assert found.pointer == here.pointer
+            elif found.library != "jax" or copy:
+                assert found.pointer != here.pointer
+
+
+def test_a_library_s_own_device_is_one():
+    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
+    strict = pytest.importorskip("array_api_strict")
+    x, xp = np.ones(3, "f4"), ab.namespace(ab.from_dlpack(torch.ones(3)))
+    for device in (torch.device("cpu"), jax.devices()[0], strict.Device("CPU_DEVICE")):
+        for to in ("torch", "jax", "array_api_strict"):
+            assert ab.inspect(ab.convert(x, to, device=device)).device == (1, 0)
+            assert ab.explain(x, to, device=device).device == (1, 0)
+        assert ab.from_dlpack(x, device=device).device == (1, 0)
+        assert ab.from_dlpack(x).to(device=device).device == (1, 0)
+        assert ab.unify(torch.ones(3), x, device=device)[2].device.type == "cpu"
+        assert ab.adapt("torch", device=device)(lambda x: x)(x) is x
+    assert xp.from_dlpack(x, device=torch.device("cpu")).device == (1, 0)
+    second = strict.Device("device1")
+    assert ab.convert(x, "array_api_strict", device=second).device == second
+    for device in (torch.device("meta"), object(), torch.ones(1)):
+        with pytest.raises(TypeError, match="a device is an"):
+            ab.convert(x, "torch", device=device)
+    with pytest.raises(ab.ConversionError, match="numpy has no arrays on cuda:1"):
+        ab.convert(x, "numpy", device=torch.device("cuda", 1))
+
+
+class Held:
+    """An array of a user's library: NumPy's on a device that it only says it is on."""
+
+    def __init__(self, array, device):
+        self.array, self.device = array, device
+
+
+def library_with(parts):
+    """A library that has some of the methods that no library need have, and its arrays' class."""
+    kind = type("Its", (Held,), {})
+
+    class Users(ab.Library):
+        name = "users"
+        accepts = ab.Accepts(
+            library="users",
+            tested="1",
+            dtypes=frozenset({"float64"}),
+            devices=frozenset({1, 12}),
+        )
+
+        def owns(self, array_type):
+            return issubclass(array_type, kind)
+
+        def export(self, x, stream=None):
+            a = x.array
+            strides = tuple(step // a.itemsize for step in a.strides)
+            return ab.dlpack.ManagedTensor.adopt(
+                a.ctypes.data,
+                a.shape,
+                ab.DataType.named("float64"),
+                owner=a,
+                device=x.device,
+                strides=strides,
+            )
+
+    def wrap(self, tensor, *, move=False):
+        memory = ab.from_pointer(
+            tensor.pointer,
+            tensor.shape,
+            tensor.dtype,
+            device="cpu",
+            strides=tensor.strides,
+            owner=tensor.owner,
+        )
+        return kind(memory.to("numpy"), tensor.device)
+
+    def to_device(self, x, device):
+        return kind(getattr(x, "array", x).copy(), device)
+
+    optional = {
+        "wrap": wrap,
+        "empty_like": lambda self, x: kind(np.empty(x.array.shape), x.device),
+        "copy": lambda self, x: kind(x.array.copy(order="C"), x.device),
+        "to_host": lambda self, x: x.array.copy(),
+        "to_device": to_device,
+    }
+    for part in parts:
+        setattr(Users, part, optional[part])
+    return Users(), kind
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("place", [(1, 0), (12, 0), (12, 1)])
+def test_a_library_with_few_methods_does_what_explain_says(copied, registered, place):
+    if not registered:
+        ab.register_kernel("ext_dev", None)
+    array = np.arange(6.0).reshape(2, 3)
+    parts = (("wrap",), ("empty_like",), ("copy",), ("to_host", "to_device"))
+    for has in product((False, True), repeat=len(parts)):
+        library, kind = library_with(
+            sum((p for p, there in zip(parts, has, strict=True) if there), ())
+        )
+        ab.register_library(library)
+        try:
+            for x, to, device, copy in product(
+                (kind(array, ab.Device(*place)), kind(array.T, ab.Device(*place))),
+                ("users", "numpy", "array_api_strict"),
+                (None, "cpu", "ext_dev:0", "ext_dev:1"),
+                (None, False, True),
+            ):
+                route = ab.explain(x, to, device=device, copy=copy)
+                before = len(copied)
+                if route.kind == "refuse":
+                    with pytest.raises(ab.ConversionError) as error:
+                        ab.convert(x, to, device=device, copy=copy)
+                    assert str(error.value) == route.why
+                    continue
+                result = ab.convert(x, to, device=device, copy=copy)
+                info = ab.inspect(result)
+                assert info.device == route.device
+                assert (route.kind == "view") == (info.pointer == x.array.ctypes.data)
+                if route.kind == "kernel":
+                    assert (route.kernel == "mine") == (len(copied) > before)
+                shown = getattr(result, "array", getattr(result, "_array", result))
+                np.testing.assert_array_equal(shown, x.array)
+        finally:
+            ab.unregister_library("users")

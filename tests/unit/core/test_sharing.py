@@ -1,0 +1,395 @@
+"""Memory that may still be written, and libraries whose arrays never change and compute later."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import mmap
+import pickle
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import dlpack
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+TARGETS = [
+    pytest.param("jax"),
+    pytest.param("tensorflow", marks=pytest.mark.heavy),
+]
+SOURCES = ["numpy", "torch", "tvm_ffi", "array_api_strict", "memory", "capsule", "Array"]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    pytest.importorskip(request.param)
+    return request.param
+
+
+def memory(offset: int = 0, shape=(4, 6)) -> np.ndarray:
+    """An array of ones, `offset` bytes past a multiple of 64."""
+    block = np.zeros(4 * int(np.prod(shape)) + 192, np.uint8)
+    first = -block.ctypes.data % 64 + offset
+    x = block[first : first + 4 * int(np.prod(shape))].view("f4").reshape(shape)
+    x[...] = 1
+    return x
+
+
+def source_of(library: str, x: np.ndarray):
+    if library == "memory":
+        return ab.from_pointer(x.ctypes.data, x.shape, "float32", device="cpu", owner=x)
+    if library == "capsule":
+        return x.__dlpack__(max_version=(1, 0))
+    if library == "Array":
+        return ab.from_dlpack(ab.convert(x, "torch"))
+    pytest.importorskip(library)
+    return ab.convert(x, library)
+
+
+def address(x) -> int:
+    return ab.inspect(x).pointer
+
+
+def test_whatever_malloc_gives_is_copied(target):
+    kept = []
+    for _ in range(200):
+        x = np.ones(1024, "f4")
+        j = ab.convert(x, target)
+        assert address(j) != x.ctypes.data
+        kept.append((x, j))
+    for x, _ in kept:
+        x[:] = 7
+    assert all(float(np.asarray(j).max()) == 1 for _, j in kept)
+
+
+@pytest.mark.parametrize("offset", [0, 4, 16, 32])
+@pytest.mark.parametrize("library", SOURCES)
+def test_what_is_writable_is_copied_at_any_alignment(target, library, offset):
+    x = memory(offset)
+    route = ab.explain(source_of(library, x), target)
+    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
+    assert "never change" in route.why
+    for _ in range(2):  # the first call and a later one
+        j = ab.convert(source_of(library, x), target)
+        assert address(j) != x.ctypes.data
+        x[:] = 7
+        np.testing.assert_array_equal(np.asarray(j), 1)
+        x[:] = 1
+
+
+@pytest.mark.parametrize("library", SOURCES)
+def test_the_view_is_there_for_the_asking(target, library):
+    x = memory()
+    assert ab.explain(source_of(library, x), target, copy=False).kind == "view"
+    j = ab.convert(source_of(library, x), target, copy=False)
+    assert address(j) == x.ctypes.data
+    x[:] = 7
+    np.testing.assert_array_equal(np.asarray(j), 7)
+
+
+@pytest.mark.parametrize("offset", [4, 16, 32])
+def test_a_view_that_cannot_be_is_an_error_that_says_why(target, offset):
+    x = memory(offset)
+    with pytest.raises(
+        ab.ConversionError, match=f"aligned to 64 bytes; this is aligned to {offset}"
+    ):
+        ab.convert(x, target, copy=False)
+    with pytest.raises(ab.ConversionError, match="aligned"):
+        ab.from_dlpack(x).to(target, copy=False)
+
+
+def test_what_cannot_be_written_is_shared(target):
+    x = memory()
+    x.flags.writeable = False
+    assert ab.explain(x, target).kind == "view"
+    assert address(ab.convert(x, target)) == x.ctypes.data
+    constant = ab.convert(np.ones(64, "f4"), target)
+    for library in ("jax", "tensorflow"):
+        if library != target and library in ab.core.registry._loaded:
+            assert address(ab.convert(constant, library)) == address(constant)
+
+
+def test_a_block_that_was_just_made_is_handed_over(target):
+    x = memory()[:, ::-1]
+    assert ab.explain(x, target).kind == "kernel"
+    j = ab.convert(x, target)
+    assert address(j) % 64 == 0
+    conj = torch.ones(64, dtype=torch.complex64).conj()
+    np.testing.assert_array_equal(np.asarray(ab.convert(conj, target)), 1)
+
+
+def test_no_elements_are_no_memory(target):
+    assert ab.explain(np.empty((0, 3), "f4"), target).kind == "view"
+
+
+def test_every_way_in_does_the_same():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    model = jax.numpy.ones(1)
+    x = memory()
+    ways = [
+        lambda: ab.convert(x, "jax"),
+        lambda: ab.convert(x, jax),
+        lambda: ab.from_dlpack(x).to("jax"),
+        lambda: ab.unify(model, x)[2],
+        lambda: ab.unify(x, like=model)[1],
+        lambda: ab.unify(ab.from_dlpack(model), x)[2].native,
+        lambda: ab.unify(model, [x], {"x": x})[2][0],
+        lambda: ab.adapt("jax", result="function")(lambda x: x)(x),
+        lambda: ab.adapt("numpy")(lambda _: x)(model),
+        lambda: xp.asarray(x).native,
+        lambda: xp.asarray(ab.from_dlpack(x)).native,
+        lambda: ab.namespace(model).asarray(x),
+    ]
+    for way in ways:
+        for _ in range(2):
+            assert address(way()) != x.ctypes.data
+    shared = [
+        lambda: ab.unify(model, x, copy=False)[2],
+        lambda: ab.adapt("jax", copy=False, result="function")(lambda x: x)(x),
+        lambda: xp.from_dlpack(x).native,  # as the standard has it
+        lambda: xp.from_dlpack(ab.from_dlpack(x)).native,
+        lambda: xp.from_dlpack(x, copy=False).native,
+        lambda: ab.namespace(model).from_dlpack(x),
+        lambda: ab.from_dlpack(x).native,
+    ]
+    for way in shared:
+        assert address(way()) == x.ctypes.data
+    assert address(xp.from_dlpack(x, copy=True).native) != x.ctypes.data
+
+
+def test_a_function_of_jax_does_not_see_later_writes():
+    jnp = pytest.importorskip("jax.numpy")
+    x = memory(shape=(64,))
+    kept = []
+
+    @ab.adapt("jax")
+    def steps(a):
+        kept.append(a)
+        yield a + 1
+        yield a * 2  # the caller has written to x in between
+
+    results = steps(x)
+    assert float(next(results)[0]) == 2
+    x[:] = 7
+    assert float(next(results)[0]) == 2
+    assert float(jnp.sum(kept[0])) == 64
+
+
+def test_the_core_s_own_tensors_too(target):
+    tensor = dlpack.ManagedTensor.allocate((16,), dlpack.DataType.named("float32"))
+    ab.convert(tensor, "numpy")[:] = 1
+    j = ab.convert(tensor, target)
+    ab.convert(tensor, "numpy")[:] = 7
+    np.testing.assert_array_equal(np.asarray(j), 1)
+
+
+def test_large_arrays_are_read_before_the_call_returns():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    native, count = ab.namespace(jax.numpy.ones(1)), 1 << 19
+    zeros, numbers = jax.numpy.zeros(count), jax.numpy.arange(count)
+    busy = jax.jit(lambda x: x @ x @ x)
+
+    def written(key, value):
+        y = ab.from_dlpack(zeros)
+        y[key] = value
+        return y.native
+
+    ways = {
+        "Array namespace": lambda x, i: xp.asarray(x).native,
+        "native namespace": lambda x, i: native.asarray(x),
+        "a copy": lambda x, i: native.asarray(x, copy=True),
+        "device": lambda x, i: xp.asarray(x, device="cpu").native,
+        "nested": lambda x, i: native.asarray([x, x])[0],
+        "a buffer": lambda x, i: native.asarray(memoryview(x)),
+        "a value": lambda x, i: written(slice(None), x),
+        "an index": lambda x, i: ab.from_dlpack(numbers)[i].native,
+        "indices": lambda x, i: ab.from_dlpack(numbers)[(i,)].native,
+        "a written index": lambda x, i: written(i, 1.0)[1:2],
+    }
+    for name, way in ways.items():
+        for _ in range(2):
+            x, i = np.ones(count, "f4"), np.ones(count, "i4")
+            busy(jax.numpy.ones((600, 600)))
+            y = way(x, i)
+            x[:] = i[:] = 0
+            assert np.asarray(y).min() == 1, name
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+@pytest.mark.parametrize("offset", [0, 4, 16])
+def test_from_dlpack_of_both_faces(library, offset):
+    pytest.importorskip(library)
+    xp = importlib.import_module(f"arraybridge.xp.{library}")
+    for namespace in (xp, xp.native):
+        x = memory(offset)
+        x.flags.writeable = False
+        found = namespace.from_dlpack(x)
+        shared = address(found) == x.ctypes.data
+        assert ab.inspect(found).readonly if shared else library in ("torch", "jax")
+        x = memory(offset)
+        for wanted in (x, x[:, ::-1], x.T, x[::2, ::2]):
+            x[...] = 1
+            found = namespace.from_dlpack(wanted, copy=True)
+            x[...] = 7
+            assert np.asarray(ab.convert(found, "numpy")).max() == 1
+            assert ab.inspect(namespace.from_dlpack(wanted)).shape == wanted.shape
+        found = namespace.from_dlpack(x)
+        assert address(found) == x.ctypes.data or (library == "jax" and offset)
+
+
+def _read_only_view(x):
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def _mapped(path, x):
+    x.tofile(path)
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class Interface:
+    def __init__(self, x):
+        self.x, self.__array_interface__ = x, x.__array_interface__
+
+
+class Protocol:
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **keywords):
+        return self.x.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+# What shows, read-only, memory that `x` writes to.
+WINDOWS = {
+    "view": _read_only_view,
+    "view of a view": lambda x: _read_only_view(_read_only_view(x)[:]),
+    "broadcast": lambda x: np.broadcast_to(x, x.shape),
+    "sliding window": lambda x: np.lib.stride_tricks.sliding_window_view(x, (1, 1))[..., 0, 0],
+    "memoryview": lambda x: memoryview(x).toreadonly(),
+    "array of a memoryview": lambda x: np.asarray(memoryview(x).toreadonly()),
+    "frombuffer": lambda x: np.frombuffer(memoryview(x).toreadonly(), "f4").reshape(x.shape),
+    "interface": lambda x: Interface(_read_only_view(x)),
+    "dlpack": lambda x: Protocol(_read_only_view(x)),
+    "array of a capsule": lambda x: np.from_dlpack(_read_only_view(x)),
+    "capsule": lambda x: _read_only_view(x).__dlpack__(max_version=(1, 0)),
+    "pointer": lambda x: ab.from_pointer(
+        x.ctypes.data, x.shape, "float32", device="cpu", owner=x, readonly=True
+    ),
+    "pointer to NumPy": lambda x: ab.convert(WINDOWS["pointer"](x), "numpy"),
+    "Array": lambda x: ab.from_dlpack(_read_only_view(x)),
+    "tensor": lambda x: _read_only_view(ab.convert(x, "torch").numpy()),
+    "array_api_strict": lambda x: ab.convert(_read_only_view(x), "array_api_strict"),
+    "pyarrow": lambda x: ab.convert(_read_only_view(x), "pyarrow"),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_read_only_flag_is_no_promise(target, window):
+    x = memory()
+    try:
+        make = WINDOWS[window]
+        make(x)
+    except ImportError:
+        pytest.skip("a library is not installed")
+    route = ab.explain(make(x), target)
+    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
+    assert "may still be written" in route.why
+    for terms in ({}, {}, {"dtype": "float32"}, {"order": "C"}, {"device": "cpu"}):
+        j = ab.convert(make(x), target, **terms)
+        x[...] = 7
+        np.testing.assert_array_equal(np.asarray(j), 1)
+        x[...] = 1
+    if window != "capsule":  # which `explain` looks at, and `convert` consumes
+        shown = make(x)
+        assert ab.explain(shown, target, copy=False).kind == "view"
+        assert address(ab.convert(shown, target, copy=False)) == x.ctypes.data
+
+
+def test_a_mapped_file_may_be_written(target, tmp_path):
+    ones = np.ones(2048, "f4")
+    mapped = _mapped(tmp_path / "ones", ones)
+    lazy = np.memmap(tmp_path / "ones", "f4", "r")
+    assert ab.explain(mapped, target).kind == ab.explain(lazy, target).kind == "kernel"
+    kept = [ab.convert(np.frombuffer(mapped, "f4"), target), ab.convert(lazy, target)]
+    with (tmp_path / "ones").open("r+b") as file:
+        file.write(np.zeros(2048, "f4"))
+    assert np.frombuffer(mapped, "f4").max() == lazy.max() == 0
+    for j in kept:
+        np.testing.assert_array_equal(np.asarray(j), 1)
+
+
+def test_every_way_in_looks_behind_the_flag():
+    jax = pytest.importorskip("jax")
+    import arraybridge.xp.jax as xp
+
+    model, x = jax.numpy.ones(1), memory()
+    shown = _read_only_view(x)
+    ways = [
+        lambda: ab.convert(shown, jax),
+        lambda: ab.from_dlpack(shown).to("jax"),
+        lambda: ab.unify(model, [shown])[2][0],
+        lambda: ab.unify(shown, like=model)[1],
+        lambda: ab.adapt("jax", result="function")(lambda x: x)(shown),
+        lambda: ab.adapt("numpy")(lambda _: shown)(model),
+        lambda: ab.asarray(shown, like="jax"),
+        lambda: xp.asarray(shown).native,
+        lambda: ab.namespace(model).asarray(shown),
+    ]
+    for way in ways:
+        for _ in range(2):
+            assert address(way()) != x.ctypes.data
+
+
+def test_what_nobody_else_can_write_is_shared(target):
+    def frozen(x):
+        x.flags.writeable = False
+        return x
+
+    whole = frozen(np.ones((64, 64), "f4"))
+    parts = [
+        whole,
+        whole[:],
+        whole[::1, :].view("i4").view("f4"),
+        frozen(memory().reshape(24)),  # what it is a view of, nobody else has
+        ab.from_dlpack(whole),
+        frozen(ab.convert(np.ones((64, 64), "f4").T, "numpy", copy=True)),
+    ]
+    text = bytes(range(256)) * 32
+    for x in (*parts, text, np.frombuffer(text, np.uint8), memoryview(text)):
+        if address(x) % 64 == 0:
+            assert ab.explain(x, target).kind == "view"
+            assert address(ab.convert(x, target)) == address(x)
+        else:
+            assert "aligned" in ab.explain(x, target).why
+    del x, parts
+    base = memory()
+    x = frozen(base[:])
+    assert ab.explain(x, target).kind == "kernel"
+    del base
+    assert ab.explain(x, target).kind == "view"
+
+
+def test_a_pickle_s_read_only_memory_is_its_own():
+    jax = pytest.importorskip("jax")
+    from arraybridge import pickling
+
+    file, sent = io.BytesIO(), []
+    with pickling.register("jax"):
+        dump = pickling.Pickler(file, protocol=5, buffer_callback=sent.append)
+        dump.dump(jax.numpy.ones(1024, "float32"))
+    arrived = _read_only_view(memory(shape=(1024,)))
+    j = pickle.loads(file.getvalue(), buffers=[arrived])
+    assert address(j) == arrived.ctypes.data

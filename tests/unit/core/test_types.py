@@ -1,0 +1,91 @@
+"""Classes that are made at run time are collected, whatever was done with their instances."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+
+import arraybridge as ab
+from arraybridge.by_type import ByType
+from tests.support.exporters import Exported
+from tests.support.optional import optional
+
+torch = optional("torch")
+
+
+def _used() -> list[weakref.ref]:
+    """References to classes of each kind whose instances went everywhere."""
+
+    class Array(np.ndarray):
+        pass
+
+    class Tensor(torch.Tensor):
+        pass
+
+    class Producer(Exported):
+        def __dlpack__(self, *, stream=None):  # knows no max_version
+            return super().__dlpack__()
+
+    @dataclass
+    class Tree:
+        x: object
+
+    class Pair(tuple):
+        __slots__ = ()
+
+    array = np.arange(6.0).view(Array)
+    tensor = torch.ones(3).as_subclass(Tensor)
+    producer = Producer(ab.dlpack.acquire(np.arange(6.0)))
+    first = ab.adapt("numpy")(lambda tree: tree)
+    for x in (array, producer, tensor):
+        for _ in range(2):
+            ab.convert(x, "torch")
+            ab.convert(x, "numpy")
+            ab.from_dlpack(x)
+            ab.contiguous(x)
+            first(Tree(x)), first(Pair((x,)))
+    for x in (array, tensor):
+        ab.namespace(x)
+    ab.unify(array, tensor)
+    return [weakref.ref(cls) for cls in (Array, Tensor, Producer, Tree, Pair)]
+
+
+def test_classes_of_every_kind_are_collected():
+    for _ in range(3):
+        _used()
+    left = [ref for _ in range(60) for ref in _used()]
+    gc.collect()
+    assert sum(ref() is not None for ref in left) == 0
+
+
+def test_five_thousand_classes_are_collected():
+    array = np.arange(6.0)
+    left = []
+    for _ in range(5000):
+        cls = type("Passing", (np.ndarray,), {})
+        x = array.view(cls)
+        ab.convert(x, "torch"), ab.from_dlpack(x), ab.namespace(x)
+        left.append(weakref.ref(cls))
+    del cls, x
+    gc.collect()
+    assert sum(ref() is not None for ref in left) == 0
+
+
+def test_a_class_is_asked_about_once():
+    asked = []
+
+    def find(cls):
+        asked.append(cls)
+        return cls.__name__
+
+    by_type = ByType(find)
+    passing = type("Passing", (), {})
+    for cls in (int, passing, np.ndarray):
+        assert [by_type[cls] for _ in range(3)] == [cls.__name__] * 3
+    assert asked == [int, passing, np.ndarray]
+    by_type.clear()
+    assert [by_type[cls] for cls in (int, passing)] == ["int", "Passing"]
+    assert len(asked) == 5

@@ -1,0 +1,245 @@
+"""The C exchange API: tables made by hand, and PyTorch's."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from arraybridge import dlpack
+from arraybridge.dlpack import ManagedTensor, exchange_api
+from arraybridge.dlpack.header import (
+    CURRENT_WORK_STREAM,
+    DLTENSOR_FROM_PY_OBJECT,
+    MANAGED_FROM_PY_OBJECT,
+    MANAGED_TO_PY_OBJECT,
+)
+from tests.support.optional import optional
+from tests.support.producers import Managed, address_of, new_capsule
+
+torch = optional("torch")
+
+
+def table(managed: Managed, *, version=(1, 3), previous=0, borrow=True, **fields):
+    """A hand-made exchange table that exports `managed`."""
+
+    def export(_, out):
+        out[0] = managed.address
+        return 0
+
+    def describe(_, out):
+        ctypes.memmove(out, ctypes.addressof(managed.struct.dl_tensor), 48)
+        return 0
+
+    def stream(kind, number, out):
+        out[0] = kind * 100 + number
+        return 0
+
+    functions = [
+        MANAGED_FROM_PY_OBJECT(export),
+        MANAGED_TO_PY_OBJECT(lambda *_: -1),
+        DLTENSOR_FROM_PY_OBJECT(describe),
+        CURRENT_WORK_STREAM(stream),
+    ]
+    result = dlpack.DLPackExchangeAPI()
+    result.header.version.major, result.header.version.minor = version
+    result.header.prev_api = previous
+    result.managed_tensor_from_py_object_no_sync = address_of(functions[0])
+    result.managed_tensor_to_py_object_no_sync = address_of(functions[1])
+    result.dltensor_from_py_object_no_sync = address_of(functions[2]) if borrow else None
+    result.current_work_stream = address_of(functions[3])
+    for name, value in fields.items():
+        setattr(result, name, value)
+    _tables.append((result, functions))  # static, as the header wants it
+    return result
+
+
+_tables: list = []
+
+
+def offering(result, name=b"dlpack_exchange_api"):
+    """A type that offers a table."""
+    capsule = new_capsule(ctypes.addressof(result), name)
+    return type("Offering", (), {"__dlpack_c_exchange_api__": capsule})
+
+
+def test_hand_made_table():
+    managed = Managed(device=(2, 1))
+    cls = offering(table(managed))
+    api = exchange_api(cls)
+    assert exchange_api(cls) is api
+    assert api.version == (1, 3)
+    assert api.current_stream(dlpack.Device(2, 5)) == 205
+    borrowed = api.borrow(cls())
+    assert (borrowed.shape, borrowed.device) == ((2, 3), (2, 1))
+    assert managed.deleted == 0
+    tensor = api.acquire(cls())
+    assert tensor.version == (1, 3)
+    del tensor
+    assert managed.deleted == 1
+
+
+def test_a_table_without_borrowing():
+    managed = Managed()
+    cls = offering(table(managed, borrow=False))
+    described = exchange_api(cls).borrow(cls())
+    assert described.shape == (2, 3)
+    del described
+    assert managed.deleted == 1
+
+
+def test_only_the_type_itself_counts():
+    cls = offering(table(Managed()))
+    assert exchange_api(cls) is not None
+    assert exchange_api(type("Heir", (cls,), {})) is None
+    instance = type("Plain", (), {})()
+    instance.__dlpack_c_exchange_api__ = cls.__dict__["__dlpack_c_exchange_api__"]
+    assert exchange_api(type(instance)) is None
+
+
+@pytest.mark.parametrize(
+    ("chain", "found"),
+    [
+        ([(1, 0)], (1, 0)),
+        ([(1, 9)], (1, 9)),
+        ([(2, 0)], None),
+        ([(0, 8)], None),
+        ([(2, 0), (1, 2)], (1, 2)),
+        ([(3, 0), (2, 0), (1, 3), (1, 1)], (1, 3)),
+        ([(3, 0), (2, 0)], None),
+    ],
+)
+def test_the_chain_is_walked_to_our_major_version(chain, found):
+    address = 0
+    for version in reversed(chain):
+        if version[0] == 1:
+            result = table(Managed(), version=version, previous=address)
+        else:  # no function of another major version may be called
+            fields = dict.fromkeys([name for name, _ in dlpack.DLPackExchangeAPI._fields_[1:]], 1)
+            result = table(Managed(), version=version, previous=address, **fields)
+        address = ctypes.addressof(result)
+    api = exchange_api(offering(result))
+    assert (api and api.version) == found
+
+
+@pytest.mark.parametrize("name", [b"dltensor", b"used_dlpack_exchange_api", None])
+def test_a_table_under_another_name(name):
+    assert exchange_api(offering(table(Managed()), name)) is None
+
+
+@pytest.mark.parametrize("value", [None, 5, "table"])
+def test_a_table_that_is_no_capsule(value):
+    assert exchange_api(type("Odd", (), {"__dlpack_c_exchange_api__": value})) is None
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "managed_tensor_from_py_object_no_sync",
+        "managed_tensor_to_py_object_no_sync",
+        "current_work_stream",
+    ],
+)
+def test_a_table_without_a_function_that_must_be(missing):
+    assert exchange_api(offering(table(Managed(), **{missing: None}))) is None
+
+
+@pytest.mark.parametrize("error", [BufferError, TypeError, KeyboardInterrupt])
+@pytest.mark.parametrize("method", ["acquire", "borrow"])
+def test_the_error_of_the_c_function_propagates(method, error):
+    # A Python callback cannot leave an exception behind. PyObject_IsTrue can, and is called as the
+    # functions of the table are: the object first, -1 for failure.
+    is_true = address_of(ctypes.pythonapi.PyObject_IsTrue)
+    cls = offering(
+        table(
+            Managed(),
+            managed_tensor_from_py_object_no_sync=is_true,
+            dltensor_from_py_object_no_sync=is_true,
+        )
+    )
+
+    def fail(self):
+        raise error("mine")
+
+    cls.__bool__ = fail
+    with pytest.raises(error, match=r"^mine$"):
+        getattr(exchange_api(cls), method)(cls())
+
+
+def test_a_c_function_that_fails_in_silence():
+    cls = offering(
+        table(Managed(), managed_tensor_from_py_object_no_sync=address_of(_FAILS), borrow=False)
+    )
+    for method in ("acquire", "borrow"):
+        with pytest.raises(dlpack.DLPackError, match="Offering could not be exported"):
+            getattr(exchange_api(cls), method)(cls())
+
+
+_FAILS = MANAGED_FROM_PY_OBJECT(lambda *_: -1)
+
+
+def test_what_a_table_exports_is_checked():
+    managed = Managed(ndim=-1)
+    cls = offering(table(managed))
+    with pytest.raises(dlpack.MalformedTensorError, match="ndim is -1"):
+        exchange_api(cls).borrow(cls())
+    assert managed.deleted == 0
+    with pytest.raises(dlpack.MalformedTensorError, match="ndim is -1"):
+        exchange_api(cls).acquire(cls())
+    assert managed.deleted == 1
+
+
+@pytest.fixture
+def torch_api():
+    api = exchange_api(torch.Tensor)
+    if api is None:
+        pytest.skip("this torch offers no C exchange API")
+    return api
+
+
+def test_torchs_table(torch_api):
+    x = torch.arange(24.0).reshape(4, 6)[::2, 1::2]
+    for tensor in (torch_api.borrow(x), torch_api.acquire(x)):
+        assert (tensor.shape, tensor.strides) == ((2, 3), (12, 2))
+        assert tensor.pointer == x.data_ptr()
+        assert tensor.dtype.name == "float32"
+    again = torch_api.wrap(tensor)
+    assert type(again) is torch.Tensor
+    assert again.data_ptr() == x.data_ptr()
+    again.fill_(7)
+    assert x.eq(7).all()
+    assert torch_api.current_stream(tensor.device) == 0
+
+
+def test_torchs_table_takes_a_block_whole(torch_api):
+    block = ManagedTensor.allocate((5,), dlpack.DataType.named("float32"))
+    data = block.data
+    x = torch_api.wrap(block, move=True)
+    assert x.data_ptr() == data
+    assert block.owner is None
+    x.fill_(1)
+
+
+def test_torchs_table_is_not_for_its_subclasses(torch_api):
+    assert exchange_api(torch.nn.Parameter) is None
+
+
+def test_torchs_errors_propagate(torch_api):
+    with pytest.raises((BufferError, RuntimeError, NotImplementedError, TypeError)):
+        torch_api.acquire(torch.zeros(2).to_sparse())
+    managed = Managed(dtype=(3, 64, 1))  # opaque handles: torch has no such type
+    tensor = dlpack.from_capsule(managed.capsule())
+    with pytest.raises((BufferError, RuntimeError)):
+        torch_api.wrap(tensor)
+
+
+def test_arrays_are_allocated_by_the_library_itself(torch_api):
+    x = torch_api.empty((2, 3), dlpack.DataType.named("float32"), dlpack.Device(1))
+    assert (x.shape, x.dtype, x.is_contiguous()) == ((2, 3), torch.float32, True)
+    x += 1  # memory of its own
+    assert torch_api.empty((), dlpack.DataType.named("int8"), dlpack.Device(1)).shape == ()
+    assert torch_api.empty((0, 3), dlpack.DataType.named("bool"), dlpack.Device(1)).shape == (0, 3)
+    with pytest.raises(dlpack.DLPackError, match="float6"):
+        torch_api.empty((2,), dlpack.DataType.named("float6_e2m3fn"), dlpack.Device(1))
+    with pytest.raises(MemoryError, match="shape"):
+        torch_api.empty((1 << 60,), dlpack.DataType.named("int8"), dlpack.Device(1))

@@ -1,0 +1,305 @@
+"""Bad structs: a clear error, the deleter run at once, nothing read."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import arraybridge as ab
+from arraybridge import dlpack
+from arraybridge.dlpack import DLPackError, MalformedTensorError, Tensor, UnsupportedVersionError
+from tests.support.producers import Managed, capsule_name
+
+# An address that no process on Linux has mapped: reading it would end the process.
+NOWHERE = 0x7FFF_FFFF_F000
+BIG = 2**63 - 1
+
+# name: (fields of Managed, what the message says came, what it says was expected)
+MALFORMED = {
+    "negative ndim": ({"ndim": -1}, "ndim is -1", "expected 0 to 64"),
+    "ndim of 65": ({"ndim": 65}, "ndim is 65", "expected 0 to 64"),
+    "absurd ndim": ({"ndim": 2**31 - 1}, "ndim is 2147483647", "expected 0 to 64"),
+    "smallest ndim": ({"ndim": -(2**31)}, "ndim is -2147483648", "expected 0 to 64"),
+    "NULL shape": ({"shape": None, "ndim": 2}, "shape is NULL", "ndim is 2"),
+    "negative extent": ({"shape": (2, -3)}, "(2, -3) has a negative", "expected 0 or more"),
+    "negative extent beside 0": ({"shape": (0, -3)}, "(0, -3) has a negative", "0 or more"),
+    "smallest extent": ({"shape": (-BIG - 1,)}, "negative extent", "expected 0 or more"),
+    "size": ({"shape": (2**32, 2**31)}, "(4294967296, 2147483648) of float32", "less than 2**63"),
+    "size in bytes": ({"shape": (2**61,)}, "overflows", "less than 2**63"),
+    "size beside 0": ({"shape": (0, 2**62, 2**62)}, "overflows", "less than 2**63"),
+    "size of many axes": ({"shape": (2,) * 64}, "overflows", "less than 2**63"),
+    "size of bits": ({"shape": (BIG, 2), "dtype": (1, 1, 1)}, "of uint1 overflows", "2**63"),
+    "size of lanes": ({"shape": (2**46,), "dtype": (0, 128, 65535)}, "overflows", "2**63"),
+    "stride": ({"strides": (BIG, 1)}, f"strides ({BIG}, 1)", "less than 2**63"),
+    "negative stride": ({"strides": (-BIG, 1)}, f"strides ({-BIG}, 1)", "less than 2**63"),
+    "strides apart": ({"strides": (2**60, -(2**60))}, "overflow", "less than 2**63"),
+    "wraps around": ({"data": 2**64 - 8}, "data 0xfffffffffffffff8", "64-bit address space"),
+    "wraps below": ({"data": 8, "strides": (-3, 1)}, "bytes -12 to", "64-bit address space"),
+    "byte_offset": ({"byte_offset": 2**63}, "byte_offset 9223372036854775808", "less than 2**63"),
+    "byte_offset wraps": ({"byte_offset": BIG, "data": 2**63 + 1}, f"byte_offset {BIG}", "space"),
+    "NULL data": ({"data": 0}, "data is NULL", "expected an address on cpu"),
+    "NULL data elsewhere": ({"data": 0, "device": (8, 1)}, "data is NULL", "address on metal:1"),
+    "NULL data and an offset": ({"data": 0, "byte_offset": 64}, "data is NULL", "an address"),
+    "NULL scalar": ({"data": 0, "shape": ()}, "data is NULL", "expected an address"),
+    "no bits": ({"dtype": (2, 0, 1)}, "code 2 has 0 bits", "expected one of 16, 32, 64, 128"),
+    "odd bits": ({"dtype": (0, 33, 1)}, "code 0 has 33 bits", "one of 1, 2, 4, 8, 16, 32, 64"),
+    "bits of bfloat": ({"dtype": (4, 32, 1)}, "code 4 has 32 bits", "expected one of 16"),
+    "bits of bool": ({"dtype": (6, 1, 1)}, "code 6 has 1 bits", "expected one of 8"),
+    "bits of float8": ({"dtype": (10, 16, 1)}, "code 10 has 16 bits", "expected one of 8"),
+    "bits of float6": ({"dtype": (15, 8, 1)}, "code 15 has 8 bits", "expected one of 6"),
+    "bits of float4": ({"dtype": (17, 8, 1)}, "code 17 has 8 bits", "expected one of 4"),
+    "no lanes": ({"dtype": (2, 32, 0)}, "lanes=0", "expected 1 for a scalar type"),
+    "dtype code": ({"dtype": (18, 8, 1)}, "unknown dtype code 18", "the codes 0 to 17"),
+    "largest dtype code": ({"dtype": (255, 8, 1)}, "dtype code 255", "the codes 0 to 17"),
+    "no device": ({"device": (0, 0)}, "unknown device type 0", "1 (CPU), 2 (CUDA)"),
+    "device type": ({"device": (5, 0)}, "unknown device type 5", "18 (TRAINIUM)"),
+    "negative device type": ({"device": (-2, 0)}, "unknown device type -2", "1 (CPU)"),
+    "device type of later": ({"device": (19, 0)}, "unknown device type 19", "1.3 has 1 (CPU)"),
+    "device id": ({"device": (2, -1)}, "device id is -1", "expected 0 to 2147483647"),
+}
+
+
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+@pytest.mark.parametrize(("fields", "came", "expected"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed(fields, came, expected, versioned):
+    # Nothing may be read where the data would be, nor behind a field that is refused.
+    managed = Managed(versioned, **{"data": NOWHERE, **fields})
+    capsule = managed.capsule()
+
+    with pytest.raises(MalformedTensorError) as caught:
+        dlpack.peek(capsule)
+    assert managed.deleted == 0
+    assert capsule_name(capsule) == managed.name
+
+    with pytest.raises(MalformedTensorError) as again:
+        dlpack.from_capsule(capsule)
+    assert again.value.__traceback__ is not None  # it holds every frame, and still:
+    assert managed.deleted == 1
+    assert capsule_name(capsule) == b"used_" + managed.name
+    assert isinstance(again.value, BufferError)
+    assert str(again.value) == str(caught.value)
+    assert came in str(again.value)
+    assert expected in str(again.value)
+    del capsule, caught, again
+    assert managed.deleted == 1
+
+
+@pytest.mark.parametrize(("fields", "came", "expected"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_raw_tensor(fields, came, expected):
+    managed = Managed(**{"data": NOWHERE, **fields})
+    with pytest.raises(MalformedTensorError) as caught:
+        Tensor(ctypes.addressof(managed.struct.dl_tensor))
+    assert came in str(caught.value)
+    assert expected in str(caught.value)
+    assert managed.deleted == 0
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dtype": (200, 3, 2)}, {"device": (77, 2)}, {"dtype": (18, 4, 1)}], ids=str
+)
+def test_codes_of_a_later_minor_version_are_let_through(fields):
+    tensor = dlpack.from_capsule(Managed(version=(1, 4), **fields).capsule())
+    assert fields.get("dtype", (2, 32, 1)) == tensor.dtype
+    assert fields.get("device", (1, 0)) == tensor.device
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"dtype": (18, 0, 1)}, "code 18 has 0 bits"),
+        ({"dtype": (18, 8, 0)}, "lanes=0"),
+        ({"dtype": (2, 33, 1)}, "code 2 has 33 bits"),
+        ({"device": (5, 0)}, "unknown device type 5"),  # a gap, never to be filled
+        ({"device": (0, 0)}, "unknown device type 0"),
+        ({"device": (77, -1)}, "device id is -1"),
+    ],
+    ids=str,
+)
+def test_what_no_later_minor_version_allows(fields, text):
+    managed = Managed(version=(1, 4), **fields)
+    with pytest.raises(MalformedTensorError, match=text):
+        dlpack.from_capsule(managed.capsule())
+    assert managed.deleted == 1
+
+
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+@pytest.mark.parametrize("fields", [{}, {"ndim": -1}], ids=["right", "wrong"])
+def test_null_deleter(fields, versioned):
+    managed = Managed(versioned, deleter=False, **fields)
+    if fields:
+        with pytest.raises(MalformedTensorError):
+            dlpack.from_capsule(managed.capsule())
+    else:
+        assert dlpack.from_capsule(managed.capsule()).shape == (2, 3)
+    assert managed.deleted == 0
+
+
+def test_null_addresses():
+    with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
+        Tensor(0)
+    for versioned in (True, False):
+        with pytest.raises(MalformedTensorError, match="the DLManagedTensor pointer is NULL"):
+            dlpack.ManagedTensor.from_struct(0, versioned)
+
+
+@pytest.mark.parametrize("number", [5, -1, -8, 8, 4095, 4096 + 4, 2**64, 2**70])
+def test_numbers_that_are_no_addresses(number):
+    """Reading any of them would end the process."""
+    what = f"pointer is {number}; expected an address: a multiple of 8, from 4096"
+    for read in (ab.inspect, Tensor, lambda at: dlpack.ManagedTensor.from_struct(at, True)):
+        with pytest.raises(MalformedTensorError, match=what):
+            read(number)
+    if 0 < number < 2**64:
+        with pytest.raises(MalformedTensorError, match=what):
+            ab.inspect(ctypes.c_void_p(number))
+
+
+def test_addresses_of_ctypes():
+    extents = (ctypes.c_int64 * 2)(2, 3)
+    raw = dlpack.DLTensor(4096, (1, 0), 2, (2, 32, 1), ctypes.addressof(extents), None, 0)
+    for address in (ctypes.addressof(raw), ctypes.c_void_p(ctypes.addressof(raw))):
+        assert ab.inspect(address).shape == Tensor(address).shape == (2, 3)
+    with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
+        ab.inspect(ctypes.c_void_p())
+    for wrong in (4096.0, "4096", True):
+        with pytest.raises(TypeError, match="is an address"):
+            Tensor(wrong)
+
+
+@pytest.mark.parametrize("fields", [{"ndim": 0}, {"shape": (0, 5)}, {"shape": (5, 0), "ndim": 2}])
+def test_what_looks_odd_and_is_right(fields):
+    fields = {"shape": None, "strides": None, "data": 0, **fields}
+    if fields.get("ndim") == 0:
+        fields["data"] = NOWHERE  # a scalar; its shape is NULL
+    managed = Managed(**fields)
+    tensor = dlpack.from_capsule(managed.capsule())
+    assert tensor.shape == tuple(fields["shape"] or ())
+    again = dlpack.peek(dlpack.to_capsule(tensor))
+    assert again.shape == tensor.shape
+
+
+# Whole structs, of any contents. Pointers are NULL or lead to real memory, arrays are as long as
+# any rank that passes; for what else a pointer may be, nobody can tell.
+
+_edges = (0, 1, 2, 3, 7, 8, 63, 64, 65, 2**15, 2**31 - 1, 2**32, 2**53, 2**62, BIG)
+
+
+def integers(bits, signed):
+    """Integers of a field: small ones, edges, and anything."""
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    edges = {v for e in _edges for v in (e, -e, low + e, high - e) if low <= v <= high}
+    return st.one_of(
+        st.integers(max(low, -2), 8), st.sampled_from(sorted(edges)), st.integers(low, high)
+    )
+
+
+int64, uint64, int32 = integers(64, True), integers(64, False), integers(32, True)
+uint32, uint16, uint8 = integers(32, False), integers(16, False), integers(8, False)
+small = st.integers(0, 4)
+known = st.sampled_from([(2, 32, 1), (0, 8, 1), (1, 1, 1), (5, 128, 2), (17, 4, 1)])
+USED = 5  # numbers that are drawn for a shape or strides; a rank up to 64 repeats them
+
+
+def array(numbers):
+    return st.tuples(*[numbers] * USED)
+
+
+HOSTILE = {
+    "ndim": st.one_of(st.integers(0, 64), int32),
+    "shape": st.one_of(st.none(), array(small | int64)),
+    "strides": st.one_of(array(small), array(int64)),
+    "dtype": st.one_of(known, st.tuples(uint8, uint8, uint16)),
+    "device": st.one_of(st.tuples(st.integers(1, 20), small), st.tuples(int32, int32)),
+    "data": st.one_of(st.just(0), uint64),
+    "byte_offset": uint64,
+    "flags": uint64,
+    "version": st.tuples(st.just(1) | uint32, uint32),
+    "deleter": st.just(False),
+}
+
+
+_BITS = [0] + [1 << a | 1 << b for a in range(len(HOSTILE)) for b in range(a + 1)]
+
+
+@st.composite
+def structs(draw):
+    """Draw a `Managed` of which any fields, none or all of them, may be anything."""
+    fields = {"ndim": draw(small), "shape": draw(array(small))}
+    which = draw(st.integers(0, 2 ** len(HOSTILE) - 1) | st.sampled_from(_BITS))
+    for bit, (name, values) in enumerate(HOSTILE.items()):
+        if which >> bit & 1:
+            fields[name] = draw(values)
+    for name in ("shape", "strides"):
+        if fields.get(name):
+            fields[name] = (fields[name] * 13)[:64]
+    return Managed(draw(st.booleans()), **fields)
+
+
+@pytest.mark.parametrize("examples", [500, pytest.param(10_000, marks=pytest.mark.heavy)])
+def test_fuzz(examples):
+    settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )(given(structs())(taken_or_refused))()
+
+
+def taken_or_refused(managed):
+    """A struct is read or an error, and its deleter is called once."""
+    owes = int(managed.struct.deleter is not None)
+    capsule = managed.capsule()
+    try:
+        tensor = dlpack.from_capsule(capsule)
+    except (MalformedTensorError, UnsupportedVersionError) as error:
+        assert managed.deleted == owes
+        event(type(error).__name__)
+    else:
+        assert managed.deleted == 0
+        check_agreement(tensor, managed)
+        check_re_export(tensor, managed.versioned)
+        del tensor
+        assert managed.deleted == owes
+        event("accepted")
+    del capsule
+    assert managed.deleted == owes
+
+
+def check_agreement(tensor, managed):
+    """The tensor says what the struct says."""
+    raw = managed.struct.dl_tensor
+    shape, strides = (
+        tuple((ctypes.c_int64 * raw.ndim).from_address(a)) if a and raw.ndim else None
+        for a in (raw.shape, raw.strides)
+    )
+    assert tensor.ndim == raw.ndim
+    assert tensor.shape == (shape or ())
+    assert tensor.strides == (strides or dlpack.c_strides(tensor.shape))
+    assert tensor.dtype == (raw.dtype.code, raw.dtype.bits, raw.dtype.lanes)
+    assert tensor.device == (raw.device.device_type, raw.device.device_id)
+    assert (tensor.data, tensor.byte_offset) == (raw.data or 0, raw.byte_offset)
+    assert tensor.data or tensor.size == 0
+    assert 0 <= tensor.nbytes < 2**63
+    if managed.versioned:
+        assert tensor.version == (managed.struct.version.major, managed.struct.version.minor)
+        assert tensor.flags == managed.struct.flags % 8
+    else:
+        assert (tensor.version, tensor.flags) == (None, dlpack.FLAG_READ_ONLY)
+
+
+def check_re_export(tensor, versioned):
+    """What was taken can be given away again, as it was."""
+    given_on = dlpack.to_capsule(tensor, versioned=versioned)
+    again = dlpack.from_capsule(given_on)
+    for what in ("shape", "dtype", "device", "flags"):
+        assert getattr(again, what) == getattr(tensor, what)
+    assert again.data + again.byte_offset == tensor.data + tensor.byte_offset
+    for extent, old, new in zip(tensor.shape, tensor.strides, again.strides, strict=True):
+        assert old == new or extent == 1 or tensor.size == 0
+
+
+def test_errors_are_those_of_the_standard():
+    assert issubclass(DLPackError, BufferError)

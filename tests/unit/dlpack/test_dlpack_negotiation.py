@@ -1,0 +1,415 @@
+"""What the core and its producers and consumers agree on: versions, keywords, streams, flags."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import numpy as np
+import pytest
+
+from arraybridge import dlpack
+from arraybridge.dlpack import ManagedTensor, acquire, call_dlpack
+from tests.support.exporters import Exported
+from tests.support.optional import optional
+from tests.support.producers import Managed, Producer, capsule_name
+
+torch = optional("torch")
+
+NEWEST = (1, 3)
+
+
+# Real producers and consumers
+
+
+@pytest.fixture(params=["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"])
+def producer(request):
+    """(an array of 2 x 3 float32: 0, 1, ..., 5; whether it is exported versioned)."""
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    if request.param == "numpy":
+        return array, True
+    if request.param == "torch":
+        return torch.from_numpy(array), True
+    library = pytest.importorskip(request.param)
+    if request.param == "jax":
+        return library.numpy.asarray(array), library.__version_info__ >= (0, 11)
+    if request.param == "pyarrow":
+        return library.Tensor.from_numpy(array), True
+    if request.param == "tvm_ffi":
+        return library.from_dlpack(array), True
+    return library.asarray(array), True
+
+
+def test_every_producer_is_acquired(producer):
+    array, versioned = producer
+    tensor = acquire(array)
+    assert (tensor.version is not None) == versioned
+    assert (tensor.shape, tensor.strides) == ((2, 3), (3, 1))
+    assert (tensor.dtype.name, tensor.device) == ("float32", (1, 0))
+    # A legacy capsule cannot say that it may be written, and JAX's arrays may not.
+    assert tensor.readonly == (not versioned or "jax" in type(array).__module__)
+    values = (ctypes.c_float * 6).from_address(tensor.pointer)
+    assert list(values) == [0, 1, 2, 3, 4, 5]
+
+
+def test_no_stream_is_sent_to_a_real_cpu_producer(producer):
+    assert acquire(producer[0], stream=7).shape == (2, 3)
+
+
+CONSUMERS = {
+    "numpy": np.from_dlpack,
+    "torch": torch.from_dlpack,
+    "jax": lambda x: pytest.importorskip("jax").dlpack.from_dlpack(x),
+    "tvm_ffi": lambda x: np.from_dlpack(pytest.importorskip("tvm_ffi").from_dlpack(x)),
+}
+TAKES = [(name, False) for name in CONSUMERS] + [("numpy", True), ("torch", True)]
+
+
+@pytest.mark.parametrize(("consumer", "versioned"), TAKES)
+def test_real_consumers_take_what_we_export(consumer, versioned):
+    block = ManagedTensor.allocate((2, 3), dlpack.DataType.named("float32"))
+    (ctypes.c_float * 6).from_address(block.data)[:] = range(6)
+    data = block.data
+    result = CONSUMERS[consumer](Exported(block, versioned))
+    del block
+    np.testing.assert_array_equal(np.asarray(result), [[0, 1, 2], [3, 4, 5]])
+    if consumer in ("numpy", "torch"):  # no copy was made
+        pointer = result.ctypes.data if consumer == "numpy" else result.data_ptr()
+        assert pointer == data
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_numpy_sees_the_read_only_flag(readonly):
+    tensor = dlpack.from_capsule(Managed(flags=dlpack.FLAG_READ_ONLY * readonly).capsule())
+    assert np.from_dlpack(Exported(tensor, True)).flags.writeable != readonly
+
+
+def test_numpys_flags_are_read():
+    array = np.zeros(3)
+    assert not acquire(array).readonly
+    array.flags.writeable = False
+    assert acquire(array).readonly
+    assert not acquire(array).copied
+    copy = acquire(array, copy=True)
+    assert (copy.copied, copy.readonly) == (True, False)
+    assert copy.pointer != array.ctypes.data
+
+
+def test_arrow_says_that_its_arrays_are_read_only():
+    assert acquire(pytest.importorskip("pyarrow").array([1, 2, 3])).readonly
+
+
+# Versions
+
+
+def test_the_newest_version_is_asked_for():
+    producer = Producer(Managed())
+    acquire(producer)
+    assert producer.asked == [{"max_version": NEWEST}]
+
+
+@pytest.mark.parametrize("version", [(1, 0), (1, 3), (1, 99)])
+def test_every_minor_version_is_read(version):
+    managed = Managed(version=version)
+    tensor = acquire(Producer(managed))
+    assert tensor.version == version
+    del tensor
+    assert managed.deleted == 1
+
+
+@pytest.mark.parametrize("version", [(0, 9), (2, 0), (2**32 - 1, 0)])
+@pytest.mark.parametrize("read", [dlpack.from_capsule, dlpack.peek])
+def test_other_major_versions_are_refused_unread(version, read):
+    # All behind the deleter would be refused as well, if it were looked at.
+    managed = Managed(version=version, ndim=-1, dtype=(99, 0, 0), device=(0, -1), data=0)
+    capsule = managed.capsule()
+    with pytest.raises(dlpack.UnsupportedVersionError) as caught:
+        read(capsule)
+    assert isinstance(caught.value, BufferError)
+    assert f"version {version[0]}.{version[1]}" in str(caught.value)
+    assert "reads version 1.x" in str(caught.value)
+    assert managed.deleted == (read is dlpack.from_capsule)
+    del capsule, caught  # whose traceback holds it as well
+    assert managed.deleted == 1
+
+
+def test_a_legacy_capsule_from_a_modern_producer():
+    managed = Managed(versioned=False)
+    tensor = acquire(Producer(managed))
+    assert (tensor.version, tensor.shape) == (None, (2, 3))
+    del tensor
+    assert managed.deleted == 1
+
+
+# Keywords
+
+
+def make(signature: str, body: str = "pass", returns: str = "self.managed.capsule()"):
+    """A producer's class with ``def __dlpack__(self, <signature>)``; it notes how it was called."""
+    source = (
+        f"def __dlpack__(self, {signature}):\n"
+        "    given = {k: v for k, v in locals().items() if k not in ('self', 'rest')}\n"
+        "    given.update(locals().get('rest', {}))\n"
+        "    self.asked.append(given)\n"
+        f"    {body}\n"
+        f"    return {returns}\n"
+    )
+    scope: dict = {}
+    exec(source, scope)
+    return type("Hand", (Producer,), {"__dlpack__": scope["__dlpack__"]})
+
+
+EVERYTHING = {"stream": 3, "max_version": NEWEST, "dl_device": (1, 0), "copy": True}
+
+
+@pytest.mark.parametrize(
+    ("signature", "known"),
+    [
+        ("", ()),
+        ("stream=None", ("stream",)),
+        ("*, stream=None", ("stream",)),
+        ("max_version=None", ("max_version",)),
+        ("*, stream=None, max_version=None", ("stream", "max_version")),
+        ("*, stream=None, copy=None", ("stream", "copy")),
+        ("stream=None, /", ()),  # positional only: no keyword
+        ("*, stream=None, max_version=None, dl_device=None, copy=None", tuple(EVERYTHING)),
+        ("**rest", tuple(EVERYTHING)),
+    ],
+)
+def test_only_known_keywords_are_sent(signature, known):
+    cls = make(signature)
+    for _ in range(2):  # the second call uses what the first has learnt
+        managed = Managed(device=(2, 0))
+        producer = cls(managed)
+        acquire(producer, stream=3, dl_device=(1, 0), copy=True)
+        assert len(producer.asked) == 1
+        asked = {k: v for k, v in producer.asked[0].items() if v is not None}
+        assert asked == {key: EVERYTHING[key] for key in known}
+        assert managed.deleted == 1
+
+
+def test_what_a_first_call_did_not_send_is_not_forgotten():
+    # Asked without a stream first, and so found to know no max_version: it still knows `stream`.
+    cls = make("*, stream=None")
+    acquire(cls(Managed(device=(2, 0))))
+    producer = cls(Managed(device=(2, 0)))
+    acquire(producer, stream=5)
+    assert producer.asked == [{"stream": 5}]
+
+
+def test_a_method_of_the_instance_teaches_nothing_of_its_type():
+    class Proxy:
+        def __init__(self, method):
+            self.__dlpack__ = method
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    asked = []
+    acquire(Proxy(lambda: Managed().capsule()))
+
+    def modern(*, max_version=None):
+        asked.append(max_version)
+        return Managed().capsule()
+
+    acquire(Proxy(modern))
+    assert asked == [NEWEST]
+
+
+def test_a_catch_all_that_hands_on():
+    inner = Producer(Managed())
+    outer = make("**rest", returns="self.managed.__dlpack__(**rest)")(inner.managed)
+    outer.managed = inner
+    acquire(outer, copy=False)
+    assert inner.asked == [{"max_version": NEWEST, "copy": False}]
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["mine", "got an unexpected keyword argument 'max_version'", "takes no keyword arguments"],
+)
+@pytest.mark.parametrize(
+    "signature", ["**rest", "stream=None, max_version=None, dl_device=None, copy=None"]
+)
+def test_a_type_error_from_inside_is_the_producers_own(signature, message):
+    cls = make(signature, body=f"raise TypeError({message!r})")
+    producer = cls(Managed())
+    for _ in range(2):
+        with pytest.raises(TypeError) as caught:
+            acquire(producer)
+        assert caught.value.args == (message,)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+    assert len(producer.asked) == 2  # one a call: never tried again
+
+
+def test_a_type_error_from_inside_after_a_retry():
+    producer = make("stream=None", body="raise TypeError('unexpected keyword: mine')")(Managed())
+    with pytest.raises(TypeError, match=r"^unexpected keyword: mine$"):
+        acquire(producer)
+    assert len(producer.asked) == 1
+
+
+@pytest.mark.parametrize("error", [BufferError, ValueError, RuntimeError, KeyboardInterrupt])
+def test_other_errors_are_the_producers_own(error):
+    producer = make("**rest", body=f"raise {error.__name__}('mine')")(Managed())
+    with pytest.raises(error, match=r"^'?mine'?$"):
+        acquire(producer)
+    assert len(producer.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "known"),
+    [
+        (int.bit_count, {}),  # a method of C without keywords
+        (functools.partial(lambda **rest: rest, a=1), {"a": 1, **EVERYTHING}),
+    ],
+)
+def test_call_dlpack_passes_anything_through(function, known):
+    class Odd:
+        __dlpack__ = staticmethod(function if known else functools.partial(function, 7))
+
+    assert call_dlpack(Odd(), **EVERYTHING) == (known or 3)
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "f() takes no keyword arguments",
+        "'copy' is an invalid keyword argument for f()",
+        "f(): incompatible function arguments. The following argument types are supported",
+        "f() got an unexpected keyword argument 'max_version'",
+    ],
+)
+def test_a_c_function_tells_by_its_message(complaint):
+    class Function:  # callable, and without a signature
+        __signature__ = "unreadable"
+
+        def __init__(self):
+            self.asked = []
+
+        def __call__(self, **keywords):
+            self.asked.append(keywords)
+            if keywords.keys() - {"stream"}:
+                raise TypeError(complaint)
+            return Managed(device=(2, 0)).capsule()
+
+    class Foreign:
+        __dlpack__ = Function()
+
+        def __dlpack_device__(self):
+            return (2, 0)
+
+    acquire(Foreign(), stream=1, copy=False)
+    assert [sorted(keywords) for keywords in Foreign.__dlpack__.asked] == [
+        ["copy", "max_version", "stream"],
+        ["max_version", "stream"],
+        ["stream"],
+    ]
+    acquire(Foreign(), stream=1)
+    assert Foreign.__dlpack__.asked[3:] == [{"stream": 1}]
+
+
+# Streams, dl_device, copy
+
+
+@pytest.mark.parametrize("stream", [None, -1, 0, 1, 2, 2**63])
+@pytest.mark.parametrize("device", [(1, 0), (1, 2), (2, 0), (2, 3), (10, 0), (14, 1), (13, 0)])
+def test_streams_are_sent_to_all_but_the_cpu(device, stream):
+    producer = Producer(Managed(device=device))
+    acquire(producer, stream=stream)
+    sent = {} if stream is None or device[0] == 1 else {"stream": stream}
+    assert producer.asked == [{"max_version": NEWEST, **sent}]
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("device", [None, (1, 0)])
+def test_copy_and_dl_device_are_sent_where_given(device, copy):
+    producer = Producer(Managed(device=(2, 0)))
+    acquire(producer, dl_device=device, copy=copy)
+    wanted = {"max_version": NEWEST, "dl_device": device, "copy": copy}
+    assert producer.asked == [{k: v for k, v in wanted.items() if v is not None}]
+
+
+# What is no producer, no device, no capsule
+
+
+@pytest.mark.parametrize("x", [None, 3, "text", object(), [1, 2], b"bytes"])
+def test_what_does_not_speak_dlpack(x):
+    with pytest.raises(TypeError, match=f"{type(x).__name__} has no __dlpack__: expected an array"):
+        acquire(x)
+
+
+def test_no_device_method():
+    class Half:
+        def __dlpack__(self):
+            raise AssertionError("must not be asked")
+
+    with pytest.raises(TypeError, match="Half has no __dlpack_device__: it does not speak DLPack"):
+        acquire(Half())
+
+
+@pytest.mark.parametrize("pair", [(1, 0), (1, None), [1, 0], (dlpack.DeviceType.CPU, 0)])
+def test_devices_that_are_understood(pair):
+    assert dlpack.device_of(Producer(Managed(), device=pair)) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "pair", [7, "cpu", (1,), (1, 0, 0), (None, None), ("1", "0"), (1.5, 0), (0, 0), (2, -1), {}]
+)
+def test_devices_that_are_not(pair):
+    producer = Producer(Managed(), device=pair)
+    with pytest.raises(TypeError, match=r"Producer\.__dlpack_device__\(\) returned .*pair of int"):
+        acquire(producer)
+    assert producer.asked == []
+
+
+def test_a_device_method_that_fails_is_the_producers_own():
+    class Broken(Producer):
+        def __dlpack_device__(self):
+            raise RuntimeError("no driver")
+
+    with pytest.raises(RuntimeError, match=r"^no driver$"):
+        acquire(Broken(Managed()))
+
+
+@pytest.mark.parametrize("result", [None, 5, b"dltensor", np.zeros(2)], ids=repr)
+def test_what_is_no_capsule(result):
+    producer = make("**rest", returns="self.managed")(Managed())
+    producer.managed = result
+    name = type(result).__name__
+    with pytest.raises(TypeError, match=rf"__dlpack__\(\) returned a {name}, expected a PyCapsule"):
+        acquire(producer)
+    with pytest.raises(TypeError, match=f"expected a PyCapsule named 'dltensor'.*got {name}"):
+        dlpack.from_capsule(result)
+
+
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+def test_a_bare_capsule_is_consumed_once(versioned):
+    managed = Managed(versioned)
+    capsule = managed.capsule()
+    assert dlpack.is_capsule(capsule)
+    for _ in range(2):
+        assert dlpack.peek(capsule).shape == (2, 3)
+    tensor = acquire(capsule)
+    assert capsule_name(capsule) == b"used_" + managed.name
+    for read in (acquire, dlpack.from_capsule, dlpack.peek):
+        with pytest.raises(
+            dlpack.ConsumedCapsuleError, match=r"consumed already.*__dlpack__ again"
+        ):
+            read(capsule)
+    del capsule
+    assert managed.deleted == 0
+    del tensor
+    assert managed.deleted == 1
+
+
+@pytest.mark.parametrize("name", [None, b"", b"dltensor2", b"DLTENSOR", b"numpy.core", b"\xff\xfe"])
+def test_wrong_names(name):
+    managed = Managed()
+    capsule = managed.capsule(name)
+    for read in (acquire, dlpack.from_capsule, dlpack.peek):
+        with pytest.raises(TypeError, match=r"the capsule has (no name|the name '.*'); a DLPack"):
+            read(capsule)
+    assert capsule_name(capsule) == name
+    assert managed.deleted == 0

@@ -1,0 +1,326 @@
+"""Tensors of the core: carried through it, described, allocated and adopted, never touched."""
+
+from __future__ import annotations
+
+import ctypes
+
+import jax
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import dlpack
+from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, managed
+from arraybridge.dlpack.dtypes import BY_NAME
+from tests.support.optional import optional
+from tests.support.producers import Managed, capsule_name
+
+torch = optional("torch")
+
+# An address that no process on Linux has mapped: reading it would end the process.
+NOWHERE = 0x7FFF_FFFF_F000
+LATER = [((40, 1), (18, 9, 1), (1, 9))]  # codes of a minor version to come
+HERE = [((int(code), 3), (2, 32, 1), (1, 3)) for code in DeviceType]
+
+
+@pytest.mark.parametrize("versioned_out", [True, False], ids=["versioned", "legacy"])
+@pytest.mark.parametrize(("device", "dtype", "version"), HERE + LATER)
+@pytest.mark.parametrize("byte_offset", [0, 64])
+def test_every_device_passes_through(device, dtype, version, byte_offset, versioned_out):
+    managed = Managed(
+        shape=(4, 1, 6),
+        strides=(-12, 77, 2),
+        dtype=dtype,
+        device=device,
+        data=NOWHERE,
+        byte_offset=byte_offset,
+        version=version,
+    )
+    tensor = dlpack.from_capsule(managed.capsule())
+    described = (tensor.shape, tensor.strides, tensor.dtype, tensor.device, tensor.version)
+    assert described == ((4, 1, 6), (-12, 77, 2), dtype, device, version)
+    assert (tensor.data, tensor.byte_offset) == (NOWHERE, byte_offset)
+    assert f"on {tensor.device}" in repr(tensor)
+
+    capsule = dlpack.to_capsule(tensor, versioned=versioned_out)
+    assert capsule_name(capsule) == (b"dltensor_versioned" if versioned_out else b"dltensor")
+    del tensor
+    if version > dlpack.VERSION and not versioned_out:
+        # The legacy struct cannot say of which version its codes are.
+        with pytest.raises(dlpack.MalformedTensorError, match="unknown device type 40"):
+            dlpack.peek(capsule)
+    else:
+        seen = dlpack.peek(capsule)
+        # The stride over an extent of 1 says nothing, and is put right.
+        assert (seen.shape, seen.strides) == ((4, 1, 6), (-12, 12, 2))
+        assert (seen.dtype, seen.device) == (dtype, device)
+        if seen.device.addressable:  # consumers forget the offset, so it is folded in
+            assert (seen.data, seen.byte_offset) == (NOWHERE + byte_offset, 0)
+        else:  # a handle: nothing may be added to it
+            assert (seen.data, seen.byte_offset) == (NOWHERE, byte_offset)
+        assert seen.version == (version if versioned_out else None)
+    assert managed.deleted == 0
+    del capsule
+    assert managed.deleted == 1
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+def test_every_data_type_passes_through(name, lanes, versioned):
+    code, bits, _ = BY_NAME[name]
+    managed = Managed(versioned, dtype=(code, bits, lanes))
+    tensor = dlpack.from_capsule(managed.capsule())
+    assert tensor.dtype == (code, bits, lanes)
+    again = dlpack.from_capsule(dlpack.to_capsule(tensor, versioned=versioned))
+    assert again.dtype == (code, bits, lanes)
+
+
+@pytest.mark.parametrize("flags", range(8))
+def test_flags_pass_through(flags):
+    tensor = dlpack.from_capsule(Managed(flags=flags).capsule())
+    assert (tensor.readonly, tensor.copied, tensor.padded) == (
+        bool(flags & dlpack.FLAG_READ_ONLY),
+        bool(flags & dlpack.FLAG_IS_COPIED),
+        bool(flags & dlpack.FLAG_IS_SUBBYTE_TYPE_PADDED),
+    )
+    assert tensor.flags == flags
+    again = dlpack.from_capsule(dlpack.to_capsule(tensor))
+    assert again.flags == flags
+    legacy = dlpack.from_capsule(dlpack.to_capsule(tensor, versioned=False))
+    assert legacy.flags == dlpack.FLAG_READ_ONLY  # it has no place for them
+
+
+def test_unknown_flags_are_ignored():
+    tensor = dlpack.from_capsule(Managed(flags=2**63 | 1).capsule())
+    assert tensor.flags == dlpack.FLAG_READ_ONLY
+
+
+@pytest.mark.parametrize("ndim", [0, 1, 2, 31, 64])
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+def test_every_rank_passes_through(ndim, versioned):
+    shape = (2, 3)[:ndim] + (1,) * (ndim - 2)
+    tensor = dlpack.from_capsule(Managed(versioned, shape=shape).capsule())
+    assert tensor.shape == shape
+    again = dlpack.from_capsule(dlpack.to_capsule(tensor, versioned=versioned))
+    assert (again.ndim, again.shape, again.strides) == (ndim, shape, dlpack.c_strides(shape))
+    assert again.size == {0: 1, 1: 2}.get(ndim, 6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "exported"),
+    [
+        ((2, 3), (3, 1), (3, 1)),
+        ((2, 3), (1, 2), (1, 2)),
+        ((1, 3), (99, 1), (3, 1)),
+        ((3, 1), (1, 0), (1, 1)),
+        ((1, 1), (0, -5), (1, 1)),
+        ((0, 3), (7, 7), (3, 1)),
+        ((3, 0), (0, 0), (1, 1)),
+        ((4, 1, 3), (6, 0, 2), (6, 6, 2)),
+        ((1, 4), (0, 2), (8, 2)),
+        ((1, 4), (5, -2), (8, -2)),
+        ((3, 2), (0, 1), (0, 1)),
+    ],
+)
+def test_strides_that_say_nothing_are_put_right(shape, strides, exported):
+    tensor = dlpack.from_capsule(Managed(shape=shape, strides=strides).capsule())
+    assert tensor.strides == strides
+    assert dlpack.peek(dlpack.to_capsule(tensor)).strides == exported
+
+
+def test_null_strides_are_c_order():
+    assert dlpack.from_capsule(Managed(shape=(2, 3, 4)).capsule()).strides == (12, 4, 1)
+
+
+def test_raw_tensor_is_borrowed():
+    managed = Managed(shape=(2, 2), strides=(1, 2), byte_offset=8)
+    tensor = dlpack.Tensor(ctypes.addressof(managed.struct.dl_tensor))
+    assert (tensor.shape, tensor.strides, tensor.byte_offset) == ((2, 2), (1, 2), 8)
+    assert tensor.pointer == ctypes.addressof(managed.memory) + 8
+    assert tensor.version is None
+    del tensor
+    assert managed.deleted == 0
+
+
+def test_owning_tensors_are_not_made_by_hand():
+    with pytest.raises(TypeError, match=r"use ManagedTensor\.adopt"):
+        ManagedTensor()
+
+
+def test_allocated_blocks_are_aligned_and_counted_as_copies():
+    blocks = [
+        ManagedTensor.allocate((n, 3), DataType.named(name), padded=padded)
+        for n in (0, 1, 7)
+        for name in ("uint8", "complex128", "int4")
+        for padded in (False, True)
+    ]
+    for block in blocks:
+        assert block.data % dlpack.ALIGNMENT == 0
+        assert (block.copied, block.readonly) == (True, False)
+        ctypes.memset(block.data, 0xFF, block.nbytes)
+
+
+def test_no_block_moves_out_where_threads_run_without_the_gil(monkeypatch):
+    monkeypatch.setattr(managed, "_LOCKED", False)
+    block = ManagedTensor.allocate((4,), DataType.named("int32"))
+    assert not block.linear
+    moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
+    assert block.owner is not None
+    ctypes.memset(moved.data, 0xFF, moved.nbytes)
+    assert np.from_dlpack(moved).tolist() == [-1] * 4
+
+
+def test_a_reference_more_is_seen():
+    block = ManagedTensor.allocate((4,), DataType.named("int32"))
+    assert block.linear
+    owner = block.owner
+    assert not block.linear
+    del owner
+    assert block.linear
+
+
+def test_a_block_moves_out_whole_once_nobody_else_has_it():
+    block = ManagedTensor.allocate((4,), DataType.named("int32"))
+    assert block.linear
+    exported = dlpack.to_capsule(block)
+    assert not block.linear  # the capsule refers to it
+    moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
+    assert block.owner is not None  # so it was shared, not moved
+    del exported, moved
+    assert block.linear
+    data = block.data
+    moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
+    assert block.owner is None
+    assert moved.data == data
+    ctypes.memset(moved.data, 0xFF, moved.nbytes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"shape": (-1,)}, "negative extent"),
+        ({"shape": (2**62,)}, "overflows"),
+        ({"shape": (2,) * 65}, "ndim is 65"),
+        ({"shape": (2, 2), "strides": (1,)}, "got 1 strides for 2 axes; expected one stride per"),
+        ({"shape": (2,), "strides": (1, 1)}, "got 2 strides for 1 axis; expected one stride per"),
+        ({"shape": (2,), "strides": (2**63,)}, "overflow"),
+        ({"shape": (2,), "dtype": DataType(1, 1), "strides": (2**64,)}, "overflow"),
+        ({"data": 0}, "data is NULL"),
+        ({"data": -8}, "expected 64 bits"),
+        ({"byte_offset": -8}, "expected 64 bits"),
+        ({"shape": (0,), "byte_offset": 2**63}, "expected 64 bits"),
+        ({"shape": (0,), "data": 2**64 - 1, "byte_offset": 1}, "leaves the 64-bit address space"),
+        ({"data": 8, "strides": (-4,)}, "leaves the 64-bit address space"),
+        ({"dtype": DataType(2, 33)}, "33 bits; expected one of 16, 32, 64, 128"),
+        ({"dtype": DataType(2, 32, 0)}, "lanes=0"),
+        ({"dtype": DataType(2, 32, 2**16)}, "lanes=65536"),
+        ({"device": Device(40)}, "unknown device type 40"),
+        ({"device": Device(2, -1)}, "device id is -1"),
+        ({"device": Device(2, 2**31)}, "device id is 2147483648"),
+    ],
+)
+def test_adopted_memory_is_checked(arguments, text):
+    given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None} | arguments
+    with pytest.raises(dlpack.MalformedTensorError, match=text):
+        ManagedTensor.adopt(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"data": 4096.0}, "ptr is an address .int or ctypes.c_void_p., got float"),
+        ({"data": "4096"}, "got str"),
+        ({"data": None}, "got NoneType"),
+        ({"data": np.ones(3)}, "got ndarray: for an array call from_dlpack"),
+        ({"shape": (3.5,)}, r"shape is a tuple of ints, got 3.5 in \(3.5,\)"),
+        ({"shape": (4.0,)}, r"shape is a tuple of ints, got 4.0 in \(4.0,\)"),
+        ({"shape": (True,)}, "got True"),
+        ({"shape": "4"}, "got '4' in '4'"),
+        ({"shape": None}, "shape is a tuple of ints, got None"),
+        ({"strides": (1.0,)}, r"strides is a tuple of ints, got 1.0 in \(1.0,\)"),
+        ({"byte_offset": 1.0}, "byte_offset is an int, got 1.0"),
+        ({"dtype": "float32"}, "expected DataType and Device, got 'float32', Device"),
+        ({"dtype": None}, "expected DataType"),
+        ({"device": "cpu"}, "got DataType.'float32'., 'cpu'"),
+    ],
+)
+def test_numbers_of_adopted_memory_are_integers(arguments, text):
+    """A cache of layouts must not let 4.0 pass because 4 has."""
+    given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None}
+    ManagedTensor.adopt(**given)
+    with pytest.raises(TypeError, match=text):
+        ManagedTensor.adopt(**given | arguments)
+
+
+def test_integers_of_other_kinds_become_ints():
+    pointer = ctypes.c_void_p(4096)
+    shapes = ([np.int64(2), 3], np.array([2, 3]), (2, 3))
+    for shape in shapes:
+        tensor = ManagedTensor.adopt(
+            pointer,
+            shape,
+            DataType(2, 32),
+            owner=None,
+            strides=np.array([3, 1]),
+            byte_offset=np.int8(4),
+        )
+        assert (tensor.pointer, tensor.shape, tensor.strides) == (4100, (2, 3), (3, 1))
+        assert {int} == {
+            *map(type, (tensor.data, tensor.byte_offset, *tensor.shape, *tensor.strides))
+        }
+    assert ManagedTensor.adopt(np.int64(4096), 3, DataType(2, 32), owner=None).shape == (3,)
+
+
+def test_a_managed_tensor_is_a_producer_by_the_standard():
+    x = np.arange(6.0).reshape(2, 3)
+    tensor = dlpack.acquire(x)
+    for consumer in (np.from_dlpack, torch.from_dlpack, jax.dlpack.from_dlpack, ab.from_dlpack):
+        np.testing.assert_array_equal(np.asarray(consumer(tensor)), x)
+    view = np.from_dlpack(tensor)
+    del tensor
+    view[0, 0] = 7  # the memory, which lives on
+    assert x[0, 0] == 7
+    assert dlpack.acquire(dlpack.acquire(x)).pointer == x.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("readonly", "keywords", "problem"),
+    [
+        (False, {"copy": True}, "copy=True asks for a copy"),
+        (False, {"dl_device": (2, 0)}, r"from cpu to \(2, 0\) is a copy"),
+        (True, {}, "read-only memory is copied for a legacy capsule"),
+    ],
+)
+def test_what_the_core_would_have_to_copy_it_refuses_and_an_array_does(readonly, keywords, problem):
+    x = np.arange(3.0)
+    x.flags.writeable = not readonly
+    tensor = dlpack.acquire(x)
+    with pytest.raises(dlpack.DLPackError, match=problem + r".*arraybridge.from_dlpack\(tensor\)"):
+        tensor.__dlpack__(**keywords)
+    if "dl_device" not in keywords:
+        capsule = ab.from_dlpack(tensor).__dlpack__(**keywords)
+        copied = dlpack.from_capsule(capsule)
+        assert copied.pointer != x.ctypes.data
+    assert np.from_dlpack(tensor).flags.writeable is not readonly
+
+
+def test_a_managed_tensor_checks_the_stream():
+    tensor = dlpack.acquire(np.arange(3.0))
+    assert np.from_dlpack(dlpack.from_capsule(tensor.__dlpack__(stream=-1)))[1] == 1
+    with pytest.raises(ValueError, match="the CPU has no streams"):
+        tensor.__dlpack__(stream=1)
+
+
+@pytest.mark.parametrize("own", [np.ones(4), bytearray(32)], ids=["array", "bytearray"])
+def test_adopted_memory_is_read_only_where_its_owner_says_so(own):
+    x = np.frombuffer(own)
+    assert not ManagedTensor.adopt(
+        x.ctypes.data, (4,), DataType.named("float64"), owner=own
+    ).readonly
+    x.flags.writeable = False
+    for owner in (x, memoryview(own).toreadonly()):
+        tensor = ManagedTensor.adopt(x.ctypes.data, (4,), DataType.named("float64"), owner=owner)
+        assert tensor.readonly
+        with pytest.raises(ValueError, match="read-only"):
+            ab.convert(tensor, "numpy")[0] = 7

@@ -1,0 +1,124 @@
+"""Legacy capsules cannot say whether their memory may be written: it is read-only on every way."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge import dlpack
+from tests.support.exporters import Exported, Owner
+from tests.support.producers import Managed
+
+jnp = pytest.importorskip("jax.numpy")
+
+
+class LegacyOnly:
+    """A producer from before DLPack 1.0."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+
+def ways():
+    """Each way in which a legacy capsule arrives, with the memory behind it."""
+    x = jnp.arange(4.0)
+    y = np.arange(4.0, dtype="f4")
+    owner = Owner()
+    yield "a capsule of JAX", lambda: x.__dlpack__()
+    yield "a capsule of NumPy", lambda: y.__dlpack__()
+    yield "a producer", lambda: LegacyOnly(y)
+    yield "an Array on a capsule", lambda: ab.from_dlpack(x.__dlpack__())
+    yield "an Array on a producer", lambda: ab.from_dlpack(LegacyOnly(y))
+    yield "a tensor of the core", lambda: dlpack.from_capsule(x.__dlpack__())
+    yield "a tensor that was acquired", lambda: dlpack.acquire(LegacyOnly(y))
+    yield "an exporter", lambda: Exported(owner.tensor, versioned=False)
+    yield "a struct", lambda: Managed(versioned=False).capsule()
+
+
+WAYS = pytest.mark.parametrize("make", [pytest.param(w, id=name) for name, w in ways()])
+
+
+@WAYS
+def test_nothing_is_written_to_it(make):
+    with pytest.raises(ab.ConversionError, match="read-only"):
+        ab.copyto(make(), np.zeros(ab.inspect(make()).shape, "f4"))
+
+
+def test_a_jax_array_is_not_changed_through_its_capsule():
+    j = jnp.arange(4.0)
+    for view in (
+        ab.convert(j.__dlpack__(), "numpy"),
+        np.asarray(ab.from_dlpack(j.__dlpack__())),
+        np.from_dlpack(ab.from_dlpack(j.__dlpack__())),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 99
+    ab.convert(ab.from_dlpack(j.__dlpack__()), "torch")[0] = 99
+    assert float(j[0]) == 0
+
+
+def test_it_goes_on_read_only():
+    tensor = dlpack.from_capsule(jnp.arange(3.0).__dlpack__())
+    assert tensor.readonly
+    assert dlpack.from_capsule(dlpack.to_capsule(tensor)).readonly
+
+
+def test_who_knows_says_so():
+    x = np.arange(3.0)
+    tensor = dlpack.from_capsule(x.__dlpack__())
+    tensor.readonly = False
+    ab.convert(tensor, "numpy")[0] = 5
+    assert x[0] == 5
+
+
+TARGETS = [pytest.param("jax"), pytest.param("tensorflow", marks=pytest.mark.heavy)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_others_may_write_is_not_shared_with_arrays_that_never_change(target):
+    pytest.importorskip(target)
+    block = np.zeros(4 * 1024 + 64, np.uint8)
+    x = block[-block.ctypes.data % 64 :][: 4 * 1024].view("f4")
+    for make in (
+        lambda: x.__dlpack__(),
+        lambda: LegacyOnly(x),
+        lambda: ab.from_dlpack(x.__dlpack__()),
+        lambda: dlpack.from_capsule(x.__dlpack__()),
+    ):
+        x[:] = 1
+        route = ab.explain(make(), target)
+        assert route.kind == "kernel"
+        assert "never change" in route.why
+        j = ab.convert(make(), target)
+        shared = ab.convert(make(), target, copy=False)
+        x[:] = 7
+        assert np.asarray(j).max() == 1
+        assert np.asarray(shared).min() == 7
+    j = ab.convert(jnp.ones(64), target)  # JAX's own, which never change, are
+    assert ab.explain(j, target).kind == "view"
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "array_api_strict"])
+def test_asarray_takes_them_by_the_same_rule(name):
+    pytest.importorskip(name)
+    xp = importlib.import_module(f"arraybridge.xp.{name}")
+    x = np.arange(4.0, dtype="f4")
+    for asarray in (xp.asarray, xp.native.asarray):
+        for capsule in (x.__dlpack__(), x.__dlpack__(max_version=(1, 0))):
+            legacy = "versioned" not in repr(capsule)
+            y = asarray(capsule)
+            assert ab.inspect(y).shape == (4,)
+            assert not legacy or ab.inspect(y).readonly or ab.inspect(y).pointer != x.ctypes.data
+    assert ab.inspect(xp.asarray([x.__dlpack__(), x.__dlpack__()])).shape == (2, 4)
+    with pytest.raises(TypeError, match="DLPack capsule"):
+        xp.asarray(datetime.datetime_CAPI)

@@ -1,0 +1,337 @@
+"""The CPU kernels against NumPy, byte for byte: what must be written is, nothing else is."""
+
+from __future__ import annotations
+
+import _ctypes
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from arraybridge import layout
+from arraybridge.kernels import cpu
+from arraybridge.kernels.cpu import copying, loader
+from arraybridge.kernels.cpu.plan import plan
+from tests.support.processes import python
+from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
+
+
+def by_numpy(dst: int, src: int, given: Layout) -> None:
+    np.copyto(view(dst, given, given.dst_strides), view(src, given, given.src_strides))
+
+
+def view(address: int, given: Layout, strides: tuple[int, ...]) -> np.ndarray:
+    interface = {
+        "version": 3,
+        "data": (address, False),
+        "shape": given.shape,
+        "strides": strides,
+        "typestr": f"|V{given.itemsize}",
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
+
+
+def by_kernel(dst: int, src: int, *given) -> None:
+    """Copy by a compiled kernel, however small it is."""
+    form = layout.canonical(*given)
+    if 0 not in form.shape:
+        assert copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan(form))
+
+
+WAYS = {"kernel": by_kernel, "numpy": copying.copy_by_numpy, "chosen": cpu.copy}
+
+
+def check(given: Layout, dst_start: int = 0, src_start: int = 0, ways=WAYS) -> None:
+    """Compare every way with NumPy: the destination's bytes, and 64 on either side of it.
+
+    `dst_start` and `src_start` are bytes from a 64-byte boundary to the lowest byte touched.
+    """
+    low, high = layout.span(given.shape, given.src_strides, given.itemsize)
+    source = np.random.default_rng(0).integers(0, 256, high - low + 256, np.uint8)
+    src = source.ctypes.data + -source.ctypes.data % 64 + src_start - low
+    low, high = layout.span(given.shape, given.dst_strides, given.itemsize)
+    memory = np.empty(high - low + 256, np.uint8)
+    dst = memory.ctypes.data + -memory.ctypes.data % 64 + 64 + dst_start - low
+
+    memory[:] = CANARY
+    by_numpy(dst, src, given)
+    expected = memory.tobytes()
+    before = source.tobytes()
+    for way, copy in ways.items():
+        memory[:] = CANARY
+        copy(dst, src, *given)
+        assert memory.tobytes() == expected, way
+        assert source.tobytes() == before, way
+
+
+class TestAgainstNumPy:
+    @settings(max_examples=400, deadline=None)
+    @given(layouts(), st.integers(0, 63), st.integers(0, 63))
+    @example(Layout((), (), (), 5), 1, 1)
+    @example(Layout((3, 0, 2), (1, 1, 1), (0, 0, 0), 5), 0, 0)
+    def test_any_layout(self, given: Layout, dst_start: int, src_start: int) -> None:
+        check(given, dst_start, src_start)
+
+    @settings(max_examples=60, deadline=None)
+    @given(layouts(max_dims=32, max_side=3, max_size=128), st.integers(0, 63))
+    def test_many_axes(self, given: Layout, start: int) -> None:
+        check(given, start, 63 - start)
+
+    @settings(max_examples=100, deadline=None)
+    @given(strided_arrays(max_dims=6), st.integers(0, 63))
+    def test_real_views_into_contiguous(self, x: np.ndarray, start: int) -> None:
+        memory = np.full(x.nbytes + 64 + start, CANARY, np.uint8)
+        given = Layout(x.shape, layout.c_strides(x.shape, x.itemsize), x.strides, x.itemsize)
+        for copy in WAYS.values():
+            copy(memory.ctypes.data + start, x.ctypes.data, *given)
+            assert memory[start : start + x.nbytes].tobytes() == x.tobytes()
+            assert (memory[:start] == CANARY).all()
+            assert (memory[start + x.nbytes :] == CANARY).all()
+
+    @pytest.mark.parametrize("itemsize", range(1, 33))
+    def test_transposes_across_tiles(self, itemsize: int) -> None:
+        """More rows and columns than a tile has, and over the item sizes every remainder."""
+        rows, cols = 128 + itemsize, 64 + itemsize
+        given = Layout(
+            (3, rows, cols),
+            (rows * cols * itemsize, cols * itemsize, itemsize),
+            (rows * cols * itemsize, itemsize, rows * itemsize),
+            itemsize,
+        )
+        check(given, dst_start=1, src_start=itemsize)
+        # Rows backwards, columns backwards, pitches.
+        check(given._replace(src_strides=(-5, -itemsize, rows * itemsize + 1)), 3, 7)
+        check(given._replace(dst_strides=(2, -cols * itemsize - 9, -itemsize))
+              ._replace(shape=(1, rows, cols)), 9, 2)  # fmt: skip
+
+    @pytest.mark.parametrize("itemsize", [1, 3, 8])
+    @pytest.mark.parametrize("ndim", [32, 33, 64])
+    def test_32_to_64_axes(self, ndim: int, itemsize: int) -> None:
+        shape = tuple(2 if axis % (ndim // 8) == 0 else 1 for axis in range(ndim))
+        dst_strides = layout.c_strides(shape, itemsize)
+        src_strides = layout.f_strides(shape, itemsize)
+        check(Layout(shape, dst_strides, src_strides, itemsize), 1, 2)
+        backwards = tuple(-stride for stride in src_strides)
+        check(Layout(shape, dst_strides, backwards, itemsize), 2, 1)
+
+    @pytest.mark.parametrize("itemsize", [33, 48, 63, 64, 65, 1000, 4099])
+    def test_wide_items(self, itemsize: int) -> None:
+        check(Layout((5, 3), (-7 * itemsize, 2 * itemsize), (itemsize + 1, 0), itemsize), 5, 11)
+
+    def test_windows_that_overlap(self) -> None:
+        """A source whose elements share memory, as sliding windows do."""
+        check(Layout((50, 16), (128, 8), (8, 8), 8))
+        check(Layout((50, 16), (48, 3), (1, 1), 3), 1, 1)
+
+    def test_destination_that_overlaps_itself(self) -> None:
+        """Each cell ends with one of its sources."""
+        source = np.arange(12, dtype=np.int32).reshape(3, 4)
+        for copy in WAYS.values():
+            memory = np.full(6, -1, np.int32)
+            copy(memory.ctypes.data + 4, source.ctypes.data, (3, 4), (0, 4), (16, 4), 4)
+            assert memory[0] == memory[5] == -1
+            assert [value % 4 for value in memory[1:5]] == [0, 1, 2, 3]
+
+    def test_one_run_may_overlap_the_source(self) -> None:
+        memory = np.arange(100, dtype=np.uint8)
+        cpu.copy(memory.ctypes.data + 3, memory.ctypes.data, (9, 10), (10, 1), (10, 1), 1)
+        assert memory[3:93].tobytes() == bytes(range(90))
+
+
+class TestFace:
+    def test_ways(self, monkeypatch) -> None:
+        assert cpu.describe((), (), (), 7) == "memmove"
+        assert cpu.describe((4, 1, 5), (20, 99, 4), (20, -7, 4), 4) == "memmove"
+        assert cpu.describe((4, 0), (1, 1), (1, 1), 4) == "nothing"
+        side = int(cpu.SMALL**0.5)
+        few = (side, side), (side, 1), (1, side), 1
+        many = (side, side + 1), (side + 1, 1), (1, side), 1
+        made = plan(layout.canonical(*many))
+        monkeypatch.setattr(loader, "_kernels", {})
+        assert (cpu.describe(*few), cpu.describe(*many)) == ("numpy copy", made.name)
+        monkeypatch.setattr(loader, "_unavailable", "of this test")
+        assert (cpu.describe(*few), cpu.describe(*many)) == ("numpy copy", "numpy copy")
+        monkeypatch.setattr(loader, "_kernels", {("nest", *made.kernel): None})
+        assert (cpu.describe(*few), cpu.describe(*many)) == ("numpy copy", made.name)
+
+    def test_streams_are_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"stream=0 .*pass None"):
+            cpu.copy(0, 0, (0,), (1,), (1,), 1, 0)
+
+    @pytest.mark.parametrize("call", [lambda *layout: cpu.copy(0, 0, *layout), cpu.describe])
+    def test_lengths_must_agree(self, call) -> None:
+        with pytest.raises(ValueError, match="pass one stride an axis"):
+            call((2, 3), (3, 1), (1,), 1)
+
+    def test_numbers_beyond_64_bits(self) -> None:
+        with pytest.raises(OverflowError):
+            by_kernel(0, 0, (2, 2), (2**63, 1), (1, 1), 1)
+
+    def test_no_compiler(self, monkeypatch, tmp_path: Path) -> None:
+        """Numba refuses to be imported next to a NumPy that is newer than itself."""
+        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+        monkeypatch.setattr(loader, "_kernels", {})
+        monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
+        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.nest", None)
+        monkeypatch.delattr("arraybridge.kernels.cpu.nest", raising=False)
+        rows, cols = 300, cpu.SMALL // 300 + 1
+        given = Layout((rows, cols), (cols, 1), (1, rows), 1)
+        assert cpu.describe(*given).startswith("tile")
+        check(given, ways={"chosen": cpu.copy})
+        assert "Numba cannot be imported" in loader.unavailable()
+        assert cpu.describe(*given) == "numpy copy"
+        assert not copying.copy_planned(0, 0, plan(layout.canonical(*given)))
+
+    def test_nothing_is_read_or_written_where_there_is_nothing(self) -> None:
+        for copy in WAYS.values():
+            copy(0, 0, (3, 0), (1, 1), (1, 1), 8)
+
+    def test_the_call_lets_go_of_the_gil(self) -> None:
+        kernel = loader.load(
+            "nest", *plan(layout.canonical((99, 99), (396, 4), (4, 396), 4)).kernel
+        )
+        assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
+
+
+#: `transposes(n)` copies n matrices through the kernel and checks them.
+WORK = """
+import os, sys, threading
+import numpy as np
+from arraybridge.kernels import cpu
+from arraybridge.kernels.cpu import copying, plan
+from arraybridge.layout import canonical
+
+def by_kernel(dst, src, *layout):
+    assert copying.copy_planned(dst, src, plan.plan(canonical(*layout)))
+
+def transposes(n, dtype="f4", copy=by_kernel):
+    for i in range(n):
+        a = np.arange(301 * 57, dtype=dtype).reshape(301, 57) + i
+        b = np.empty((57, 301), dtype)
+        copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, a.itemsize)
+        assert (b == a.T).all()
+    return n
+"""
+
+
+class TestStart:
+    def test_import_and_runs_load_no_compiler(self) -> None:
+        python(
+            WORK
+            + """
+a = np.arange(1 << 20, dtype="f4")
+b = np.empty_like(a)
+cpu.copy(b.ctypes.data, a.ctypes.data, (1024, 1024), (4096, 4), (4096, 4), 4)
+assert (a == b).all()
+a, b = a[:10000].reshape(100, 100), b[:10000].reshape(100, 100)
+cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
+assert (b == a.T).all()
+assert not {"numba", "llvmlite"} & set(sys.modules), "a run or a small copy loaded the compiler"
+a, b = np.arange(1 << 20, dtype="f4").reshape(1024, 1024), np.empty((1024, 1024), "f4")
+cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
+assert (b == a.T).all()
+assert cpu.loader._kernels, "a large copy by another way than the kernel"
+"""
+        )
+
+    def test_without_jit(self) -> None:
+        """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
+        python(WORK + "transposes(2)", env={"NUMBA_DISABLE_JIT": "1"})
+
+
+class TestThreadsAndForks:
+    def test_eight_threads_from_the_first_call_on(self) -> None:
+        python(
+            WORK
+            + """
+from concurrent.futures import ThreadPoolExecutor
+barrier = threading.Barrier(8)
+def together(dtype):
+    barrier.wait()
+    return transposes(100, dtype)
+with ThreadPoolExecutor(8) as pool:
+    assert sum(pool.map(together, ["f4", "f8", "f4", "c16", "f4", "f8", "c16", "i2"])) == 800
+"""
+        )
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_fork_after_a_kernel(self) -> None:
+        python(
+            WORK
+            + """
+transposes(1)
+child = os.fork()
+if child == 0:
+    transposes(3)  # what the parent compiled
+    transposes(3, "f8")  # what the child compiles itself
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+transposes(1)
+"""
+        )
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_fork_in_a_pool_after_a_kernel(self) -> None:
+        python(
+            WORK
+            + """
+import multiprocessing
+transposes(1)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(transposes, [3] * 6, chunksize=1) == [3] * 6
+"""
+        )
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_fork_while_another_thread_compiles_a_kernel(self, tmp_path: Path) -> None:
+        """The child has the compiler's locks, held by nobody that lives: it does without."""
+        python(
+            WORK
+            + """
+import time
+from arraybridge.kernels.cpu import loader, nest
+from numba.core.compiler_lock import global_compiler_lock
+transposes(1, "f8")
+at_work, forked = threading.Event(), threading.Event()
+compiled = nest.compiled
+def slowly(*key):
+    with global_compiler_lock:
+        at_work.set()
+        forked.wait()
+    return compiled(*key)
+nest.compiled = slowly
+thread = threading.Thread(target=transposes, args=(1,))
+thread.start()
+at_work.wait()
+child = os.fork()
+if child == 0:
+    assert loader.unavailable() == "the process was forked while another thread was compiling"
+    transposes(1, "f4", cpu.copy)
+    transposes(1, "f8")
+    os._exit(0)
+forked.set()
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+transposes(1)
+""",
+            env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},  # nothing there: it must compile
+            flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
+        )
+
+    def test_daemon_thread_at_work_at_exit(self) -> None:
+        python(
+            WORK
+            + """
+at_work = threading.Event()
+def forever():
+    while transposes(1):
+        at_work.set()
+threading.Thread(target=forever, daemon=True).start()
+assert at_work.wait(60)
+"""
+        )

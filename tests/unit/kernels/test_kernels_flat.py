@@ -1,0 +1,88 @@
+"""One run of bytes in parts: right at any address, nothing around it, overlaps as by memmove."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from arraybridge import contiguous, copyto
+from arraybridge.kernels import cpu
+from arraybridge.kernels.cpu import copying, loader, pool
+from tests.support.strategies import CANARY
+
+FIRST = 4096  # bytes in front of what is copied
+
+
+@pytest.fixture(autouse=True)
+def parted(monkeypatch):
+    """Parts already of 64 KB, and the jobs of the pool counted."""
+    jobs = []
+    run = pool.run
+    monkeypatch.setattr(copying, "PARTED", 1 << 16)
+    monkeypatch.setattr(pool, "run", lambda *job: (jobs.append(job), run(*job)))
+    with pool.num_threads(3):
+        yield jobs
+
+
+def block(count: int) -> np.ndarray:
+    return np.random.default_rng(count).integers(0, 256, count, np.uint8)
+
+
+@pytest.mark.parametrize("count", [1 << 16, (1 << 16) + 1, 200_063, 1_000_000])
+@pytest.mark.parametrize(("to", "at"), [(0, 0), (1, 0), (0, 5), (63, 17), (13, 13)])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_every_byte_and_no_other(parted, count, to, at, fresh):
+    source, memory = block(count + 64), np.full(count + 2 * FIRST, CANARY, np.uint8)
+    copying.copy_run(memory.ctypes.data + FIRST + to, source.ctypes.data + at, count, fresh)
+    assert len(parted) == 1
+    expected = np.full_like(memory, CANARY)
+    expected[FIRST + to : FIRST + to + count] = source[at : at + count]
+    assert (memory == expected).all()
+
+
+@pytest.mark.parametrize("shift", [1, 64, 4096, 99_999, -1, -64, -99_999])
+def test_overlaps_are_as_memmoves(parted, shift):
+    memory, count = block(400_000), 100_000
+    expected = memory.copy()
+    expected[150_000 + shift :][:count] = memory[150_000:][:count].copy()
+    copying.copy_run(memory.ctypes.data + 150_000 + shift, memory.ctypes.data + 150_000, count)
+    assert not parted
+    assert (memory == expected).all()
+
+
+def test_what_is_small_or_for_one_thread_is_not_parted(parted):
+    source, memory = block(100_000), np.zeros(100_000, np.uint8)
+    copying.copy_run(memory.ctypes.data, source.ctypes.data, (1 << 16) - 1)
+    with pool.num_threads(1):
+        copying.copy_run(memory.ctypes.data, source.ctypes.data, source.size)
+    assert not parted
+    assert (memory == source).all()
+
+
+def test_without_llvmlite(parted, monkeypatch, tmp_path):
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(loader, "_functions", [])
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    source, memory = block(100_000), np.zeros(100_000, np.uint8)
+    copying.copy_run(memory.ctypes.data, source.ctypes.data, source.size)
+    assert not parted
+    assert (memory == source).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_whole_arrays_come_this_way(parted, order):
+    source = np.asarray(block(240_000).reshape(600, 400), order=order)
+    out = np.zeros_like(source)
+    copyto(out, source)
+    assert len(parted) == 1
+    assert (out == source).all()
+    assert (contiguous(source, out=np.zeros((600, 400), np.uint8)) == source).all()
+
+
+def test_the_face(parted):
+    source, memory = block(123_456), np.zeros(123_456, np.uint8)
+    cpu.copy(memory.ctypes.data, source.ctypes.data, (123_456,), (1,), (1,), 1)
+    assert len(parted) == 1
+    assert (memory == source).all()

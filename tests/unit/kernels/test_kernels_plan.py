@@ -1,0 +1,208 @@
+"""Plans of strided copies, without a kernel: what is chosen, what fits, how it is cut."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from arraybridge import layout
+from tests.support.strategies import Layout, layouts
+
+plans = import_module("arraybridge.kernels.cpu.plan")
+cuts = import_module("arraybridge.kernels.cpu.slices")
+
+
+def planned(x: np.ndarray):
+    strides = layout.c_strides(x.shape, x.itemsize)
+    return plans.plan(layout.canonical(x.shape, strides, x.strides, x.itemsize))
+
+
+def big(shape, dtype="f4"):
+    """An array of any size, without the memory."""
+    return np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), shape, layout.c_strides(shape, np.dtype(dtype).itemsize)
+    )
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """A machine with AVX-512 and a last cache of 32 MB."""
+    monkeypatch.setattr(plans, "VECTOR", 64)
+    monkeypatch.setattr(plans, "STREAM", 1 << 24)
+    plans.plan.cache_clear()
+    yield
+    plans.plan.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("tile 4 bytes x 16", big((300, 300)).T),
+        ("tile 4 bytes x 16, streamed", big((4096, 4096)).T),
+        ("tile 1 byte x 64, streamed", big((8192, 8192), "u1").T),
+        ("tile 16 bytes x 4, streamed", big((2048, 2048), "c16")[::-1, ::-1].T),
+        ("split 1 byte x 3, streamed", big((4096, 5456, 3), "u1").transpose(2, 0, 1)),
+        ("split 4 bytes x 2, streamed", big((4096, 8192))[:, ::2]),
+        ("merge 1 byte x 3, streamed", big((3, 4096, 5456), "u1").transpose(1, 2, 0)),
+        ("reverse 4 bytes, streamed", big((4096, 4096))[:, ::-1]),
+        ("fill 4 bytes, streamed", np.broadcast_to(big((4096, 1)), (4096, 4096))),
+        ("runs, streamed", big((4096, 5000))[:, 451:-453]),
+        ("runs, streamed", big((4096, 4096))[::-1]),
+        ("runs", big((4096, 4096))),
+        ("items, streamed", big((8, 2048, 32, 64), "f2").transpose(0, 2, 1, 3)),
+        ("items 12 bytes", big((100, 100, 3)).transpose(1, 0, 2)),
+        ("items 4 bytes", big((100, 999))[:, ::9]),
+    ],
+)  # fmt: skip
+def test_names(name: str, x: np.ndarray) -> None:
+    assert planned(x).name == name
+
+
+def test_vectors_of_other_hosts(monkeypatch) -> None:
+    x = big((4096, 4096))
+    for vector, side in ((16, 4), (32, 8)):
+        monkeypatch.setattr(plans, "VECTOR", vector)
+        plans.plan.cache_clear()
+        assert planned(x.T).kernel == plans.Key("tile", 4, side, 0, vector)
+
+
+def test_cached() -> None:
+    x = big((4096, 4096)).T
+    assert planned(x) is planned(x)
+
+
+def test_no_compiler_is_loaded() -> None:
+    script = (
+        "import sys; from arraybridge.kernels.cpu import plan, slices;"
+        "from arraybridge.layout import canonical;"
+        "slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2);"
+        "assert not {'numba', 'llvmlite'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@st.composite
+def nests(draw) -> Layout:
+    """Draw axes that lie side by side in the destination, and in any order in the source."""
+    side = draw(st.sampled_from([st.integers(2, 4), st.integers(2, 40), st.sampled_from(
+        [2, 3, 17, 20, 48, 64, 70, 100, 128, 200])]))  # fmt: skip
+    drawn = draw(st.lists(side, min_size=2, max_size=10))
+    shape = tuple(extent for at, extent in enumerate(drawn) if prod(drawn[:at]) < 1 << 40)
+    itemsize = draw(st.sampled_from([1, 2, 4, 8, 16, 3, 12, 100, 1000]))
+    order = draw(st.permutations(range(len(shape))))
+    dense = layout.c_strides(tuple(shape[axis] for axis in order), itemsize)
+    src = [dense[order.index(axis)] for axis in range(len(shape))]
+    for axis in range(len(shape)):
+        src[axis] *= draw(st.sampled_from([1, 1, 1, 1, 1, -1, 0, 2, 3]))
+    return Layout(shape, layout.c_strides(shape, itemsize), tuple(src), itemsize)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    st.one_of(
+        nests(),
+        layouts(itemsizes=[1, 2, 3, 4, 8, 16, 100, 1000, 5000], max_side=3000, max_size=1 << 34,
+                zero_size=False),
+    ),
+    st.sampled_from([16, 32, 64]), st.integers(2, 70), st.booleans(),
+)  # fmt: skip
+@example(  # the rows of the buffer would be 127 of 2176 bytes
+    Layout((64, 16, 20, 100), (32000, 2000, 100, 1), (1, 128000, 64, 1280), 1), 64, 8, True
+)
+@example(  # three channels, and nothing else that is as long
+    Layout((2,) * 12 + (3, 48), layout.c_strides((2,) * 12 + (3, 48), 4),
+           (*(576 << axis for axis in range(12)), 4, 12), 4), 64, 8, False,
+)  # fmt: skip
+def test_no_part_is_more_than_its_kernel_can_do(
+    given: Layout, vector: int, parts: int, streamed: bool
+) -> None:
+    before = plans.STREAM, plans.VECTOR
+    plans.STREAM, plans.VECTOR = 0 if streamed else before[0], vector
+    try:
+        made = plans.plan.__wrapped__(layout.canonical(*given))
+    finally:
+        plans.STREAM, plans.VECTOR = before
+    cuts.slices(made, 0, 0)
+    cuts.slices(made, 0, 0, parts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda made: {"rows": made.rows._replace(extent=1, chunk=1)}, "less than 3 steps"),
+        (lambda made: {"rows": made.rows._replace(extent=4, chunk=4)}, "not the rows"),
+        (lambda made: {"cols": made.cols._replace(extent=15, chunk=15)}, "less than 16 steps"),
+        (lambda made: {"cols": made.cols._replace(src=8)}, "a step is 8, not 12"),
+        (lambda made: {"rows": made.rows._replace(src=-4)}, "a step is -4, not 4"),
+    ],
+)
+def test_a_part_that_its_kernel_cannot_do_is_refused(wrong, says: str) -> None:
+    made = planned(big((5, 300, 3)).transpose(0, 2, 1))
+    assert made.name == "split 4 bytes x 3"
+    cuts.slices(made, 0, 0, 9)
+    with pytest.raises(RuntimeError, match=says):
+        cuts.slices(made._replace(**wrong(made)), 0, 0)
+
+
+def test_fresh_memory_is_not_streamed_to() -> None:
+    form = layout.canonical((4096, 4096), (16384, 4), (4, 16384), 4)
+    made = plans.plan(form)
+    assert made.stream
+    assert made.staged
+    assert plans.plan(form, True) == made._replace(stream=False)
+
+
+def test_wide_tiles_in_the_cache_have_rows_of_whole_lines() -> None:
+    names = [planned(big((side, side), "f8").T).name for side in (256, 257, 1024, 1025)]
+    assert names[:2] == ["tile 8 bytes x 8", "items 8 bytes"]
+    assert names[2:] == ["tile 8 bytes x 8, streamed"] * 2
+
+
+def test_a_buffer_that_is_too_small_is_refused() -> None:
+    made = planned(big((4096, 4096)).T)
+    assert cuts.check(made) == ""
+    assert "bytes of" in cuts.check(made._replace(rows=made.rows._replace(chunk=4096)))
+    assert "not 4" in cuts.check(made._replace(cols=made.cols._replace(dst=5)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(layouts(max_side=70, max_size=4000, zero_size=False), st.integers(1, 9), st.booleans())
+def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool) -> None:
+    before = plans.STREAM
+    plans.STREAM = 0 if streamed else before
+    try:
+        form = layout.canonical(*given)
+        made = plans.plan.__wrapped__(form)
+    finally:
+        plans.STREAM = before
+    whole = cells(cuts.slices(made, 0, 0)[0])
+    cut = [cells(record) for record in cuts.slices(made, 0, 0, parts)]
+    assert 1 <= len(cut) <= parts
+    assert sum(map(len, cut)) == len(whole)
+    assert set().union(*cut) == whole
+
+
+def cells(record) -> set[tuple[int, int]]:
+    """Pairs of addresses of the columns that a record copies."""
+    word = dict(zip(plans.NEST, record, strict=False))
+    axes = [
+        (word["rows"], word["rows_dst"], word["rows_src"]),
+        (word["planes"], word["planes_dst"], word["planes_src"]),
+        (word["leaves"], word["leaves_dst"], word["leaves_src"]),
+        (word["cols"], word["cols_dst"], word["cols_src"]),
+    ]
+    rest = record[len(plans.NEST) :]
+    axes += [tuple(rest[at : at + 3]) for at in range(0, len(rest), 4)]
+    moves = product(*[[(i * dst, i * src) for i in range(extent)] for extent, dst, src in axes])
+    return {
+        (word["dst"] + sum(m[0] for m in move), word["src"] + sum(m[1] for m in move))
+        for move in moves
+    }

@@ -1,0 +1,225 @@
+"""Every inner kernel against NumPy, in blocks and edges, to the cache and past it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arraybridge import layout
+from arraybridge.kernels.cpu import loader
+from arraybridge.kernels.cpu.slices import slices
+from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
+from tests.unit.kernels.test_kernels_cpu import by_numpy
+
+plans = import_module("arraybridge.kernels.cpu.plan")
+HOST = plans.VECTOR
+#: Widths of vector that this host can run: the host's own, and those of lesser ones.
+VECTORS = [vector for vector in (16, 32, 64) if vector <= HOST]
+
+
+def copied(dst: int, src: int, given: Layout, parts: int = 1) -> None:
+    form = layout.canonical(*given)
+    if 0 in form.shape:
+        return
+    plan = plans.plan(form)
+    kernel = loader.load("nest", *plan.kernel)
+    for record in slices(plan, dst + form.dst_offset, src + form.src_offset, parts):
+        before = record.tolist()
+        kernel.call(record.buffer_info()[0])
+        assert record.tolist() == before
+
+
+def check(given: Layout, dst_start: int = 0, src_start: int = 0, parts: int = 1) -> None:
+    """Compare with NumPy: the destination's bytes, and 64 on either side of it."""
+    low, high = layout.span(given.shape, given.src_strides, given.itemsize)
+    source = np.random.default_rng(0).integers(0, 256, high - low + 256, np.uint8)
+    src = source.ctypes.data + -source.ctypes.data % 64 + src_start - low
+    low, high = layout.span(given.shape, given.dst_strides, given.itemsize)
+    memory = np.full(high - low + 256, CANARY, np.uint8)
+    dst = memory.ctypes.data + -memory.ctypes.data % 64 + 64 + dst_start - low
+    by_numpy(dst, src, given)
+    expected = memory.tobytes()
+    memory[:] = CANARY
+    copied(dst, src, given, parts)
+    assert memory.tobytes() == expected, plans.plan(layout.canonical(*given))
+
+
+@pytest.fixture(params=VECTORS)
+def vector(request, monkeypatch):
+    monkeypatch.setattr(plans, "VECTOR", request.param)
+    plans.plan.cache_clear()
+    yield request.param
+    plans.plan.cache_clear()
+
+
+@pytest.fixture(params=[True, False], ids=["streamed", "cached"])
+def streamed(request, monkeypatch):
+    for name in ("STREAM", "TILED"):
+        monkeypatch.setattr(plans, name, 0 if request.param else 1 << 60)
+    plans.plan.cache_clear()
+    yield request.param
+    plans.plan.cache_clear()
+
+
+def of_arrays(shape, view, itemsize=1):
+    """The copy of a view of a C-contiguous array into a C-contiguous one."""
+    x = np.empty(shape, f"V{itemsize}")
+    y = view(x)
+    return Layout(y.shape, layout.c_strides(y.shape, itemsize), y.strides, itemsize)
+
+
+def kind_of(given: Layout) -> str:
+    return plans.plan(layout.canonical(*given)).kernel.kind
+
+
+ITEMSIZES = (1, 2, 4, 8, 16)
+#: name: the kernel, the shape, the view.
+VIEWS = {
+    "square": ("tile", (131, 150), lambda x: x.T),
+    "whole lines": ("tile", (136, 152), lambda x: x.T),
+    "tall": ("tile", (1000, 71), lambda x: x.T),
+    "wide": ("tile", (70, 1000), lambda x: x.T),
+    "blocks and a bit": ("tile", (129 + 128, 257), lambda x: x.T),
+    "flipped": ("tile", (150, 131), lambda x: x[::-1, ::-1].T),
+    "rows flipped": ("tile", (150, 131), lambda x: x[::-1].T),
+    "sliced": ("tile", (150, 131), lambda x: x[1:-3, 2:-1].T),
+    "batched": ("tile", (3, 97, 5, 88), lambda x: x.transpose(0, 3, 2, 1)),
+    "reversed axes": ("tile", (65, 7, 66), lambda x: x.transpose(2, 1, 0)),
+    "short": ("tile", (4, 8, 5, 9, 40), lambda x: x.transpose(4, 2, 1, 3, 0)),
+    "six axes": ("tile", (7, 4, 5, 6, 5, 16), lambda x: x.transpose(4, 2, 5, 0, 3, 1)),
+    "two channels": ("split", (401, 2), lambda x: x.T),
+    "three channels": ("split", (3, 401, 3), lambda x: x.transpose(0, 2, 1)),
+    "four channels": ("split", (401, 4), lambda x: x.T),
+    "two of four": ("split", (401, 4), lambda x: x[:, 1:3].T),
+    "one of three": ("split", (401, 3), lambda x: x[:, 2]),
+    "every other": ("split", (3, 401), lambda x: x[:, 1::2]),
+    "every fourth": ("split", (3, 1000), lambda x: x[:, ::4]),
+    "two planes": ("merge", (2, 401), lambda x: x.T),
+    "three planes": ("merge", (2, 3, 401), lambda x: x.transpose(0, 2, 1)),
+    "four planes": ("merge", (4, 401), lambda x: x.T),
+    "planes flipped": ("merge", (3, 401), lambda x: x[::-1].T),
+    "repeated": ("merge", (401, 1), lambda x: np.broadcast_to(x, (401, 3))),
+    "backwards": ("reverse", (3, 401), lambda x: x[:, ::-1]),
+    "both backwards": ("reverse", (3, 401), lambda x: x[::-1, ::-1]),
+    "columns broadcast": ("fill", (3, 1), lambda x: np.broadcast_to(x, (3, 401))),
+    "rows broadcast": ("runs", (1, 1501), lambda x: np.broadcast_to(x, (3, 1501))),
+    "every fifth": ("items", (3, 1500), lambda x: x[:, ::5]),
+}
+LESS = {"two channels", "three channels", "four channels", "two of four", "one of three",
+        "every other", "every fourth", "two planes", "three planes", "four planes",
+        "planes flipped", "repeated"}  # fmt: skip
+
+
+def kernels():
+    """Every kernel; compiling one takes up to a second, so most are heavy."""
+    for name, itemsize, vector in product(VIEWS, ITEMSIZES, VECTORS):
+        for streamed in (True, False):
+            if vector < HOST and (itemsize not in (1, 4) or not streamed):
+                continue  # enough of the narrower vectors
+            light = vector == HOST and (itemsize == 4 or (itemsize in (1, 16) and streamed))
+            yield pytest.param(
+                *(name, itemsize, vector, streamed),
+                id=f"{name}-{itemsize}-{vector}-{'streamed' if streamed else 'cached'}",
+                marks=[pytest.mark.heavy] * (not light),
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "itemsize", "vector", "streamed"), list(kernels()), indirect=["vector", "streamed"]
+)
+def test_kernels(name: str, itemsize: int, vector: int, streamed: bool) -> None:
+    kind, shape, view = VIEWS[name]
+    given = of_arrays(shape, view, itemsize)
+    if itemsize < 16 or (vector > 16 and name not in LESS):  # 16 bytes are a vector anyway
+        # In the cache, tiles of wide items are not stored across lines.
+        across = kind == "tile" and itemsize >= 8 and not streamed and name != "whole lines"
+        assert kind_of(given) in ({kind, "items"} if across else {kind})
+    if not (itemsize * given.shape[-1] < 1024 and kind == "runs"):
+        check(given)
+    check(given, 1, 3, parts=3)
+    check(given, 64 - itemsize, itemsize, parts=7)
+
+
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+@pytest.mark.parametrize("name", ["square", "three channels", "three planes", "backwards"])
+def test_any_alignment(name: str, itemsize: int, streamed: bool) -> None:
+    given = of_arrays(*VIEWS[name][1:], itemsize)
+    for at in (*range(0, 64, 7), 32, 48, 62, 60):
+        check(given, at, 17 * at % 64, parts=1 + at % 3)
+
+
+@pytest.mark.parametrize("itemsize", [3, 5, 6, 7, 12, 20, 24, 31, 32, 33, 48, 128, 260, 1000, 1024])
+def test_wide_items(itemsize: int, streamed: bool) -> None:
+    given = of_arrays((53, 41, 2), lambda x: x.transpose(1, 2, 0), itemsize)
+    check(given, itemsize % 61, 5, parts=4)
+    given = of_arrays((300, 41), lambda x: x[::-1].T, itemsize)
+    check(given, itemsize % 13, 63)
+
+
+@pytest.mark.parametrize("itemsize", [1, 3, 4, 8, 100])
+def test_into_gaps(itemsize: int, streamed: bool) -> None:
+    """A destination with gaps: what lies between stays."""
+    shape = (40, 3, 50)
+    dst_strides = layout.c_strides((*shape, 2), itemsize)[:3]
+    dense = layout.c_strides(shape, itemsize)
+    check(Layout(shape, dst_strides, dense, itemsize), 3, 0, parts=2)
+    check(Layout(shape[::-1], dst_strides[::-1], layout.c_strides(shape[::-1], itemsize), itemsize))
+    pitched = (dense[0] + 7, dense[1], dense[2])
+    check(Layout(shape, pitched, dense, itemsize), 5, 1, parts=3)
+    check(Layout(shape, dense, pitched, itemsize), 5, 1, parts=3)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    layouts(max_dims=8, max_side=40, max_size=20_000),
+    st.integers(0, 63), st.integers(0, 63), st.integers(1, 5),
+)  # fmt: skip
+def test_any_layout(streamed: bool, given: Layout, dst: int, src: int, parts: int) -> None:
+    check(given, dst, src, parts)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    strided_arrays([f"V{n}" for n in (1, 2, 3, 4, 6, 8, 12, 16)], max_side=90, max_size=30_000,
+                   zero_size=False),
+    st.integers(0, 63), st.integers(1, 5),
+)  # fmt: skip
+def test_real_views(streamed: bool, x: np.ndarray, start: int, parts: int) -> None:
+    memory = np.full(x.nbytes + 128 + start, CANARY, np.uint8)
+    begin = 64 + start
+    given = Layout(x.shape, layout.c_strides(x.shape, x.itemsize), x.strides, x.itemsize)
+    copied(memory.ctypes.data + begin, x.__array_interface__["data"][0], given, parts)
+    assert memory[begin : begin + x.nbytes].tobytes() == x.tobytes()
+    assert (memory[:begin] == CANARY).all()
+    assert (memory[begin + x.nbytes :] == CANARY).all()
+
+
+def test_nothing_beyond_the_source_is_read() -> None:
+    """The last page before one that may not be read, and the first after one."""
+    import ctypes
+    import mmap
+
+    page = mmap.PAGESIZE
+    libc = ctypes.CDLL(None, use_errno=True)
+    block = mmap.mmap(-1, 4 * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(block))
+    for at in (0, 3 * page):
+        assert libc.mprotect(ctypes.c_void_p(address + at), ctypes.c_size_t(page), 0) == 0
+    for _, shape, view in VIEWS.values():
+        for itemsize in ITEMSIZES:
+            given = of_arrays(shape, view, itemsize)
+            low, high = layout.span(given.shape, given.src_strides, itemsize)
+            if high - low > 2 * page:
+                continue
+            out = np.empty(given.itemsize * int(np.prod(given.shape)), np.uint8)
+            for src in (address + page - low, address + 3 * page - high):
+                copied(out.ctypes.data, src, given)

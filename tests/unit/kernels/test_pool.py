@@ -1,0 +1,328 @@
+"""The pool of native threads: each slice once, no hang, no abort, whatever the process does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from arraybridge.kernels.cpu import pool
+from tests.support.processes import ROOT, python
+
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+@pytest.fixture(autouse=True)
+def settings_put_back():
+    yield
+    pool.set_num_threads(None)
+
+
+def run(function, count: int, stride: int = 8, first: int = 1 << 20) -> None:
+    """Run a Python function as the kernel, on records that it does not look into."""
+    kernel = KERNEL(function)
+    pool.run(ctypes.cast(kernel, ctypes.c_void_p).value, first, stride, count)
+
+
+class TestSlices:
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
+    def test_each_is_done_once(self, threads: int, count: int) -> None:
+        pool.set_num_threads(threads)
+        done: list[int] = []
+        run(done.append, count, stride=24)
+        assert sorted(done) == [(1 << 20) + 24 * i for i in range(count)]
+
+    def test_all_are_done_when_it_returns(self) -> None:
+        pool.set_num_threads(4)
+        for count in range(1, 200):
+            done: list[int] = []
+            run(done.append, count)
+            assert len(done) == count
+
+    @pytest.mark.parametrize("threads", [2, 4])
+    def test_threads_work_at_the_same_time(self, threads: int) -> None:
+        pool.set_num_threads(threads)
+        barrier = threading.Barrier(threads)  # passed only by that many at once
+        passed: list[int] = []
+
+        def meet(record: int) -> None:
+            barrier.wait(60)
+            passed.append(threading.get_native_id())
+
+        run(meet, threads)
+        assert len(set(passed)) == threads
+        assert threading.get_native_id() in passed  # the caller takes slices too
+
+    def test_no_more_threads_than_allowed(self) -> None:
+        pool.set_num_threads(5)
+        run(lambda record: None, 5)  # there are four helpers now
+        pool.set_num_threads(2)
+        at_work: list[int] = []
+        most = 0
+
+        def look(record: int) -> None:
+            nonlocal most
+            at_work.append(record)
+            most = max(most, len(at_work))
+            threading.Event().wait(0.002)
+            at_work.remove(record)
+
+        run(look, 40)
+        assert most == 2
+
+    def test_one_thread_starts_none(self) -> None:
+        python(
+            WORK
+            + """
+pool.set_num_threads(1)
+transposes(1)  # compiles, perhaps: SciPy, which Numba imports, starts threads
+before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+transposes(2)
+after = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+assert before == after
+assert pool._pool is None or pool._pool.size == 0
+"""
+        )
+
+    def test_a_job_inside_a_job_is_done_by_its_caller(self) -> None:
+        pool.set_num_threads(3)
+        inner: list[tuple[int, int]] = []
+
+        def outer(record: int) -> None:
+            mine = threading.get_native_id()
+            run(lambda _: inner.append((mine, threading.get_native_id())), 3)
+
+        run(outer, 4)
+        assert len(inner) == 12
+        assert all(caller == worker for caller, worker in inner)
+
+    def test_threads_take_no_signals(self) -> None:
+        if not os.path.isdir("/proc/self/task"):
+            pytest.skip("no /proc")
+        pool.set_num_threads(3)
+        tasks: set[int] = set()
+        barrier = threading.Barrier(3)
+
+        def meet(record: int) -> None:
+            barrier.wait(60)
+            tasks.add(threading.get_native_id())
+
+        run(meet, 3)
+        for task in tasks - {threading.get_native_id()}:
+            with open(f"/proc/self/task/{task}/status") as status:
+                blocked = next(line for line in status if line.startswith("SigBlk"))
+            assert int(blocked.split()[1], 16) & 1 << 1  # SIGINT
+
+
+class TestSettings:
+    def test_set_and_context(self) -> None:
+        pool.set_num_threads(3)
+        assert pool.get_num_threads() == 3
+        with pool.num_threads(1):
+            assert pool.get_num_threads() == 1
+            with pool.num_threads(7):
+                assert pool.get_num_threads() == 7
+            assert pool.get_num_threads() == 1
+        assert pool.get_num_threads() == 3
+
+    def test_the_context_is_of_one_thread(self) -> None:
+        pool.set_num_threads(3)
+        seen: list[int] = []
+        with pool.num_threads(1):
+            thread = threading.Thread(target=lambda: seen.append(pool.get_num_threads()))
+            thread.start()
+            thread.join()
+        # (Python 3.14 lets a thread start in its parent's context where it is told so)
+        assert seen == [1 if getattr(sys.flags, "thread_inherit_context", 0) else 3]
+
+    @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
+    def test_what_is_no_number_of_threads(self, wrong) -> None:
+        with pytest.raises(ValueError, match="at least 1"):
+            pool.set_num_threads(wrong)
+        with pytest.raises(ValueError, match="at least 1"), pool.num_threads(wrong):
+            pass
+
+    def test_default_is_what_the_process_may_use(self, monkeypatch) -> None:
+        monkeypatch.delenv("ARRAYBRIDGE_NUM_THREADS", raising=False)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 5, 6}, raising=False)
+        assert pool._default() == 3
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(999)), raising=False)
+        assert pool._default() == pool.MOST
+
+    def test_environment(self, monkeypatch) -> None:
+        monkeypatch.setenv("ARRAYBRIDGE_NUM_THREADS", "6")
+        assert pool._default() == 6
+        for wrong in ("0", "many", "1.5"):
+            monkeypatch.setenv("ARRAYBRIDGE_NUM_THREADS", wrong)
+            with pytest.warns(
+                RuntimeWarning, match=f"ARRAYBRIDGE_NUM_THREADS='{wrong}' is ignored"
+            ):
+                assert pool._default() >= 1
+
+
+#: `transposes(n)` copies n matrices, in slices on the threads of the pool, and checks them.
+WORK = """
+import os, sys, threading
+import numpy as np
+from arraybridge.kernels.cpu import copying, plan, pool
+from arraybridge.layout import canonical
+pool.set_num_threads(3)
+copying.ALONE = copying.SLICE = 1024  # bytes: the pool shall have work
+
+def transposes(n):
+    a = np.arange(304 * 64, dtype="f4").reshape(304, 64)
+    for i in range(n):
+        a += 1
+        b = np.zeros((64, 304), "f4")
+        made = plan.plan(canonical(b.shape, b.strides, a.T.strides, 4))
+        assert copying.copy_planned(b.ctypes.data, a.ctypes.data, made)
+        assert (b == a.T).all()
+    return n
+"""
+
+
+class TestProcesses:
+    def test_eight_threads_at_once(self) -> None:
+        python(
+            WORK
+            + """
+from concurrent.futures import ThreadPoolExecutor
+barrier = threading.Barrier(8)
+def together(_):
+    barrier.wait()
+    return transposes(200)
+with ThreadPoolExecutor(8) as executor:
+    assert sum(executor.map(together, range(8))) == 1600
+assert pool._pool.size == 2
+"""
+        )
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_fork_after_a_job(self) -> None:
+        python(
+            """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
+"""
+            + WORK
+            + """
+transposes(3)
+parents = pool._pool
+child = os.fork()
+if child == 0:
+    transposes(20)
+    assert pool._pool is not parents
+    assert pool._pool.size == 2
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+transposes(3)
+assert pool._pool is parents
+"""
+        )
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_fork_in_the_middle_of_another_threads_job(self) -> None:
+        python(
+            """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
+"""
+            + WORK
+            + """
+transposes(1)
+ended = False
+def forever():
+    while not ended:
+        transposes(1)
+threads = [threading.Thread(target=forever) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        transposes(3)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+ended = True
+for thread in threads:
+    thread.join()
+"""
+        )
+
+    @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+    def test_multiprocessing_pool_after_a_job(self, method: str, tmp_path: Path) -> None:
+        import multiprocessing
+
+        if method not in multiprocessing.get_all_start_methods():
+            pytest.skip(f"no {method}")
+        script = tmp_path / "script.py"
+        script.write_text(
+            WORK
+            + f"""
+if __name__ == "__main__":
+    import multiprocessing
+    transposes(2)
+    with multiprocessing.get_context("{method}").Pool(2) as processes:
+        assert processes.map(transposes, [3] * 6, chunksize=1) == [3] * 6
+    transposes(2)
+"""
+        )
+        done = subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_daemon_thread_at_work_at_exit(self) -> None:
+        python(
+            WORK
+            + """
+at_work = threading.Event()
+def forever():
+    while transposes(1):
+        at_work.set()
+for _ in range(2):
+    threading.Thread(target=forever, daemon=True).start()
+assert at_work.wait(60)
+"""
+        )
+
+    def test_no_threads_to_be_had(self) -> None:
+        """A limit on threads costs speed only."""
+        python(
+            WORK
+            + """
+here = pool._here()
+here.create = lambda *args: 11  # EAGAIN
+transposes(3)
+assert here.size == 0 and here.full
+"""
+        )
+
+    def test_without_llvmlite(self) -> None:
+        python(
+            """
+import sys
+sys.modules["llvmlite"] = None
+sys.modules["llvmlite.binding"] = None
+import ctypes
+from arraybridge.kernels.cpu import pool
+from tests.support.processes import ROOT, python
+pool.set_num_threads(3)
+done = []
+kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64)(done.append)
+pool.run(ctypes.cast(kernel, ctypes.c_void_p).value, 0, 8, 4)
+assert done == [0, 8, 16, 24]
+"""
+        )

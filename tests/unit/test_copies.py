@@ -1,0 +1,311 @@
+"""contiguous and copyto: who copies, where the result lies, what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arraybridge as ab
+from arraybridge.core.kernel import SMALL
+from tests.support.optional import optional
+from tests.support.places import Speaker
+from tests.support.strategies import strided_arrays
+
+torch = optional("torch")
+
+LARGE = (300, SMALL // 200)
+
+
+def large(dtype="f4") -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 99, LARGE).astype(dtype)
+
+
+class TestContiguous:
+    def test_small_copies_load_no_compiler_and_no_plan(self) -> None:
+        code = f"""
+import sys, numpy as np, arraybridge as ab
+x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]
+ab.contiguous(x), ab.contiguous(x, out=np.empty_like(x)), ab.copyto(np.empty_like(x), x)
+assert not {{"numba", "llvmlite"}} & set(sys.modules)
+"""
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+    def test_masks_stay(self) -> None:
+        x = np.ma.masked_array(np.arange(6).reshape(2, 3), mask=[[0, 1, 0], [1, 0, 0]]).T
+        y = ab.contiguous(x)
+        assert (y.mask == x.mask).all()
+        assert y.flags.c_contiguous
+
+    def test_gradients_flow(self) -> None:
+        for x in (torch.ones(2, 3, requires_grad=True), torch.ones(LARGE, requires_grad=True)):
+            ab.contiguous(x.T).sum().backward()
+            assert (x.grad == 1).all()
+
+    @pytest.mark.parametrize("dtype", ["u1", "f4", "f8", "c16"])
+    def test_large_results_are_aligned(self, dtype) -> None:
+        x = large(dtype)
+        for _ in range(3):
+            assert ab.contiguous(x.T).ctypes.data % 64 == 0
+            assert ab.contiguous(torch.from_numpy(x).T).data_ptr() % 64 == 0
+
+    def test_jax_takes_a_large_result_as_a_view(self) -> None:
+        y = ab.contiguous(large().T)
+        z = ab.convert(y, "jax", copy=False)
+        assert z.unsafe_buffer_pointer() == y.ctypes.data
+        assert isinstance(z, jax.Array)
+
+    @pytest.mark.heavy
+    def test_tensorflow_takes_a_large_result_as_a_view(self) -> None:
+        pytest.importorskip("tensorflow")
+        y = ab.contiguous(large().T)
+        z = ab.convert(y, "tensorflow", copy=False)
+        assert ab.inspect(z).pointer == y.ctypes.data
+
+    def test_a_registered_kernel_copies_small_arrays_too(self) -> None:
+        calls = []
+
+        def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
+            from arraybridge.kernels import cpu
+
+            calls.append(shape)
+            cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
+
+        x = np.arange(6).reshape(2, 3)
+        ab.contiguous(x.T)
+        ab.register_kernel("cpu", kernel)
+        try:
+            np.testing.assert_array_equal(ab.contiguous(x.T), x.T)
+            ab.copyto(np.empty((3, 2), x.dtype), x.T)
+            assert len(calls) == 2
+        finally:
+            ab.register_kernel("cpu", None)
+        ab.contiguous(x.T)
+        assert len(calls) == 2
+
+
+class TestContiguousWithoutALibrary:
+    """Arrays, and what only speaks DLPack."""
+
+    X = np.arange(6.0).reshape(2, 3)
+
+    def bare(self, **how):
+        return ab.from_pointer(self.X.ctypes.data, (2, 3), "float64", device="cpu", **how)
+
+    @pytest.mark.parametrize("make", [np.asarray, torch.from_numpy, jax.numpy.asarray])
+    def test_an_array_gives_an_array(self, make) -> None:
+        x = ab.from_dlpack(make(self.X))
+        assert ab.contiguous(x) is x
+        if x.library != "jax":  # whose arrays are always contiguous
+            x = ab.from_dlpack(make(self.X).T)
+            y = ab.contiguous(x)
+            assert (type(y), y.library, y.shape) == (type(x), x.library, (3, 2))
+            assert y.info.c_contiguous
+            np.testing.assert_array_equal(np.asarray(y), self.X.T)
+
+    def test_an_array_of_bare_memory(self) -> None:
+        x = self.bare()
+        assert ab.contiguous(x) is x
+        y = ab.contiguous(self.bare(strides=(1, 2)))
+        assert isinstance(y, ab.Array)
+        assert (y.library, y.strides) == ("dlpack", (3, 1))
+        np.testing.assert_array_equal(np.asarray(y), [[0, 2, 4], [1, 3, 5]])
+
+    def test_an_array_of_a_library_without_a_namespace(self) -> None:
+        x = ab.from_dlpack(ab.convert(self.X.T, "tvm_ffi"))
+        y = ab.contiguous(x)
+        assert (type(y), y.library, y.info.c_contiguous) == (ab.Array, "tvm_ffi", True)
+        np.testing.assert_array_equal(y.to("numpy"), self.X.T)
+
+    @pytest.mark.parametrize("make", [Speaker, lambda x: x.__dlpack__(), ab.dlpack.acquire])
+    def test_what_only_speaks_dlpack(self, make) -> None:
+        y = ab.contiguous(make(self.X))
+        assert isinstance(y, ab.Array)
+        assert (y.library, y.info.pointer) == ("numpy", self.X.ctypes.data)
+        y = ab.contiguous(make(self.X.T))
+        assert (y.library, y.info.c_contiguous) == ("numpy", True)
+        np.testing.assert_array_equal(y.native, self.X.T)
+
+    def test_memory_that_nothing_serves(self) -> None:
+        there = ab.from_pointer(4096, (2, 3), "float64", device="vulkan")
+        assert ab.contiguous(there) is there
+        there = ab.from_pointer(4096, (2, 3), "float64", device="vulkan", strides=(1, 2))
+        with pytest.raises(BufferError, match=r"no library .* computes on vulkan:0"):
+            ab.contiguous(there)
+
+
+class TestCopyTo:
+    @settings(max_examples=150, deadline=None)
+    @given(strided_arrays(), st.data())
+    def test_into_any_layout(self, x: np.ndarray, data) -> None:
+        steps = [data.draw(st.sampled_from([-2, -1, 1, 2, 3])) for _ in x.shape]
+        memory = np.zeros([2 * abs(s) * n for s, n in zip(steps, x.shape, strict=True)], x.dtype)
+        expected = memory.copy()
+
+        def view(block):
+            block = block[(..., *(slice(None, None, s) for s in steps))]
+            return block[(..., *(slice(0, n) for n in x.shape))]
+
+        np.copyto(view(expected), x)
+        dst = view(memory)
+        ab.copyto(dst, x)
+        assert memory.tobytes() == expected.tobytes()
+
+    @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
+    def test_large(self, dtype) -> None:
+        """The reverse direction: contiguous into transposed, stepped and flipped memory."""
+        x = large(dtype)
+        rows, cols = LARGE
+        for dst in (
+            np.zeros((cols, rows), dtype).T,
+            np.zeros((rows, 2 * cols), dtype)[:, ::2],
+            np.zeros((rows, cols), dtype)[::-1, ::-1],
+            np.zeros((cols, rows + 7), dtype)[::-1, 3:-4].T,
+        ):
+            ab.copyto(dst, x)
+            np.testing.assert_array_equal(dst, x)
+
+    @pytest.mark.parametrize("shape", [(3, 4), LARGE])
+    def test_between_libraries(self, shape) -> None:
+        x = np.random.default_rng(0).random(shape, np.float32)
+        tensor = torch.zeros(shape[::-1]).T
+        ab.copyto(tensor, jax.numpy.asarray(x))
+        np.testing.assert_array_equal(tensor.numpy(), x)
+        array = np.zeros_like(x)
+        ab.copyto(array, tensor)
+        np.testing.assert_array_equal(array, x)
+        held = ab.from_dlpack(np.zeros_like(x))
+        ab.copyto(held, tensor)
+        np.testing.assert_array_equal(held.to("numpy"), x)
+
+    @pytest.mark.parametrize("n", [5, 400])
+    def test_overlap(self, n) -> None:
+        for move in (lambda a: (a, a.T), lambda a: (a[1:], a[:-1]), lambda a: (a[:, ::-1], a)):
+            square = np.arange(n * n, dtype=np.float32).reshape(n, n)
+            dst, src = move(square)
+            expected = src.copy()
+            ab.copyto(dst, src)
+            np.testing.assert_array_equal(dst, expected)
+
+    @pytest.mark.parametrize("shape", [(2, 3), LARGE])
+    def test_what_cannot_be_written(self, shape) -> None:
+        x = np.ones(shape, np.float32)
+        frozen = np.zeros(shape, np.float32)
+        frozen.flags.writeable = False
+        for dst, what in [
+            (np.zeros((*shape, 1), "f4"), r"dst has shape .*, src \(.*: nothing is broadcast"),
+            (np.zeros(shape), "dst has dtype float64, src float32: no dtype is changed"),
+            (frozen, "read-only"),
+            (jax.numpy.zeros(shape), "read-only"),
+            (torch.zeros(shape, requires_grad=True), "gradients"),
+            (torch.zeros(shape[1]).expand(shape), "one cell of memory"),
+            (
+                np.zeros(shape, ">f4"),
+                "its bytes are in foreign order, .*byteorder says: assign by its library",
+            ),
+        ]:
+            with pytest.raises(ab.ConversionError, match=what):
+                ab.copyto(dst, x)
+        with pytest.raises(TypeError, match="not an array"):
+            ab.copyto(object(), x)
+
+    def test_pending_sources_are_resolved(self) -> None:
+        dst = np.zeros(3, np.int16)
+        ab.copyto(dst, np.arange(3, dtype=">i2"))
+        assert dst.tolist() == [0, 1, 2]
+        into = torch.zeros(2, dtype=torch.complex64)
+        ab.copyto(into, torch.tensor([1j, 2j]).conj())
+        assert into.tolist() == [-1j, -2j]
+
+    def test_nothing(self) -> None:
+        ab.copyto(np.zeros((0, 3)), np.zeros((0, 3)))
+        ab.copyto(np.zeros(()), torch.ones((), dtype=torch.float64))
+
+
+def test_threads_are_a_setting_of_the_face() -> None:
+    before = ab.get_num_threads()
+    with ab.num_threads(1):
+        assert ab.get_num_threads() == 1
+    ab.set_num_threads(2)
+    assert ab.get_num_threads() == 2
+    ab.set_num_threads(None)
+    assert ab.get_num_threads() == before
+
+
+class Copies:
+    """A producer that hands over a copy of what it has."""
+
+    def __init__(self) -> None:
+        self.x = np.zeros(3, np.float32)
+
+    def __dlpack__(self, **asked: object) -> object:
+        return self.x.__dlpack__(max_version=(1, 0), copy=True)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class Memory:
+    """The buffer of an array, under an array interface of its own."""
+
+    def __init__(self) -> None:
+        self.x = np.zeros(3, np.float32)
+        self.__array_interface__ = self.x.__array_interface__
+
+
+THREE = np.arange(3, dtype=np.float32)
+NOBODYS = {
+    "a scalar": (lambda: np.float32(0), "scalar of NumPy never changes"),
+    "a boolean": (lambda: np.bool_(False), "scalar of NumPy never changes"),
+    "a copy": (Copies, "Copies hands over a copy"),
+    "a capsule of a copy": (
+        lambda: THREE.__dlpack__(max_version=(1, 0), copy=True),
+        "PyCapsule hands over a copy",
+    ),
+    "a legacy capsule": (lambda: np.zeros(3, np.float32).__dlpack__(), "read-only"),
+    "bytes": (lambda: bytes(12), "dtype uint8|shape"),
+    "broadcast": (lambda: np.broadcast_to(np.float32(0), (3,)), "read-only"),
+    "one cell": (lambda: torch.zeros(1).expand(3), "one cell of memory"),
+    "windows": (
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(3, np.float32), (3,), (0,)),
+        "one cell of memory",
+    ),
+    "jax": (lambda: jax.numpy.zeros(3), "read-only"),
+    "an Array of jax": (lambda: ab.from_dlpack(jax.numpy.zeros(3)), "read-only"),
+    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negation is only marked: assign by"),
+}
+
+
+@pytest.mark.parametrize("name", NOBODYS)
+@pytest.mark.parametrize("source", ["numpy", "torch", "jax"])
+def test_what_nobody_would_see_is_not_written(name: str, source: str) -> None:
+    make, why = NOBODYS[name]
+    x = THREE if name not in ("a scalar", "a boolean") else np.zeros((), make().dtype)
+    x = ab.convert(x, source)
+    with pytest.raises(ab.ConversionError, match=f"(dst cannot be written: .*|dst has )({why})"):
+        ab.copyto(make(), x)
+    with pytest.raises(ab.ConversionError, match=f"(out cannot be written: .*|out has )({why})"):
+        ab.contiguous(x, out=make())
+
+
+@pytest.mark.parametrize("dst", [0.0, 0, True, [0.0, 0.0, 0.0], (0.0,), None, "abc"])
+def test_what_is_no_array_is_not_written(dst: object) -> None:
+    with pytest.raises(TypeError, match="not an array"):
+        ab.copyto(dst, THREE)
+
+
+def test_memory_of_any_protocol_is_written() -> None:
+    memory = Memory()
+    ab.copyto(memory, THREE)
+    np.testing.assert_array_equal(memory.x, THREE)
+    held = ab.from_dlpack(Copies())  # an Array holds its memory, a copy or not
+    ab.copyto(held, THREE)
+    np.testing.assert_array_equal(np.asarray(held), THREE)
+    buffer = bytearray(3)
+    ab.copyto(buffer, np.arange(3, dtype=np.uint8))
+    assert buffer == b"\0\1\2"

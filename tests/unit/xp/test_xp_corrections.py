@@ -1,0 +1,322 @@
+"""The tables of corrections: each entry is still needed, does what it says, and no more.
+
+A test that says "delete the entry" is the news that upstream has mended something.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from contextlib import nullcontext
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arraybridge.array.operators import OPERATORS
+from tests.support import coexist
+
+coexist.prepare()
+
+from arraybridge.core.registry import library_named  # noqa: E402
+from arraybridge.xp import special_cases, standard  # noqa: E402
+from arraybridge.xp.corrections import Correction  # noqa: E402
+from tests.support.namespaces import installed, table_of  # noqa: E402
+
+HEAVY = {"dpnp"}
+PART_OF_NO_SIGNATURE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+INSTALLED = installed()
+ENTRIES = [
+    pytest.param(
+        library, entry, id=f"{library}:{entry.name}", marks=[pytest.mark.heavy] * (library in HEAVY)
+    )
+    for library in INSTALLED
+    for entry in table_of(library).corrections
+]
+each_entry = pytest.mark.parametrize(("library", "entry"), ENTRIES)
+each_applied = pytest.mark.parametrize(
+    ("library", "entry"),
+    [each for each in ENTRIES if each.values[1] in table_of(each.values[0]).applied],
+)
+
+
+def widths(library: str) -> Any:
+    """JAX has the standard's default dtypes with x64 on only."""
+    if library != "jax":
+        return nullcontext()
+    import jax
+
+    return jax.enable_x64(True)
+
+
+def shows(entry: Correction, xp: Any, library: str = "") -> bool:
+    """Whether an entry's probe finds the defect."""
+    with warnings.catch_warnings(), widths(library):
+        warnings.simplefilter("ignore")
+        try:
+            return bool(entry.needed(xp))
+        except Exception:
+            return True
+
+
+def module_of(name: str, xp: Any) -> tuple[Any, str]:
+    """Where a function is: ``linalg.qr`` is in ``xp.linalg``."""
+    extension, _, function = name.rpartition(".")
+    return (getattr(xp, extension) if extension else xp), function
+
+
+def template_of(name: str) -> Any:
+    """The standard's function of a name."""
+    extension, _, function = name.rpartition(".")
+    for chapter in (extension,) if extension else standard.CHAPTERS:
+        module = import_module(f"{standard.__name__}.{chapter}")
+        if function in module.__all__:
+            return getattr(module, function)
+    return None
+
+
+@each_entry
+def test_still_needed(library: str, entry: Correction) -> None:
+    table = table_of(library)
+    base: ModuleType = table.module
+    version = import_module(library).__version__
+    if (library, entry.name) == ("jax", "can_cast") and np.lib.NumpyVersion(
+        np.__version__
+    ) < "2.4.0":
+        pytest.skip("the warning that JAX's can_cast gives is a later NumPy's")
+    if entry in table.applied:
+        assert shows(entry, base, library), (
+            f"give the entry {entry.name!r} of the corrections of {library} an `until`, or delete "
+            f"it: {version} keeps the clause {entry.clause!r} by itself; upstream: {entry.upstream}"
+        )
+    else:
+        assert not shows(entry, base, library), (
+            f"{library} {version} does not keep the clause {entry.clause!r}, though the entry "
+            f"{entry.name!r} has it mended since {entry.until}"
+        )
+
+
+@each_entry
+def test_nothing_is_put_over_a_library_that_is_right(library: str, entry: Correction) -> None:
+    module, name = module_of(entry.name, library_named(library).native_namespace())
+    function = inspect.unwrap(getattr(module, name), stop=lambda f: f is entry.function)
+    assert (function is entry.function) is (entry in table_of(library).applied)
+
+
+@pytest.mark.parametrize(
+    ("version", "applies"),
+    [
+        *[("", True), ("0.9.2", True), ("0.11.1", True), ("0.11.2", False), ("0.11.2.1", False)],
+        *[("0.12", False), ("0.11.2+cpu", False), ("0.11.2.dev3", False), ("1.0rc1", False)],
+    ],
+)
+def test_versions_are_compared_by_their_numbers(version: str, applies: bool) -> None:
+    entry = Correction("abs", abs, "", "", needed=lambda xp: True, until="0.11.2")
+    assert entry.applies_to(version) is applies
+    assert entry._replace(until=None).applies_to(version)
+
+
+@each_applied
+def test_puts_it_right(library: str, entry: Correction) -> None:
+    assert not shows(entry, library_named(library).native_namespace(), library)
+
+
+@each_applied
+def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
+    assert template_of(entry.name) is not None
+    module, name = module_of(entry.name, library_named(library).native_namespace())
+    function = getattr(module, name)
+    assert inspect.unwrap(function, stop=lambda f: f is entry.function) is entry.function
+    assert entry.clause
+    assert entry.upstream
+    if entry.operators:
+        assert entry.name in {op.function for op in OPERATORS}
+
+
+@each_applied
+def test_keeps_the_signature(library: str, entry: Correction) -> None:
+    """Every call that the standard allows is one of the function; more is the library's own."""
+    wanted = inspect.signature(template_of(entry.name)).parameters
+    module, own = module_of(entry.name, library_named(library).native_namespace())
+    found = inspect.signature(getattr(module, own)).parameters
+    takes = {p.kind for p in found.values()}
+    positional = [p for p in found.values() if p.kind not in PART_OF_NO_SIGNATURE]
+    for place, (name, parameter) in enumerate(wanted.items()):
+        if parameter.kind in PART_OF_NO_SIGNATURE:
+            assert parameter.kind in takes
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            if place < len(positional):  # the name is the library's own matter
+                assert positional[place].kind is not parameter.KEYWORD_ONLY
+                assert positional[place].default == parameter.default
+            else:
+                assert parameter.VAR_POSITIONAL in takes
+        else:
+            assert name in found, "the official suite wants it by name"
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                assert found[name].kind is parameter.kind
+                assert positional[place].name == name
+            assert found[name].default == parameter.default, name
+    for name, parameter in found.items():  # whatever else there is may be left out
+        if name not in wanted and parameter.kind is parameter.KEYWORD_ONLY:
+            assert parameter.default is not parameter.empty
+
+
+@pytest.mark.parametrize("library", INSTALLED)
+def test_one_entry_a_function(library: str) -> None:
+    names = [entry.name for entry in table_of(library).corrections]
+    assert len(names) == len(set(names))
+
+
+def test_a_mended_library_is_noticed() -> None:
+    """The test of the tests: an entry whose defect is gone does not show."""
+    entry = Correction("abs", abs, "", "", needed=lambda xp: xp.abs(-1) != 1)
+    assert not shows(entry, np)
+    assert shows(entry._replace(needed=lambda xp: xp.no_such_function), np)
+
+
+# What special_cases makes, on NumPy: right, and otherwise NumPy's own function.
+
+INFINITE = np.asarray([np.inf, -np.inf, 1.0, -1.0, 7.0, np.inf, 0.0])
+DIVISORS = np.asarray([2.0, 2.0, -np.inf, np.inf, 2.0, np.inf, 5.0])
+QUOTIENTS = [np.inf, -np.inf, -0.0, -0.0, 3.0, np.nan, 0.0]
+
+
+@pytest.fixture
+def xp() -> Any:
+    return library_named("numpy").native_namespace()
+
+
+def agree(found: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_floor_divide_of_infinities(xp: Any) -> None:
+    with np.errstate(invalid="ignore"):
+        found = xp.floor_divide(INFINITE, DIVISORS)
+    agree(found[:-2], QUOTIENTS[:-2])
+    assert np.isnan(found[-2])
+    agree(found[-1], 0.0)
+
+
+def test_no_warning_where_nothing_is_invalid(xp: Any) -> None:
+    agree(xp.floor_divide(np.asarray([np.inf]), 3.0), [np.inf])
+    agree(xp.floor_divide(3.0, np.asarray([-np.inf])), [-0.0])
+    assert xp.expm1(np.asarray(complex(-np.inf, np.inf))) == -1
+    with pytest.warns(RuntimeWarning, match="invalid"):
+        xp.floor_divide(np.asarray([np.inf]), np.asarray([np.inf]))
+
+
+def test_keywords_of_numpy_stay(xp: Any) -> None:
+    x = np.asarray([np.inf, np.inf, 7.0], "f4")
+    out = np.full(3, 9.0, "f4")
+    found = xp.floor_divide(x, np.asarray([2.0, 2.0, 2.0]), out=out, where=[True, False, True])
+    assert found is out
+    agree(out, [np.inf, 9.0, 3.0])
+    assert xp.floor_divide(x, 2.0, dtype="f8").dtype == np.float64
+    assert xp.floor_divide(x, 2.0).dtype == np.float32
+
+
+def test_scalars_and_lists_of_numpy_stay(xp: Any) -> None:
+    assert type(xp.floor_divide(np.float32(7), np.float32(2))) is np.float32
+    assert type(xp.floor_divide(np.float32(np.inf), np.float32(2))) is np.float32
+    agree(xp.floor_divide([7.0, np.inf], 2), [3.0, np.inf])
+    assert xp.floor_divide(7, 2) == 3
+    agree(xp.expm1([0.0, 1.0]), np.expm1([0.0, 1.0]))
+
+
+def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
+    info = xp.finfo(xp.float32)
+    assert type(info.eps) is float
+    assert info.eps == 2.0**-23
+    assert info.tiny == np.finfo(np.float32).tiny
+    assert info == xp.finfo(np.float32)
+    assert hash(info) == hash(xp.finfo(np.float32))
+    assert repr(info) == repr(np.finfo(np.float32))
+    with pytest.raises(AttributeError):
+        _ = info.no_such_limit
+    assert xp.finfo(np.longdouble).max == np.finfo(np.longdouble).max
+
+
+def test_remainder_of_a_naive_library(xp: Any) -> None:
+    """From ``x1 - floor(x1 / x2) * x2``, as CuPy has it, to NumPy's, signs of zeros included."""
+    table = import_module("arraybridge.libraries.numpy.corrections")
+
+    def naive(x1, x2):
+        return np.asarray(x1 - np.floor(x1 / x2) * x2)
+
+    function = special_cases.remainder(table.MEANS, naive, infinities=True)
+    x = np.asarray([0.0, -0.0, 1.5, -1.5, 4.0, -4.0, np.inf, -np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        for x1, x2 in ((x[:, None], x), (x, -2.0), (x, np.inf), (3.0, x), (-0.0, x)):
+            found, expected = function(x1, x2), np.remainder(x1, x2)
+            known = ~np.isnan(expected)
+            agree(found[known], expected[known])
+            assert np.isnan(found[~known]).all()
+    integers = np.asarray([7, -7])
+    agree(function(integers, 2), [1, 1])
+
+
+def test_floor_divide_of_a_naive_library(xp: Any) -> None:
+    """Zeros that lose their sign on the way get it back."""
+    table = import_module("arraybridge.libraries.numpy.corrections")
+    unsigned = special_cases.floor_divide(
+        table.MEANS, lambda x1, x2: np.floor_divide(x1, x2) + 0.0, zeros=True
+    )
+    agree(unsigned(np.asarray([-0.0, 0.0, 0.0]), np.asarray([2.0, -2.0, 2.0])), [-0.0, -0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", sorted(special_cases.CASES))
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_complex_functions_keep_their_symmetries(name: str, dtype: str) -> None:
+    """conj(f(z)) is f(conj(z)) everywhere, special cases included; what is ordinary is NumPy's."""
+    tables = import_module("arraybridge.libraries.numpy.corrections")
+    function = special_cases.complex_function(tables.MEANS, name)
+    parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
+    z = np.asarray([complex(a, b) for a in parts for b in parts], dtype)
+    with np.errstate(all="ignore"):
+        found = function(z)
+        signed = ~np.isnan(z.imag)  # conj has no meaning for the others
+        agree_in_parts(function(np.conj(z))[signed], np.conj(found)[signed])
+        ordinary = np.isfinite(z) & (z != 0)
+        np.testing.assert_array_equal(
+            found[ordinary], getattr(np, NUMPY.get(name, name))(z)[ordinary]
+        )
+    assert found.dtype == dtype
+    for case in special_cases.CASES[name]:
+        at = z[[matches(case, x) for x in z]]
+        assert at.size
+        with np.errstate(all="ignore"):
+            agree_in_parts(function(at), np.full(at.shape, case.result, dtype))
+
+
+NUMPY = {"acos": "arccos", "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}
+
+
+def matches(case: special_cases.Case, z: complex) -> bool:
+    """Whether a number is a case itself, not one of its mirror images."""
+    signed = case.real.count("-") > 0
+
+    def is_one_of(kinds: str, x: float) -> bool:
+        kind = "nan" if math.isnan(x) else "inf" if math.isinf(x) else "nonzero" if x else "zero"
+        negative = math.copysign(1, x) < 0 and kind != "nan"
+        return ("-" if negative else "") + kind in kinds.split("|")
+
+    assert signed or "-" not in case.imaginary
+    return is_one_of(case.real, float(z.real)) and is_one_of(case.imaginary, float(z.imag))
+
+
+def agree_in_parts(found: Any, expected: Any) -> None:
+    """The same numbers; zeros of the same sign where the other part is no NaN."""
+    for a, b, other in (
+        (found.real, expected.real, expected.imag),
+        (found.imag, expected.imag, expected.real),
+    ):
+        np.testing.assert_array_equal(a, b)
+        signed = (b == 0) & ~np.isnan(other)
+        np.testing.assert_array_equal(np.signbit(a)[signed], np.signbit(b)[signed])

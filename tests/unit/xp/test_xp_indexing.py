@@ -1,0 +1,266 @@
+"""Slices, masks and places given by arrays, on every library, against NumPy."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.support.namespaces import each_library, namespaces
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+ENDS = st.none() | st.integers(-9, 9)
+SLICES = st.builds(slice, ENDS, ENDS, st.sampled_from([None, 1, 2, 5, -1, -2, -7]))
+
+
+@each_library
+def test_slices_are_pythons(library):
+    """Ends beyond the extent too, which the standard leaves open: as of a list."""
+    wrapped, _ = namespaces(library)
+
+    @settings(max_examples=30 if library == "jax" else 200, deadline=None)
+    @given(st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]), st.data())
+    def holds(shape, data):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        form = data.draw(st.sampled_from(["all", "ellipsis", "trailing"]))
+        key = tuple(data.draw(st.lists(SLICES, min_size=x.ndim, max_size=x.ndim)))
+        if form == "ellipsis":
+            key = (*key[:1], ...)
+        elif form == "trailing":
+            key = (..., *key[-1:])
+        key = key[0] if key[1:] == () else key
+        array = wrapped.enter(x)
+        np.testing.assert_array_equal(wrapped.left(array[key]), x[key])
+        x[key] = -1
+        array[key] = -1
+        np.testing.assert_array_equal(wrapped.left(array), x)
+
+    holds()
+
+
+@each_library
+def test_a_slice_goes_a_shorter_way(library):
+    """To what the library's own reading, or its correction, gives."""
+    wrapped, _ = namespaces(library)
+
+    def outcome(read, x, key):
+        try:
+            part = read(x, key)
+        except Exception as error:
+            return type(error), str(error)
+        part = getattr(part, "native", part)
+        return type(part), part.dtype, part.shape, wrapped.left(cls._of(part)).tolist()
+
+    for shape in (), (0,), (5,), (3, 2):
+        for dtype in "uint16", "float32", "bool":
+            array = wrapped.enter(np.ones(shape, dtype))
+            cls = type(array)
+            parts = [slice(start, None, step) for start in (None, 1) for step in (1, 2, -1)]
+            for end in None, 0, 1, -1, 9, -9, np.int64(1), 2**70, 1.0, "a", array.native:
+                parts += slice(end, None), slice(end)
+            for part in parts:
+                expected = outcome(cls._get, array.native, part)
+                assert outcome(cls.__getitem__, array, part) == expected, part
+
+
+@each_library
+def test_a_stop_before_the_start(library):
+    """For length 3, ``x[:-4]`` is nothing, and writing there changes nothing."""
+    wrapped, _ = namespaces(library)
+    x = wrapped.enter(np.arange(3))
+    assert x[:-4].shape == (0,)
+    x[:-4] = 7
+    assert wrapped.left(x).tolist() == [0, 1, 2]
+    assert wrapped.left(x[2:-4:-1]).tolist() == [2, 1, 0]
+
+
+@each_library
+def test_masks_over_nothing(library):
+    wrapped, _ = namespaces(library)
+    for shape in ((0,), (0, 3), (2, 0), (2, 0, 3), (3, 0, 2), (2, 3)):
+        for axes in range(1, len(shape) + 1):
+            for value in (True, False):
+                x, mask = np.ones(shape), np.full(shape[:axes], value)
+                array, its = wrapped.enter(x), wrapped.enter(mask)
+                np.testing.assert_array_equal(wrapped.left(array[its]), x[mask])
+                array[its] = 2.0
+                array[its] = array[its] * 3
+                x[mask] = 6
+                np.testing.assert_array_equal(wrapped.left(array), x)
+
+
+FLOATS = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 1.0, 2.5, np.inf, np.nan])
+
+
+@each_library
+def test_searchsorted_keeps_to_sort(library):
+    """NaN comes last, in the order of `sort`; both sides, with a sorter, of any shape."""
+
+    @settings(max_examples=8 if library == "jax" else 60, deadline=None)
+    @given(
+        hnp.arrays("float64", 6 if library == "jax" else st.integers(0, 7), elements=FLOATS),
+        hnp.arrays("float64", (2, 3), elements=FLOATS),
+        st.sampled_from(["left", "right"]),
+        st.booleans(),
+        st.sampled_from(["float32", "float64"]),
+    )
+    @example(
+        np.asarray([np.nan, 1.0, np.inf] * 2), np.full((2, 3), np.nan), "left", True, "float64"
+    )
+    def holds(x1, x2, side, unsorted, name):
+        x1, x2 = x1.astype(name), x2.astype(name)
+        expected = np.searchsorted(np.sort(x1), x2, side=side)
+        for namespace in namespaces(library):
+            if unsorted:
+                sorter = namespace.enter(np.argsort(x1, stable=True))
+                found = namespace.xp.searchsorted(
+                    namespace.enter(x1), namespace.enter(x2), side=side, sorter=sorter
+                )
+            else:
+                order = namespace.xp.sort(namespace.enter(x1))
+                found = namespace.xp.searchsorted(order, namespace.enter(x2), side=side)
+            np.testing.assert_array_equal(namespace.left(found), expected)
+            assert namespace.dtype_name(found) == "int64"
+
+    holds()
+
+
+@each_library
+@pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64"])
+def test_searchsorted_of_unsigned_integers(name, library):
+    most = np.iinfo(name).max
+    x1, x2 = np.asarray([0, 1, most - 1], name), np.asarray([[0, 2], [most - 1, most]], name)
+    for namespace in namespaces(library):
+        for side in ("left", "right"):
+            found = namespace.xp.searchsorted(namespace.enter(x1), namespace.enter(x2), side=side)
+            np.testing.assert_array_equal(namespace.left(found), np.searchsorted(x1, x2, side=side))
+
+
+@each_library
+@pytest.mark.parametrize("index", [4, 5, -5, 8])
+def test_places_that_there_are_not(index, library):
+    """An error where one costs nothing; never another element's value. docs/array.md has it."""
+    for namespace in namespaces(library):
+        x, places = namespace.enter(np.arange(4.0)), namespace.enter(np.asarray([index]))
+        for function in (namespace.xp.take_along_axis, namespace.xp.take):
+            if library == "jax":  # which does not look, since that would wait for the values
+                assert np.isnan(namespace.left(function(x, places, axis=0))).all()
+            elif library == "dpnp":  # nor does dpnp
+                assert namespace.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
+            else:
+                with pytest.raises(IndexError):
+                    function(x, places, axis=0)
+        if namespace is namespaces(library)[0] and library not in ("jax", "dpnp"):
+            with pytest.raises(IndexError):
+                x[places]
+            for dtype in ("float32", "int16", "uint16", "bool", "complex64"):  # other kernels
+                rows = namespace.enter(np.ones((2, 4), dtype))
+                with pytest.raises(IndexError):
+                    namespace.xp.take(rows, places, axis=1)
+                with pytest.raises(IndexError):
+                    namespace.xp.take_along_axis(rows, places[None, :], axis=1)
+
+
+@each_library
+def test_take_along_axis_broadcasts(library):
+    x, places = np.arange(24.0).reshape(2, 3, 4), np.asarray([[[0, -1]], [[3, -4]]])
+    for namespace in namespaces(library):
+        found = namespace.xp.take_along_axis(namespace.enter(x), namespace.enter(places), axis=-1)
+        np.testing.assert_array_equal(
+            namespace.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
+        )
+        one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
+        assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
+        assert one.shape == (2, 3, 2)
+
+
+PARTS = {
+    "1": 1, "-1": -1, ":": slice(None), "1:": slice(1, None), "::-1": slice(None, None, -1),
+    "None": None, "...": ..., "array": np.array([0, 2]), "matrix": np.array([[1, 0], [2, 2]]),
+    "single": np.array([2]), "number": np.array(1), "nothing": np.zeros(0, int),
+    "mask": np.array([True, False, True]), "masks": np.eye(3, dtype=bool),
+}  # fmt: skip
+ARRAYS = [name for name, part in PARTS.items() if isinstance(part, np.ndarray)]
+MIXES = [
+    names
+    for length in (1, 2, 3)
+    for names in itertools.product(PARTS, repeat=length)
+    if names.count("...") < 2 and not set(ARRAYS).isdisjoint(names)
+]
+MIXES += [("1", ":", "array", "None"), (":", "1", "...", "array"), (":", "array", "...", "-1")]
+MIXES += [("None", "1", "::-1", "array"), ("1", "None", "mask", "..."), ("-1", "1:", "matrix", "1")]
+
+
+def outcome(call):
+    try:
+        return call()
+    except IndexError:
+        return IndexError
+
+
+@each_library
+def test_index_arrays_beside_other_parts(library):
+    """The answer of NumPy on every library, where the standard has none; reading and writing."""
+    wrapped, _ = namespaces(library)
+    x = np.arange(27).reshape(3, 3, 3)
+    slow = library in ("jax", "dpnp")
+    for names in random.Random(0).sample(MIXES, 60) if slow else MIXES:
+        key = tuple(PARTS[name] for name in names)
+        axes = sum(part.ndim if part.dtype == bool else 1 for part in map(np.asarray, key))
+        axes -= names.count("None") + names.count("...")
+        alone = names in (("mask",), ("masks",))
+        if library == "array_api_strict" and axes < 3 and "..." not in names and not alone:
+            continue  # it wants all axes or an ellipsis
+        own = tuple(wrapped.enter(p) if isinstance(p, np.ndarray) else p for p in key)
+        array, expected = wrapped.enter(x), outcome(lambda key=key: x[key])
+        found = outcome(lambda array=array, own=own: wrapped.left(array[own]))
+        if expected is IndexError:
+            assert found is IndexError, names
+            continue
+        np.testing.assert_array_equal(found, expected, err_msg=str(names))
+        places, values = x[key], -1 - np.arange(expected.size).reshape(expected.shape)
+        if np.unique(places).size < places.size:
+            values = np.asarray(-1)  # of two values for one place any may remain
+        changed, array = x.copy(), wrapped.enter(x.copy())
+        changed[key] = values
+        array[own] = wrapped.enter(values)
+        np.testing.assert_array_equal(wrapped.left(array), changed, err_msg=str(names))
+
+
+@each_library
+def test_an_index_array_in_another_form(library):
+    """Of NumPy, or a list, where the library takes that; of other integers."""
+    wrapped, _ = namespaces(library)
+    x = np.arange(24, dtype="uint16").reshape(2, 3, 4)
+    array, index = wrapped.enter(x), np.array([2, 0])
+    expected = x[1, :, index]
+    assert expected.shape == (2, 3)
+    for dtype in ("int8", "uint8", "int32", "uint64"):
+        own = wrapped.enter(index.astype(dtype))
+        np.testing.assert_array_equal(wrapped.left(array[1, :, own]), expected)
+        np.testing.assert_array_equal(wrapped.left(array[-1, ::-1, own]), x[-1, ::-1, index])
+    for part in (index, index.tolist()):
+        if library != "array_api_strict":  # which refuses them
+            np.testing.assert_array_equal(wrapped.left(array[1, :, part]), expected)
+    with pytest.raises(IndexError):
+        array[2, :, wrapped.enter(index)]
+    with pytest.raises(IndexError):
+        array[2, :, wrapped.enter(index)] = 1
+
+
+def test_masks_of_a_strict_namespace_without_them():
+    """What array-api-strict is told to refuse is refused beside other parts as well."""
+    strict = pytest.importorskip("array_api_strict")
+    wrapped, _ = namespaces("array_api_strict")
+    array, mask = wrapped.enter(np.ones((2, 3))), wrapped.enter(np.ones(3, bool))
+    with (
+        strict.ArrayAPIStrictFlags(boolean_indexing=False),
+        pytest.raises((RuntimeError, IndexError)),
+    ):
+        array[0, mask]

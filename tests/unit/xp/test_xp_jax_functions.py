@@ -1,0 +1,281 @@
+"""Functions of JAX's namespaces: data types, special cases, derivatives."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arraybridge as ab
+import arraybridge.xp.jax as xp
+from arraybridge.xp.special_cases import CASES
+
+native = xp.native
+pytestmark = pytest.mark.usefixtures("x64")
+on_and_off = pytest.mark.parametrize("x64", [True, False], ids=["x64", "x32"], indirect=True)
+
+
+@pytest.fixture
+def x():
+    return xp.arange(6.0)
+
+
+@on_and_off
+class TestDtypes:
+    def test_no_weak_types(self, x64):
+        """An array of a Python scalar has the dtype that it says, when dtypes are promoted."""
+        half = ab.from_dlpack(jnp.ones(2, jnp.float16))
+        for scalar in (
+            xp.asarray(1.0),
+            xp.full((), 1.0),
+            xp.where(xp.asarray(True), 1.0, 2.0),
+            jax.jit(lambda: xp.asarray(1.0))(),
+        ):
+            assert not scalar.native.weak_type
+            assert (half + scalar).dtype == scalar.dtype == xp.result_type(half, scalar)
+        assert (half + 1.0).dtype == half.dtype
+
+    def test_x64(self, x64):
+        info = xp.__array_namespace_info__()
+        wide = {"int64", "uint64", "float64", "complex128"}
+        assert wide & set(info.dtypes()) == (wide if x64 else set())
+        defaults = info.default_dtypes()
+        assert xp.asarray([1.0]).dtype == defaults["real floating"] == xp.zeros(1).dtype
+        assert xp.asarray([1.0]).dtype == (np.float64 if x64 else np.float32)
+        assert xp.arange(3).dtype == defaults["integral"] == (np.int64 if x64 else np.int32)
+        assert xp.asarray([1j]).dtype == defaults["complex floating"]
+        indices = defaults["indexing"]
+        x = xp.asarray([3.0, 1.0])
+        assert xp.searchsorted(x, x).dtype == xp.argsort(x).dtype == indices
+        assert xp.nonzero(x)[0].dtype == xp.argmax(x).dtype == xp.unique_all(x).indices.dtype
+
+    @pytest.mark.parametrize("function", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
+    def test_accumulators(self, function, x64):
+        size = 64 if x64 else 32
+        for dtype, kind in (("int8", "int"), ("uint8", "uint"), ("int16", "int")):
+            found = getattr(xp, function)(xp.ones(2, dtype=getattr(xp, dtype))).dtype
+            assert found == f"{kind}{size}"
+
+    def test_nothing_is_narrowed(self, x64):
+        """A dtype that there is not is refused, which JAX by itself narrows with a warning."""
+        if x64:
+            assert xp.zeros(1, dtype=xp.float64).dtype == np.float64
+            return
+        for make in (
+            lambda: xp.zeros(1, dtype=xp.float64),
+            lambda: xp.astype(xp.ones(1), xp.float64),
+            lambda: xp.asarray([1.0], dtype=xp.float64),
+        ):
+            with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+                make()
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            xp.from_dlpack(np.ones(1))
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            xp.asarray(ab.from_dlpack(np.ones(1)))
+        with pytest.raises(ab.ConversionError, match="jax_enable_x64"):
+            native.from_dlpack(np.asarray([2**40]))
+        assert native.from_dlpack(np.ones(1, "float32")).dtype == np.float32
+        narrow = xp.ones(2, dtype=xp.int32)
+        wide = np.int64(2**40)
+        for make in (
+            lambda: xp.asarray(2**40),
+            lambda: xp.asarray(wide, dtype=xp.int32),
+            lambda: native.full(2, np.asarray(2**40)),
+            lambda: native.arange(wide, wide + 2),
+            lambda: native.add(narrow.native, wide),
+            lambda: native.where(narrow.native > 0, wide, narrow.native),
+        ):
+            with pytest.raises(OverflowError):
+                make()
+        assert native.linspace(0, wide, 3).tolist() == [0, 2.0**39, 2.0**40]
+        assert native.searchsorted(narrow.native, wide) == 2
+        assert native.clip(narrow.native, 0, wide).tolist() == [1, 1]
+
+    def test_no_warning_in_ordinary_use(self, x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            xp.linalg.svd(xp.reshape(x, (2, 3)))
+            xp.fft.fft(xp.astype(x, xp.complex64))
+            xp.fft.fftfreq(4)
+            xp.cumulative_prod(xp.ones(2, dtype=xp.uint8))
+            xp.searchsorted(x, 2)
+            xp.var(x)
+            xp.floor_divide(x, 2)
+            x[0] = xp.asarray(1, dtype=xp.int8)
+
+
+def ordinary():
+    parts = [0.3, -0.7, 1.5, -2.5]
+    return jnp.asarray([complex(a, b) for a in parts for b in parts])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.heavy] * (i % 3 > 0))
+        for i, name in enumerate(sorted(CASES))
+    ],
+)
+class TestComplexFunctions:
+    def test_ordinary_values_and_derivatives_are_jaxs(self, name):
+        own, mended, z = getattr(jnp, name), getattr(native, name), ordinary()
+        np.testing.assert_allclose(mended(z), own(z), rtol=1e-5)
+        for differentiate in (
+            lambda f: jax.grad(f, holomorphic=True),
+            lambda f: jax.grad(lambda z: jnp.real(f(z))),
+            lambda f: jax.jacfwd(lambda z: f(z) * 1.0, holomorphic=True),
+        ):
+            np.testing.assert_allclose(
+                jax.vmap(differentiate(mended))(z), jax.vmap(differentiate(own))(z), rtol=1e-4
+            )
+
+    def test_compiled_and_mapped(self, name):
+        parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
+        z = jnp.asarray(np.asarray([complex(a, b) for a in parts for b in parts], np.complex64))
+        function = getattr(native, name)
+        expected = function(z)
+        for run in (jax.jit(function), jax.vmap(function), jax.jit(jax.vmap(function))):
+            np.testing.assert_allclose(run(z), expected, rtol=1e-5)
+
+    def test_real_ones_are_jaxs_own(self, name):
+        x = jnp.asarray([0.5, 1.5], jnp.float32)
+        np.testing.assert_array_equal(getattr(native, name)(x), getattr(jnp, name)(x))
+        assert getattr(native, name)(0.5).weak_type
+
+
+class TestRealFunctions:
+    def test_derivatives_are_jaxs(self):
+        for name, a, b in (
+            ("remainder", 4.0, 2.0),
+            ("remainder", 5.0, -3.0),
+            ("floor_divide", 5.0, 2.0),
+        ):
+            own, mended = getattr(jnp, name), getattr(native, name)
+            for argnum in (0, 1):
+                assert jax.grad(mended, argnum)(a, b) == jax.grad(own, argnum)(a, b)
+                assert jax.jit(jax.grad(mended, argnum))(a, b) == jax.grad(own, argnum)(a, b)
+        assert jax.hessian(lambda x: native.remainder(x, 2.0) ** 2)(3.0) == 2.0
+
+    def test_promotion_is_jaxs(self):
+        for name in ("remainder", "floor_divide"):
+            own, mended = getattr(jnp, name), getattr(native, name)
+            for a, b in (
+                (jnp.ones(2, "float16"), 2.0),
+                (jnp.ones(2, "float32"), jnp.ones(2, "int32")),
+                (jnp.ones(2, "int8"), 2.5),
+                (7, 2),
+                (7.0, jnp.asarray(2)),
+                (np.ones(2, "float32"), jnp.ones((), "bfloat16")),
+            ):
+                assert mended(a, b).dtype == own(a, b).dtype
+                assert mended(a, b).weak_type == own(a, b).weak_type
+                np.testing.assert_array_equal(mended(a, b), own(a, b))
+
+    def test_powers_of_one_integer(self):
+        """The data types count, whether the exponent has dimensions or none."""
+        pairs = [("int8", "int16"), ("uint8", "int64"), ("int8", "uint8"), ("int64", "int8")]
+        for base, exponent in pairs:
+            expected = np.result_type(base, exponent)
+            for shape in (), (2,):
+                x, y = jnp.full(shape, 3, base), jnp.asarray(4, exponent)
+                a, b = ab.from_dlpack(x), ab.from_dlpack(y)
+                for found in native.pow(x, y), a**b, xp.pow(a, b), jax.jit(native.pow)(x, y):
+                    assert found.dtype == expected
+                    np.testing.assert_array_equal(np.asarray(found), np.full(shape, 81))
+                assert (x ** jnp.asarray([4], exponent)).dtype == expected
+        b = xp.asarray(4, dtype=xp.int16)
+        assert (2**b).dtype == xp.pow(2, b).dtype == native.pow(2, b.native).dtype == xp.int16
+        narrow = xp.ones(2, dtype=xp.int8)
+        with pytest.raises(TypeError, match="would change the dtype"):
+            narrow **= b
+        single = jnp.full(2, 1.5, "float32")
+        assert native.pow(single, b.native).dtype == np.float32
+        assert jax.grad(native.pow)(0.0, b.native) == jax.grad(jnp.pow)(0.0, b.native)
+
+    def test_objects_that_stand_for_arrays(self):
+        class Variable:
+            def __jax_array__(self):
+                return jnp.asarray([5.0, -5.0])
+
+            dtype = jnp.zeros(1).dtype
+
+        np.testing.assert_array_equal(native.remainder(Variable(), 3.0), [2, 1])
+        np.testing.assert_array_equal(native.sign(Variable()), [1, -1])
+
+    def test_lists_are_refused_as_ever(self):
+        for call in (
+            lambda: native.floor_divide([1.0], 2.0),
+            lambda: native.sign([1.0]),
+            lambda: native.exp([1j]),
+        ):
+            with pytest.raises(TypeError):
+                call()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+class TestNaNsAmongMany:
+    """XLA's own reductions of 4096 elements or more lose them."""
+
+    PLACES = (((10_001,), None), ((5000, 3), 0), ((3, 5000), -1), ((20, 30, 40), (0, 2)), ((3,), 0))
+
+    @pytest.mark.parametrize(("shape", "axis"), PLACES)
+    @pytest.mark.parametrize("name", ["max", "min"])
+    def test_extrema(self, name, shape, axis, dtype, x64):
+        for place in (0, -1, 2):
+            x = np.random.default_rng(0).random(shape).astype(dtype)
+            x.reshape(-1)[place] = np.nan
+            for keepdims in (False, True):
+                expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+                for namespace, array in (
+                    (xp, xp.asarray(x)),
+                    (native, jnp.asarray(x)),
+                    (native, x),
+                ):
+                    found = getattr(namespace, name)(array, axis=axis, keepdims=keepdims)
+                    np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
+
+    def test_norms(self, dtype, x64):
+        x = xp.asarray(np.ones((5000, 2), dtype))
+        x[-1, 0] = np.nan
+        for order in (np.inf, -np.inf):
+            norms = xp.linalg.vector_norm(x, axis=0, ord=order)
+            np.testing.assert_array_equal(np.asarray(norms), np.asarray([np.nan, 1], dtype))
+            assert bool(xp.isnan(xp.linalg.matrix_norm(x, ord=order)))
+            assert float(xp.linalg.matrix_norm(x[:-1, :], ord=order)) == 2
+
+    def test_derivatives_and_transformations(self, dtype, x64):
+        x = jnp.asarray([1, 3, 2], dtype)
+        assert jax.grad(native.max)(x).tolist() == [0, 1, 0]
+        assert jax.jit(jax.vmap(native.min))(jnp.stack([x, -x])).tolist() == [1, -3]
+        many = jnp.full((100, 100), jnp.nan, dtype).at[:, 1:].set(1)
+        assert bool(jnp.isnan(jax.vmap(native.max)(many)).all())
+
+
+class TestNativeFace:
+    def test_axes(self):
+        x = jnp.zeros((1, 2, 3))
+        assert native.permute_dims(x, (-1, 0, -2)).shape == (3, 1, 2)
+        assert native.expand_dims(x, -4).shape == (1, 1, 2, 3)
+        assert native.expand_dims(x, (0, -1)).shape == (1, 1, 2, 3, 1)
+        for axis in (4, -5, (0, 5)):
+            with pytest.raises(IndexError):
+                native.expand_dims(x, axis)
+
+    def test_magnitude(self):
+        z = jax.lax.complex(
+            jnp.asarray([jnp.inf, jnp.nan, 3.0]), jnp.asarray([jnp.nan, -jnp.inf, 4.0])
+        )
+        np.testing.assert_array_equal(native.abs(z), [np.inf, np.inf, 5])
+        np.testing.assert_array_equal(abs(ab.from_dlpack(z)).native, [np.inf, np.inf, 5])
+        assert jax.grad(native.abs)(3.0 + 4.0j) == jax.grad(jnp.abs)(3.0 + 4.0j)
+
+    def test_namespace_of_tracers(self, x):
+        def f(a):
+            assert ab.namespace(a) is native
+            return ab.namespace(a).sum(a)
+
+        assert jax.jit(f)(x.native) == 15
+        assert jax.grad(f)(x.native).shape == (6,)

@@ -1,0 +1,213 @@
+"""The templates of the array API standard against themselves and against array_api_strict."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import array_api_strict
+import pytest
+
+from arraybridge.xp import standard
+from arraybridge.xp.standard import data_types, linalg
+
+# What the chapters of the standard list, 2025.12. linalg's include its 4 aliases.
+COUNTS = {
+    "creation_functions": 16,
+    "data_types": 7,
+    "elementwise_functions": 67,
+    "linear_algebra_functions": 4,
+    "manipulation_functions": 15,
+    "searching_and_sorting": 15,
+    "statistical_functions": 12,
+    "linalg": 25,
+    "fft": 14,
+}
+
+# The annotations of parameters that hold arrays: the namespaces unwrap by them.
+ARRAYS = {
+    "Array",
+    "Array | complex",
+    "Array | float",
+    "Array | int",
+    "Array | int | bool",
+    "Array | bool",
+    "Array | None",
+    "Array | float | None",
+    "Array | DType",
+    "Array | complex | DType",
+    "Sequence[Array]",
+}
+RETURNS = {"Array", "tuple[Array, ...]", "bool", "DType", "FInfo", "IInfo", "NamespaceInfo"}
+NO_ARRAYS = {"tuple[int | None, ...]"}  # broadcast_shapes
+
+# array_api_strict says `Undef` where the standard has None as the default of these.
+STRICT_DEFAULTS = {
+    ("astype", "device"),
+    ("from_dlpack", "device"),
+    ("from_dlpack", "copy"),
+}
+# ... leaves these out of linalg.__all__, though it has them,
+STRICT_UNLISTED = {"linalg.eig", "linalg.eigvals"}
+# ... and has names of its own.
+STRICT_OWN = {
+    "ArrayAPIStrictFlags",
+    "Device",
+    "__version__",
+    "get_array_api_strict_flags",
+    "reset_array_api_strict_flags",
+    "set_array_api_strict_flags",
+}
+
+
+def module_of(chapter: str) -> ModuleType:
+    return import_module(f"{standard.__name__}.{chapter}")
+
+
+def templates(*chapters: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield each function and the name that a namespace has it by (``linalg.qr``)."""
+    for chapter in chapters or (*standard.CHAPTERS, *standard.EXTENSIONS):
+        module = module_of(chapter)
+        prefix = f"{chapter}." if chapter in standard.EXTENSIONS else ""
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                yield prefix + name, getattr(module, name)
+
+
+TEMPLATES = dict(templates())
+everyone = pytest.mark.parametrize("name", TEMPLATES)
+
+
+def test_counts():
+    counts = {chapter: len(list(templates(chapter))) for chapter in COUNTS}
+    assert counts == COUNTS
+    assert list(COUNTS) == [*standard.CHAPTERS, *standard.EXTENSIONS]
+
+
+def test_chapters_share_no_name():
+    names = [name for chapter in standard.CHAPTERS for name in module_of(chapter).__all__]
+    assert len(names) == len(set(names))
+
+
+def test_aliases_are_the_main_functions():
+    for name in module_of("linear_algebra_functions").__all__:
+        assert getattr(linalg, name) is TEMPLATES[name]
+
+
+@everyone
+def test_is_a_template(name):
+    function = TEMPLATES[name]
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(definition, ast.FunctionDef)
+    (doc,) = definition.body
+    assert isinstance(doc, ast.Expr)
+    summary = inspect.getdoc(function).splitlines()[0]
+    assert summary.endswith(".")
+
+
+@everyone
+def test_annotations_are_of_the_contract(name):
+    function = TEMPLATES[name]
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not parameter.empty, parameter.name
+        if "Array" in parameter.annotation.replace("ArrayLike", ""):
+            assert parameter.annotation in ARRAYS
+        if parameter.name == "device":
+            assert parameter.annotation == "Device | None"
+        if parameter.name == "dtype" and parameter.default is None:
+            assert parameter.annotation == "DType | None"
+    returned = signature.return_annotation
+    if returned.endswith("Result"):
+        result = getattr(sys.modules[function.__module__], returned)
+        fields = result.__annotations__.values()
+        assert {getattr(f, "__forward_arg__", f) for f in fields} == {"Array"}
+    else:
+        assert returned in RETURNS | NO_ARRAYS
+
+
+@everyone
+def test_documents_only_its_parameters(name):
+    """A parameter that a docstring describes exists."""
+    doc = inspect.getdoc(TEMPLATES[name])
+    if "Parameters\n-----" not in doc:
+        return
+    section = doc.split("Parameters\n----------\n")[1].split("\n\n")[0]
+    described = {
+        word.strip(" *")
+        for line in section.splitlines()
+        if line and not line.startswith(" ")
+        for word in line.split(",")
+    }
+    assert described
+    assert described <= set(inspect.signature(TEMPLATES[name]).parameters)
+
+
+def test_constants():
+    assert (data_types.e, data_types.pi) == (math.exp(1), math.acos(-1))
+    assert data_types.inf == float("inf")
+    assert data_types.nan != data_types.nan
+    assert data_types.newaxis is None
+
+
+def test_data_types():
+    info = array_api_strict.__array_namespace_info__()
+    assert set(data_types.DATA_TYPES) == set(info.dtypes())
+    for kind, names in data_types.KINDS.items():
+        assert set(names) == set(info.dtypes(kind=kind)), kind
+        assert list(names) == [name for name in data_types.DATA_TYPES if name in names]
+
+
+def test_array_api_strict_has_the_same_names():
+    ours = {*TEMPLATES, *data_types.__all__, *data_types.DATA_TYPES, *standard.EXTENSIONS}
+    theirs = set(array_api_strict.__all__) - STRICT_OWN - {"__array_api_version__"}
+    for extension in standard.EXTENSIONS:
+        listed = getattr(array_api_strict, extension).__all__
+        theirs |= {f"{extension}.{name}" for name in listed}
+    assert array_api_strict.__array_api_version__ == "2025.12"
+    assert ours - theirs == STRICT_UNLISTED
+    assert theirs - ours == set()
+
+
+def shape_of(function: Callable[..., Any], name: str) -> list[tuple[str, str, object]]:
+    """Names, kinds and defaults."""
+    return [
+        (p.name, p.kind.name, None if (name, p.name) in STRICT_DEFAULTS else p.default)
+        for p in inspect.signature(function).parameters.values()
+    ]
+
+
+@everyone
+def test_array_api_strict_has_the_same_signature(name):
+    theirs = array_api_strict
+    for part in name.split("."):
+        theirs = getattr(theirs, part)
+    assert shape_of(TEMPLATES[name], name) == shape_of(theirs, name)
+
+
+def test_exceptions_are_needed():
+    for name, parameter in STRICT_DEFAULTS:
+        theirs = inspect.signature(getattr(array_api_strict, name)).parameters[parameter]
+        assert theirs.default is not None
+        assert inspect.signature(TEMPLATES[name]).parameters[parameter].default is None
+
+
+def test_the_main_namespace_has_every_chapter():
+    """What type checkers see is what the chapters have."""
+    source = inspect.getsource(module_of("main_namespace"))
+    tree = ast.parse(source)
+    starred = {
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    }
+    declared = {n.target.id for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)}
+    assert starred == set(standard.CHAPTERS)
+    assert declared == {*data_types.DATA_TYPES, "__array_api_version__"}

@@ -1,0 +1,426 @@
+"""PyTorch's namespaces at their edges: buffers, kinds of integers, gradients of zeros, overlaps."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+import arraybridge.xp.numpy as np_xp
+
+torch = pytest.importorskip("torch")
+
+import arraybridge.xp.torch as xp  # noqa: E402
+from arraybridge.libraries.torch.namespace import AXES  # noqa: E402
+
+native = xp.native
+
+forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # its own
+
+INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+
+
+def same(found: Any, expected: Any) -> None:
+    """The dtype, the shape and the values of a NumPy array."""
+    np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
+
+
+BUFFERS: dict[str, Any] = {
+    "array.array": lambda: array.array("d", [1, 2]),
+    "memoryview": lambda: memoryview(np.arange(4.0).reshape(2, 2)),
+    "strided": lambda: memoryview(np.arange(4, dtype="i2")[::-2]),
+    "no dimensions": lambda: memoryview(np.asarray(3, "u4")),
+    "bytearray": lambda: bytearray(b"abc"),
+    "bytes": lambda: b"abc",
+    "empty": lambda: b"",
+    "ctypes": lambda: (ctypes.c_int32 * 3)(1, 2, 3),
+    "another byte order": lambda: memoryview(np.asarray([1.0, 2.0], SWAPPED + "f4")),
+}
+SWAPPED = ">" if sys.byteorder == "little" else "<"
+
+
+class TestBuffers:
+    @pytest.mark.parametrize("name", BUFFERS)
+    def test_are_what_they_hold(self, name):
+        buffer = BUFFERS[name]()
+        expected = np.asarray(memoryview(buffer))
+        expected = expected.astype(expected.dtype.newbyteorder("="))
+        same(xp.asarray(buffer), expected)
+        same(native.asarray(buffer), expected)
+        same(xp.asarray(buffer, dtype=xp.float64), expected.astype("f8"))
+
+    def test_views_and_copies(self):
+        buffer = array.array("d", [1, 2])
+        view, copy = xp.asarray(buffer, copy=False), xp.asarray(buffer, copy=True)
+        buffer[0] = 5
+        assert view.native.tolist() == [5, 2]
+        assert copy.native.tolist() == [1, 2]
+
+    @pytest.mark.parametrize(
+        "obj", [b"ab", np.ones(2, SWAPPED + "f4"), np.arange(3)[::-1]], ids=str
+    )
+    def test_no_view_where_torch_has_none(self, obj):
+        with pytest.raises(ValueError, match="copy"):
+            xp.asarray(obj, copy=False)
+
+    @pytest.mark.parametrize("dtype", ["f4", "i2", "c16", "u8"])
+    def test_another_byte_order(self, dtype):
+        x = np.arange(3).astype(SWAPPED + dtype)
+        same(xp.asarray(x), x.astype(dtype))
+        same(xp.asarray(x, copy=True, dtype=xp.complex128), x.astype("c16"))
+
+    def test_what_is_no_buffer_stays(self):
+        same(xp.asarray(np.float32(3)), np.asarray(3, "f4"))
+        same(xp.asarray(range(3)), np.arange(3))
+        assert xp.asarray([1.0, 2.0]).dtype == xp.float32
+        with pytest.raises(TypeError):
+            xp.asarray("abc")
+
+
+class TestIntegersOfAnyType:
+    @pytest.mark.parametrize("dtype", INTEGERS)
+    def test_as_places(self, dtype):
+        x = np.arange(400.0).reshape(200, 2)
+        places = np.asarray([2, 120, 0] if dtype[0] == "u" else [2, -1, -90], dtype)
+        a, i = xp.asarray(x), xp.asarray(places)
+        assert str(i.dtype) == f"torch.{dtype}"
+        same(xp.take(a, i, axis=0), np.take(x, places.astype(int), axis=0))
+        along = places[:, None]
+        same(
+            xp.take_along_axis(a, xp.asarray(along), axis=0),
+            np.take_along_axis(x, along.astype(int), axis=0),
+        )
+
+    @pytest.mark.parametrize("dtype", INTEGERS)
+    def test_as_repeats(self, dtype):
+        x, repeats = np.arange(6.0).reshape(2, 3), np.asarray([2, 3], dtype)
+        same(xp.repeat(xp.asarray(x), xp.asarray(repeats), axis=0), np.repeat(x, [2, 3], axis=0))
+
+    def test_gradients_go_through(self):
+        t = torch.arange(3.0, requires_grad=True)
+        native.take(t, torch.tensor([2, 2], dtype=torch.uint16)).sum().backward()
+        assert t.grad is not None
+        assert t.grad.tolist() == [0, 0, 2]
+
+    def test_other_types_are_refused(self):
+        x = torch.ones(3)
+        for wrong in (torch.ones(2), torch.ones(2, dtype=torch.bool)):
+            with pytest.raises(RuntimeError):
+                native.repeat(x, wrong)
+
+    def test_nothing_is_counted_along_no_axis(self):
+        x = np.asarray([[0, 3, 0], [1, 0, 2]])
+        for dtype in ("float32", "uint16", "complex64", "bool"):
+            for keepdims in (False, True):
+                found = xp.count_nonzero(xp.asarray(x.astype(dtype)), axis=(), keepdims=keepdims)
+                same(found, (x != 0).astype(int))
+
+
+# Functions with an axis that take no other argument but arrays.
+ALONG = (
+    "all any argmax argmin argsort count_nonzero cumulative_prod cumulative_sum diff expand_dims "
+    "flip linalg.vector_norm max mean min prod sort std sum unstack var"
+).split()
+
+
+class TestIntegersOfNumPy:
+    @pytest.mark.parametrize("name", ALONG)
+    @pytest.mark.parametrize("axis", [0, -2])
+    def test_as_an_axis(self, name, axis):
+        x = xp.reshape(xp.arange(6.0), (2, 3))
+        extension, _, function = name.rpartition(".")
+        function = getattr(getattr(xp, extension) if extension else xp, function)
+        for more in ({}, {"keepdims": True}) if takes_keepdims(function) else ({},):
+            expected = function(x, axis=axis, **more)
+            for kind in (np.int64, np.uint8, np.int16)[: 1 if axis < 0 else 3]:
+                found = function(x, axis=kind(axis), **more)
+                for a, b in zip(as_tuple(found), as_tuple(expected), strict=True):
+                    same(a, np.asarray(b))
+
+    def test_elsewhere(self):
+        x, zero = xp.ones((1, 3)), np.int64(0)
+        assert xp.squeeze(x, zero).shape == (3,)
+        assert xp.squeeze(x, axis=zero).shape == (3,)
+        assert xp.expand_dims(x, zero).shape == (1, 1, 3)
+        assert xp.tensordot(x, x, axes=zero).shape == (1, 3, 1, 3)
+        assert xp.full(np.int64(3), 2).shape == (3,)
+        assert xp.sum(x, axis=np.int64(0), dtype=xp.float64).dtype == xp.float64
+
+    def test_what_is_none_is_refused_as_before(self):
+        x = torch.ones(2, 3)
+        for wrong in (0.0, np.float64(0), "0", np.int64(2)):
+            with pytest.raises((TypeError, ValueError, IndexError)):
+                native.sum(x, axis=wrong)
+        with pytest.raises(ValueError, match="must be equal to 1"):
+            native.squeeze(x, 0)
+
+    @pytest.mark.parametrize("name", AXES)
+    def test_the_table_has_what_torch_refuses(self, name):
+        """Delete the entry where this fails: the function takes such integers by itself."""
+        x, zero = torch.ones(1, 1), np.int64(0)
+        args = {"full": (zero, 7.0), "tensordot": (x, x)}.get(name, (x,))
+        named = {} if name == "full" else {AXES[name]: zero}
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            native._functions[name].own(*args, **named)
+
+
+def takes_keepdims(function: Any) -> bool:
+    return "keepdims" in function.__signature__.parameters
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+X = torch.tensor([2.0, 4.5, -2.0, 0.0, -0.0])
+
+
+def remainders(x: torch.Tensor) -> torch.Tensor:
+    return native.remainder(x, -1.0)
+
+
+class TestGradientsOfZeros:
+    """The remainder's zero gets the sign of the divisor; its derivative is 1 all the same."""
+
+    def test_backward(self):
+        for function in (remainders, lambda x: (ab.from_dlpack(x) % -1.0).native):
+            x = X.clone().requires_grad_()
+            found = function(x)
+            assert found.tolist() == [0, -0.5, 0, 0, 0]
+            assert found.signbit().all()
+            found.sum().backward()
+            assert x.grad is not None
+            assert x.grad.tolist() == [1] * 5
+
+    def test_of_the_divisor(self):
+        y = torch.tensor([-1.0, 2.0], requires_grad=True)
+        native.remainder(torch.tensor([2.0, -4.0]), y).sum().backward()
+        assert y.grad is not None
+        assert y.grad.tolist() == [2, 2]
+
+    def test_of_no_numbers(self):
+        x = torch.tensor([torch.inf, torch.nan, 1.0, -1.0], requires_grad=True)
+        found = native.remainder(x, torch.tensor([1.0, 1.0, -torch.inf, torch.inf]))
+        assert str(found.tolist()) == "[nan, nan, -inf, inf]"
+
+    @forward_mode
+    def test_transformed(self):
+        ones = torch.ones_like(X)
+        assert torch.func.grad(lambda x: remainders(x).sum())(X).tolist() == [1] * 5
+        assert torch.func.vmap(torch.func.grad(remainders))(X).tolist() == [1] * 5
+        assert torch.func.vmap(remainders)(X).signbit().all()
+        value, change = torch.func.jvp(remainders, (X,), (ones,))
+        assert value.signbit().all()
+        assert torch.equal(change, ones)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(X, ones)
+            _, change = torch.autograd.forward_ad.unpack_dual(remainders(dual))
+            assert torch.equal(change, ones)
+
+    def test_compiled(self):
+        compiled = torch.compile(remainders, fullgraph=True, backend="eager")
+        assert compiled(X).signbit().all()
+        x = X.clone().requires_grad_()
+        compiled(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [1] * 5
+
+    def test_floor_divide_has_none(self):
+        x = X.clone().requires_grad_()
+        native.floor_divide(x, -1.0).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [0] * 5
+
+
+def shifted(x: Any) -> None:
+    x[1:] = x[:-1]
+
+
+def shifted_columns(x: Any) -> None:  # which torch does not notice
+    x[:, 1:] = x[:, :-1]
+
+
+def transposed(x: Any) -> None:
+    x[...] = x.mT
+
+
+def turned(x: Any) -> None:
+    x[::-1] = x
+
+
+def of_a_row(x: Any) -> None:
+    x[...] = x[1]
+
+
+def by_places(x: Any) -> None:
+    places = x.__array_namespace__().asarray([1, 2])
+    x[places] = x[:2]
+
+
+def by_itself(x: Any) -> None:
+    x[x[:, 0] > 3] = x[:2]
+
+
+def in_place(x: Any) -> None:
+    x[1:] += x[:-1]
+
+
+def in_place_alone(x: Any) -> None:
+    x[1:] += 1
+
+
+OVERLAPS = (
+    shifted,
+    shifted_columns,
+    transposed,
+    turned,
+    of_a_row,
+    by_places,
+    by_itself,
+    in_place,
+    in_place_alone,
+)
+
+
+class TestOverlaps:
+    @pytest.mark.parametrize("write", OVERLAPS)
+    @pytest.mark.parametrize("dtype", ["float32", "uint16", "int64"])
+    def test_as_numpy(self, write, dtype):
+        x = np.arange(1, 10).astype(dtype).reshape(3, 3)
+        ours, expected = xp.asarray(torch.from_numpy(x.copy())), np_xp.asarray(x)
+        kept = ours.native.data_ptr()
+        write(ours)
+        write(expected)
+        same(ours, np.asarray(expected))
+        assert ours.native.data_ptr() == kept
+
+    def test_an_array_indexed_by_itself(self):
+        x = xp.asarray([1, 2, 0])
+        x[x] = xp.asarray([7, 8, 9])
+        assert x.native.tolist() == [9, 7, 8]
+        x = xp.asarray([True, False, True])
+        x[x] = x[:2]
+        assert x.native.tolist() == [True, False, False]
+
+    def test_gradients(self):
+        t = torch.arange(3.0, requires_grad=True)
+        x = ab.from_dlpack(t) * 1
+        shifted(x)
+        xp.sum(x * xp.asarray([1.0, 10.0, 100.0])).native.backward()
+        assert t.grad is not None
+        assert t.grad.tolist() == [11, 100, 0]
+        t = torch.arange(3.0, requires_grad=True)
+        x = ab.from_dlpack(t) * 1
+        x[1:] *= 2
+        xp.sum(x).native.backward()
+        assert t.grad is not None
+        assert t.grad.tolist() == [1, 2, 2]
+
+    def test_transformed(self):
+        def function(v: torch.Tensor) -> torch.Tensor:
+            x = ab.from_dlpack(v) * 1
+            shifted(x)
+            return x.native
+
+        rows = torch.arange(6.0).reshape(2, 3)
+        assert torch.func.vmap(function)(rows).tolist() == [[0, 0, 1], [3, 3, 4]]
+        assert torch.func.grad(lambda v: function(v)[1])(rows[0]).tolist() == [1, 0, 0]
+
+
+def written(x: Any) -> Any:
+    y = x * 1
+    y[1:] = 0
+    y[0, :] = 3
+    y[0, 1:] = y[0, :-1]
+    y[:, 1:] = x[:, :-1]
+    return y[::-1]
+
+
+def remainders_in_place(x: Any) -> Any:
+    y = x * 1
+    y %= 2
+    y //= 0.5
+    return y
+
+
+def of_two_dtypes(x: Any) -> Any:
+    y = xp.astype(x, xp.float64)
+    y %= x + 1
+    return y + x
+
+
+@pytest.mark.parametrize("function", [*OVERLAPS[:6], written, remainders_in_place, of_two_dtypes])
+def test_compile_over_arrays(function: Any) -> None:
+    def of_a_tensor(v: torch.Tensor) -> torch.Tensor:
+        x = xp.asarray(v.clone())
+        y = function(x)
+        return (x if y is None else y).native
+
+    torch.compiler.reset()  # which else counts these as one function compiled anew
+    t = torch.arange(9.0).reshape(3, 3)
+    compiled = torch.compile(of_a_tensor, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(t), of_a_tensor(t))
+    x = ab.from_dlpack(t.clone())
+    found = torch.compile(function, fullgraph=True, backend="eager")(x)
+    expected = of_a_tensor(t)
+    torch.testing.assert_close((x if found is None else found).native, expected)
+
+
+@pytest.mark.parametrize("op", [operator.iadd, operator.imul, operator.isub])
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: (x, x[1]),
+        lambda x: (x, x[:, :1]),
+        lambda x: (x[:, 1:], x[:, :-1]),
+        lambda x: (x, x.T),
+        lambda x: (x, x),
+    ],
+    ids=["row", "column", "shifted", "transposed", "itself"],
+)
+def test_in_place_with_memory_of_its_own(op, part):
+    """The right operand is what it was before."""
+    expected = np.arange(25.0).reshape(5, 5)
+    array = ab.from_dlpack(torch.from_numpy(expected.copy()))
+    left, right = part(array)
+    assert op(left, right) is left
+    op(*part(expected))
+    np.testing.assert_array_equal(np.asarray(array), expected)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("other", ["int8", "uint8", "int64", "float32", "complex64"])
+    def test_a_bool_is_subtracted_from_other_kinds(self, other):
+        one = torch.ones((2,), dtype=torch.bool)
+        x = torch.full((2,), 3, dtype=getattr(torch, other))
+        for shape in ((), (2,)):
+            flag = one[0] if shape == () else one
+            same(native.subtract(x, flag), np.full((2,), 2, other))
+            same(native.subtract(flag, x), np.asarray([-2, -2]).astype(other))
+            same((xp.asarray(x) - xp.asarray(flag)).native, np.full((2,), 2, other))
+        a = xp.asarray(x, copy=True)
+        a -= xp.asarray(one)
+        same(a.native, np.full((2,), 2, other))
+
+    @pytest.mark.parametrize("name", ["matmul", "linalg.matmul"])
+    def test_what_is_no_array_is_a_type_error(self, name):
+        function = operator.attrgetter(name)
+        for namespace in (native, xp):
+            x = namespace.ones((2, 2))
+            for args in ((x, 3), (3, x), (None, x)):
+                with pytest.raises(TypeError, match="must be Tensor"):
+                    function(namespace)(*args)
+
+    def test_broadcast_arrays_are_new_tensors(self):
+        x, y = torch.ones(2, 2), torch.ones(2)
+        a, b = native.broadcast_arrays(x, y)
+        assert a is not x
+        assert a.data_ptr() == x.data_ptr()
+        assert b.shape == (2, 2)
+        assert native.broadcast_arrays() == ()
