@@ -32,6 +32,7 @@ class Copies(Library):
     def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
         if x.numel() > SMALL:
             return None
+        x = self.held(x)
         check_storage(x)
         if x.is_contiguous():  # conjugate bits are applied in any case
             return x.clone()
@@ -39,6 +40,7 @@ class Copies(Library):
 
     def copy_on_device(self, x: torch.Tensor) -> torch.Tensor | None:
         """Copy by the kernel on PyTorch's stream."""
+        x = self.held(x)
         device, data = place_of(x.device), x.data_ptr()
         assert device is not None
         kernel = kernel_for(device)
@@ -57,6 +59,7 @@ class Copies(Library):
         return True
 
     def recast(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
+        x = self.held(x)
         if x.is_cpu and x.layout is torch.strided and transform_level() is None:
             check_storage(x)
         kind, ndim = TORCH_DTYPES[dtype], len(axes)
