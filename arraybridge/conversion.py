@@ -6,13 +6,13 @@ from contextlib import suppress
 from ctypes import c_void_p
 from typing import TYPE_CHECKING, Any
 
+from . import dlpack
 from .core.library import Library
 from .core.records import ConversionError, TensorInfo, of_native
 from .core.registry import KNOWN, RECORDS, library_named
 from .core.request import Form, Request, request_of
 from .core.table import MOST, Entry, entry_of
-from .dlpack import Device, Tensor, is_capsule, peek
-from .protocols.objects import as_source
+from .dlpack import Device
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
@@ -148,13 +148,15 @@ class Unwrapped:
     """The conversions of what stands for an array: an Array, an object of a protocol, a frame."""
 
     def __init__(self, kind: type, target: Library, request: Request) -> None:
-        self.target, self.request = target, request
+        from .protocols.objects import as_source
+
+        self.target, self.request, self._as_source = target, request, as_source
         self._is_array = hasattr(kind, "__arraybridge__")
 
     def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
         """Return the array that is converted, and the entry of its type."""
         x: Any
-        x, source = as_source(given, looking, self.target.name)
+        x, source = self._as_source(given, looking, self.target.name)
         if source.in_pieces and self.request.form is not None:
             x = x.cast(self.request.form)
         return x, entry_of(type(x), source, self.target, self.request)
@@ -252,9 +254,11 @@ def inspect(x: Any) -> TensorInfo:
     >>> ab.inspect(metal).device
     Device('metal:0')
     """
+    from .protocols.objects import as_source
+
     if type(x) is int or type(x) is c_void_p:
-        return TensorInfo.of_tensor(Tensor(x))
-    if is_capsule(x):
-        return TensorInfo.of_tensor(peek(x))
+        return TensorInfo.of_tensor(dlpack.Tensor(x))
+    if dlpack.is_capsule(x):
+        return TensorInfo.of_tensor(dlpack.peek(x))
     x, library = as_source(x, True)
     return library.describe(x)

@@ -2,7 +2,7 @@
 
 from .array import Array, from_dlpack
 from .fallback import delegate_to_fallback
-from .from_pointer import from_pointer
+from .pointer import from_pointer
 
 delegate_to_fallback(Array)
 

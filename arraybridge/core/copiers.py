@@ -12,10 +12,12 @@ A copier is what ``explain`` prints and what ``execute`` calls.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
+from .edges import edge_between
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
@@ -26,9 +28,12 @@ from .kernel import (
     compact_copy,
     kernel_for,
     no_kernel,
+    own_copies_serve,
 )
 from .library import Library
 from .records import ConversionError, TensorInfo, pending_told
+from .registry import library_named
+from .signature import dense_like
 
 __all__ = [
     "SMALL",
@@ -41,7 +46,9 @@ __all__ = [
     "copies_itself",
     "no_copy",
     "on_host",
+    "own_copies_serve",
     "resolved",
+    "small_copy",
     "stream_of",
 ]
 
@@ -96,6 +103,38 @@ class SmallCopy(NamedTuple):
     ) -> object:
         """Copy ``x``, of which the edge found that it is not small any more."""
         return on_host(info).copy(x, source, target, info, device)
+
+
+def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any], Any] | None:
+    """Return what copies small arrays to a library by the libraries' own functions, or None.
+
+    It returns None for arrays that are not small: what they are copied by depends on the size.
+    """
+    if not own_copies_serve() or target.accepts.immutable:
+        return None
+    if source.copy_small is not None:
+        copy, made = source.copy_small, source
+    else:
+        made = library_named("numpy")
+        view = edge_between(source, made, s)
+        if view is None:
+            return None
+        small: Any = made.copy_small
+
+        def copy(x: Any) -> Any:
+            return small(view(x))
+
+    if made is target:
+        return copy
+    take = edge_between(made, target, dense_like(s))
+    if take is None:
+        return None
+
+    def both(x: Any) -> Any:
+        new = copy(x)
+        return None if new is None else take(new)
+
+    return both
 
 
 class LibraryCopy(NamedTuple):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .kernel import own_copies_serve
 from .records import TensorInfo
 from .registry import library_named
-from .signature import dense_like
 
 if TYPE_CHECKING:
     from .library import Library
 
-__all__ = ["Edge", "edge_between", "small_copy"]
+__all__ = ["Edge", "edge_between"]
 
 
 def _always(s: TensorInfo) -> bool:
@@ -80,35 +78,3 @@ def _edge(
         if edge[:2] == names and edge.copies is copies and edge.serves(s):
             return edge.function
     return None
-
-
-def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any], Any] | None:
-    """Return what copies small arrays to a library by the libraries' own functions, or None.
-
-    It returns None for arrays that are not small: what they are copied by depends on the size.
-    """
-    if not own_copies_serve() or target.accepts.immutable:
-        return None
-    if source.copy_small is not None:
-        copy, made = source.copy_small, source
-    else:
-        made = library_named("numpy")
-        view = _edge(source, made, s)
-        if view is None:
-            return None
-        small: Any = made.copy_small
-
-        def copy(x: Any) -> Any:
-            return small(view(x))
-
-    if made is target:
-        return copy
-    take = edge_between(made, target, dense_like(s))
-    if take is None:
-        return None
-
-    def both(x: Any) -> Any:
-        new = copy(x)
-        return None if new is None else take(new)
-
-    return both

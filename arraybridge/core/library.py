@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, exchange_api
+from .. import dlpack
+from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..kernels.cpu import SMALL
 from .records import Accepts, ConversionError, TensorInfo
 from .registry import imported_libraries, library_of_package
 
 if TYPE_CHECKING:
+    from ..dlpack import ManagedTensor
     from .edges import Edge
     from .signature import Signature
 
@@ -175,10 +177,10 @@ class Library:
         """
         if self.exports_description and stream is None:
             return self.export_described(x, self.describe(x))
-        api = exchange_api(type(x))
+        api = dlpack.exchange_api(type(x))
         if api is not None and stream is None:
             return api.acquire(x)
-        return acquire(x, stream=stream)
+        return dlpack.acquire(x, stream=stream)
 
     def export_described(
         self, x: Any, info: TensorInfo, stream: int | None = None
@@ -431,7 +433,7 @@ class Library:
 
 
 def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
-    return ManagedTensor.trusted(
+    return dlpack.ManagedTensor.trusted(
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 All decisions of a conversion are here: read-only memory, layouts, alignment, data types, casts,
 orders, devices, what may be shared, and which copier copies. The planner is pure: it touches no
-array, and sees no more of one than its signature.
+array, and sees no more of one than its signature. What copies is imported for the first copy.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from typing import Any
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
-from . import copiers
-from .cast import Recast, caster_of
-from .edges import edge_between, small_copy
-from .kernel import own_copies_serve
+from .edges import edge_between
 from .library import Library
 from .records import (
     Accepts,
@@ -261,6 +258,8 @@ class _Planning:
 
     def copied(self, why: Reason, place: Device) -> Plan:
         """Plan a copy on the device of the array."""
+        from . import copiers
+
         s, source, target = self.s, self.source, self.target
         device = self.request.device
         edge = None
@@ -268,7 +267,7 @@ class _Planning:
             if source is not target and copiers.copies_itself(target, s):
                 edge = edge_between(source, target, s, copies=True)
             else:
-                edge = small_copy(s, source, target)
+                edge = copiers.small_copy(s, source, target)
                 if edge is not None and s._exact and not s.pending:
                     if s.size <= source.most_small:
                         return self._plan(
@@ -289,10 +288,11 @@ class _Planning:
         """Whether a plan makes a copy in C order, whatever the layout of the array."""
         if found.kind == "transfer":
             return not _moves().keeps_layout(found.copier)
-        # Columns stay whole in a copy, and a library's own import may keep the layout.
-        return found.kind == "kernel" and not (
-            self.source.in_pieces or copiers.copies_itself(self.target, self.s)
-        )
+        if found.kind != "kernel" or self.source.in_pieces:  # columns stay whole in a copy
+            return False
+        from . import copiers
+
+        return not copiers.copies_itself(self.target, self.s)  # which may keep the layout
 
     def checked(self, found: Plan) -> Plan:
         """Refuse what the two libraries have no functions for."""
@@ -302,6 +302,8 @@ class _Planning:
         elif found.kind == "transfer":
             obstacle = _moves().no_way(s, source, target, found.device)
         elif found.kind == "kernel" and found.copier is None:
+            from . import copiers
+
             obstacle = copiers.no_copy(s, source)
         place = found.device
         if obstacle is None and found.kind != "refuse" and place and place.type != CPU.type:
@@ -329,6 +331,7 @@ class _Planning:
         s, source = self.s, self.source
         if source.one_layout or (s.c_contiguous and _TOLD_BY_DTYPE.issuperset(s.pending)):
             return self._plan("view", "it is contiguous already", edge=_itself)
+        from . import copiers
 
         def why(i: TensorInfo) -> str:
             return pending_told(i.pending) or f"the layout is {i.layout}"
@@ -336,7 +339,7 @@ class _Planning:
         if s.pending or s.refused:
             return self._plan("kernel", why, copier=copiers.LibraryCopy(source))
         edge = None
-        if self.edges and own_copies_serve():
+        if self.edges and copiers.own_copies_serve():
             edge = source.copy_small if s.device == CPU else source.copy_on_device
             if edge is not None and s.device == CPU and s._exact and s.size > source.most_small:
                 edge = None
@@ -356,6 +359,7 @@ class _Planning:
         why = unavailable(s)
         if why and not (s.tracked and source is target and source.recasts(s, wanted, layout)):
             return self.refuse(why)
+        from .cast import Recast, caster_of
         from .cast_rules import allowed
 
         if not allowed(given, wanted, form.casting):

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..dlpack import MAX_NDIM, DataType, DataTypeCode, Device, DeviceType, Tensor
+from ..dlpack import DataType, DataTypeCode, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import (
+    MAX_NDIM,
     classify,
     is_broadcast,
     is_c_contiguous,
@@ -21,6 +22,9 @@ from ..layout import (
     is_non_negative,
 )
 from ..meant import meant
+
+if TYPE_CHECKING:
+    from ..dlpack import Tensor
 
 _PENDING = {
     "conj": "its conjugate bit is set",

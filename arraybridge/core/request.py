@@ -9,7 +9,6 @@ import numpy as np
 
 from ..dlpack import DataType, Device
 from ..meant import meant
-from .cast_rules import checked_casting, data_type_named
 from .library import place_named
 from .records import TensorInfo
 from .signature import strides_in
@@ -138,6 +137,8 @@ def form_of(dtype: object, casting: object = "same_kind", order: object = None) 
     ValueError, TypeError
         For what is no data type, no rule of casting, or no order.
     """
+    from .cast_rules import checked_casting, data_type_named
+
     casting = checked_casting(casting)
     layout = None if order is None else _order_named(order)
     if isinstance(dtype, Mapping):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..dlpack import CPU, Device, ManagedTensor
+from .. import dlpack
+from ..dlpack import CPU, Device
 from .library import Library
 from .observers import OBSERVERS, notify
 from .planner import Plan, plan
@@ -19,6 +20,9 @@ from .records import Accepts, ConversionError, TensorInfo, first_line
 from .registry import RECORDS, library_of_type
 from .request import Request
 from .signature import Finer, exact_key, of_exact_key
+
+if TYPE_CHECKING:
+    from ..dlpack import ManagedTensor
 
 __all__ = ["MOST", "Entry", "entry_of", "execute", "routed"]
 
@@ -274,7 +278,7 @@ def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: 
 
 def relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
     """Relabel host memory as another device; leave ``tensor``, which may be the caller's."""
-    return ManagedTensor.adopt(
+    return dlpack.ManagedTensor.adopt(
         tensor.pointer,
         tensor.shape,
         tensor.dtype,

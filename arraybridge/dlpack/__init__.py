@@ -1,40 +1,48 @@
 """The DLPack core on ctypes: structs, capsules, owning and borrowed tensors, the C exchange API.
 
 Public for those who bind C libraries. It knows no array library, not even NumPy.
+
+A conversion that is a library's own needs data types and devices alone: whatever else is here is
+loaded when it is first used.
 """
 
 from __future__ import annotations
 
-from ..layout import c_strides
-from ..native.blocks import ALIGNMENT
-from .c_exchange import ExchangeAPI, exchange_api
-from .capsule import from_capsule, is_capsule, peek, to_capsule
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ..layout import MAX_NDIM, c_strides
 from .device import CPU, Device, DeviceType
 from .dtypes import DataType, DataTypeCode
-from .errors import (
-    ConsumedCapsuleError,
-    DLPackError,
-    MalformedTensorError,
-    UnsupportedVersionError,
-)
-from .header import (
-    FLAG_IS_COPIED,
-    FLAG_IS_SUBBYTE_TYPE_PADDED,
-    FLAG_READ_ONLY,
-    VERSION,
-    DLDataType,
-    DLDevice,
-    DLManagedTensor,
-    DLManagedTensorVersioned,
-    DLPackExchangeAPI,
-    DLPackVersion,
-    DLTensor,
-)
-from .managed import ManagedTensor
-from .protocol import acquire, call_dlpack, device_of, offer
-from .tensor import Tensor
-from .validate import MAX_NDIM, check_stream
-from .validate import reads_versioned as reads_versioned
+
+if TYPE_CHECKING:
+    from ..native.blocks import ALIGNMENT
+    from .c_exchange import ExchangeAPI, exchange_api
+    from .capsule import from_capsule, is_capsule, peek, to_capsule
+    from .errors import (
+        ConsumedCapsuleError,
+        DLPackError,
+        MalformedTensorError,
+        UnsupportedVersionError,
+    )
+    from .header import (
+        FLAG_IS_COPIED,
+        FLAG_IS_SUBBYTE_TYPE_PADDED,
+        FLAG_READ_ONLY,
+        VERSION,
+        DLDataType,
+        DLDevice,
+        DLManagedTensor,
+        DLManagedTensorVersioned,
+        DLPackExchangeAPI,
+        DLPackVersion,
+        DLTensor,
+    )
+    from .managed import ManagedTensor
+    from .protocol import acquire, call_dlpack, device_of, offer
+    from .tensor import Tensor
+    from .validate import check_stream
+    from .validate import reads_versioned as reads_versioned
 
 __all__ = [
     "ALIGNMENT",
@@ -74,3 +82,31 @@ __all__ = [
     "peek",
     "to_capsule",
 ]
+
+_HOMES = {
+    "..native.blocks": "ALIGNMENT",
+    ".c_exchange": "ExchangeAPI exchange_api",
+    ".capsule": "from_capsule is_capsule peek to_capsule",
+    ".errors": "ConsumedCapsuleError DLPackError MalformedTensorError UnsupportedVersionError",
+    ".header": (
+        "FLAG_IS_COPIED FLAG_IS_SUBBYTE_TYPE_PADDED FLAG_READ_ONLY VERSION DLDataType DLDevice "
+        "DLManagedTensor DLManagedTensorVersioned DLPackExchangeAPI DLPackVersion DLTensor"
+    ),
+    ".managed": "ManagedTensor",
+    ".protocol": "acquire call_dlpack device_of offer",
+    ".tensor": "Tensor",
+    ".validate": "check_stream reads_versioned",
+}
+_home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    home = _home_of.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home, __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})

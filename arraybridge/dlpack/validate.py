@@ -12,13 +12,12 @@ from math import prod
 from operator import index
 from typing import Any
 
-from ..layout import c_strides
+from ..layout import MAX_NDIM, c_strides
 from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device, DeviceType
 from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
 from .header import VERSION
 
-MAX_NDIM = 64  # NumPy's limit, the largest of any library
 _MAX_BYTES = 2**63 - 1
 _MAX_ADDRESS = 2**64 - 1
 _MAX_ID = 2**31 - 1

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arraybridge as ab
-from arraybridge.array.from_pointer import _memory_of
+from arraybridge.array.pointer import _memory_of
 from tests.support.optional import optional
 
 torch = optional("torch")

@@ -6,21 +6,21 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.kernel import SMALL
 from ...core.library import Library
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
-from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
-from ...kernels import cpu
+from ...dlpack import CPU, DataType, Device, DeviceType
+from ...kernels.cpu import SMALL
 from ...layout import in_bytes, in_elements, may_overlap_itself
-from ...protocols.foreign import lost
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
 from .address import Memory, address_of
-from .writers import is_frozen
+
+if TYPE_CHECKING:
+    from ...dlpack import ManagedTensor
 
 # Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
@@ -149,6 +149,8 @@ class NumPy(Library):
         refused = None
         pending: tuple[str, ...] = ()
         if type(x) is not np.ndarray:
+            from ...protocols.foreign import lost
+
             refused = lost(x)
         dtype = x.dtype
         if not dtype.isnative:
@@ -176,6 +178,8 @@ class NumPy(Library):
         )
 
     def may_change(self, x: np.ndarray) -> bool:
+        from .writers import is_frozen
+
         return not is_frozen(x)
 
     def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
@@ -238,6 +242,8 @@ class NumPy(Library):
             if src.size <= SMALL:
                 np.copyto(dst, src)
             else:
+                from ...kernels import cpu
+
                 cpu.copy(
                     dst.ctypes.data,
                     src.ctypes.data,

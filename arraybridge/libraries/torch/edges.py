@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,20 +10,22 @@ import torch.utils.dlpack
 
 from ...core.edges import Edge
 from ...core.records import TensorInfo
-from ...dlpack import ManagedTensor
 from ...layout import in_bytes, relaxed
-from ...protocols.numpy_dtypes import numpy_dtype
+from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 from ..numpy.address import Memory, with_plain_strides
 from .state import in_storage, modes, shrunk
-from .tables import BITS, DLPACK_DTYPES, IN_NUMPY, MOST_AXES
+from .tables import BITS, DLPACK_DTYPES, IN_NUMPY, MOST_AXES, TORCH_DTYPES
+
+if TYPE_CHECKING:
+    from ...dlpack import ManagedTensor
 
 _IN_NUMPY = frozenset(DLPACK_DTYPES[dtype] for dtype in IN_NUMPY)
 # Those that NumPy has by ml_dtypes: PyTorch gives it their bits as integers.
-_AS_BITS = {
-    kind: dtype
-    for dtype, kind in DLPACK_DTYPES.items()
-    if kind.name.startswith(("bfloat16", "float8")) and kind.lanes == 1
-}
+_AS_BITS = frozenset(
+    kind
+    for kind in TORCH_DTYPES
+    if kind.name.startswith(("bfloat16", "float8_e")) and kind.lanes == 1
+)
 
 
 def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
@@ -52,11 +54,11 @@ def from_numpy(x: np.ndarray, _from: Any = torch.from_numpy) -> torch.Tensor:
 
 
 def _bits_from_numpy(x: np.ndarray) -> torch.Tensor:
-    return from_numpy(x.view(_INTEGERS[x.itemsize])).view(_OF_NUMPY[x.dtype])
+    dtype = TORCH_DTYPES[dlpack_dtype(x.dtype)]  # type: ignore[index]
+    return from_numpy(x.view(_INTEGERS[x.itemsize])).view(dtype)
 
 
 _INTEGERS = {1: np.uint8, 2: np.int16}
-_OF_NUMPY = {numpy_dtype(kind): dtype for kind, dtype in _AS_BITS.items()}
 
 
 def _from_read_only(x: np.ndarray, _from: Any = torch.utils.dlpack.from_dlpack) -> torch.Tensor:

@@ -7,29 +7,22 @@ Its C exchange API imports; it skips the guards for gradients, conjugate and neg
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from ...conversion import convert
+from ... import dlpack
+from ...core.library import Library
 from ...core.planner import absent_device, missing_device
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...core.signature import Finer, Signature
-from ...dlpack import (
-    CPU,
-    DataType,
-    Device,
-    DeviceType,
-    ManagedTensor,
-    acquire,
-    exchange_api,
-    to_capsule,
-)
-from .copying import Copies, raw_stream
-from .edges import EDGES, by_numpy
+from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
+from ...kernels.cpu import SMALL
+from .edges import EDGES, by_numpy, check_storage
 from .readonly import ReadOnlyTensor, read_only
 from .state import (
     check_shape,
@@ -58,15 +51,19 @@ from .tables import (
     place_of,
 )
 
+if TYPE_CHECKING:
+    from ...dlpack import ManagedTensor
+
 _CUDA = DeviceType.CUDA
-_API = exchange_api(torch.Tensor)
+# A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _STRIDED = torch.strided
 _USUAL = tuple(TensorInfo._field_defaults.values())  # of what follows `device`
 _made: Any = tuple.__new__
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
-class Torch(Copies):
+class Torch(Library):
     """PyTorch."""
 
     name = "torch"
@@ -243,7 +240,7 @@ class Torch(Copies):
             self._order(x, info.device, 1 if stream is None else stream)
             return super().export_described(x, info)
         # An alias has the storage still when ``x`` has another.
-        tensor = acquire(x.detach(), stream=stream)
+        tensor = dlpack.acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
 
@@ -306,14 +303,75 @@ class Torch(Copies):
         if tensor.device.type != DeviceType.CPU:
             # torch refuses a tensor that is not on the current device.
             with torch.device(DEVICE_NAMES[tensor.device.type], tensor.device.id):
-                return torch.from_dlpack(to_capsule(tensor, move=move))
+                return torch.from_dlpack(dlpack.to_capsule(tensor, move=move))
         if not move:
             result = by_numpy(tensor)
             if result is not None:
                 return result
-        if _API is not None:
-            return _API.wrap(tensor, move=move)
-        return torch.from_dlpack(to_capsule(tensor, move=move))
+        api = _exchange_api()
+        if api is not None:
+            return api.wrap(tensor, move=move)
+        return torch.from_dlpack(dlpack.to_capsule(tensor, move=move))
+
+    def resolve(self, x: torch.Tensor) -> torch.Tensor:
+        return x.contiguous().resolve_conj().resolve_neg()
+
+    def copy(self, x: torch.Tensor) -> torch.Tensor | None:
+        info = self.describe(x)
+        if info.tracked or (info.refused is None and x.device.type != "cpu"):
+            return x.clone(memory_format=torch.contiguous_format)
+        return None
+
+    def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
+        if x.numel() > SMALL:
+            return None
+        x = self.held(x)
+        check_storage(x)
+        if x.is_contiguous():  # conjugate bits are applied in any case
+            return x.clone()
+        return x.clone(memory_format=torch.contiguous_format)
+
+    def copy_on_device(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Copy by the kernel on PyTorch's stream."""
+        from ...core.kernel import NoKernel, kernel_for
+
+        x = self.held(x)
+        device, data = place_of(x.device), x.data_ptr()
+        assert device is not None
+        kernel = kernel_for(device)
+        if kernel is None or _raw_stream is None or not data or not has_storage(x):
+            return None
+        block = torch.empty_like(x, memory_format=torch.contiguous_format)
+        stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
+        try:
+            kernel.compact(block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device)
+        except NoKernel:  # there is no compiler: the planned way knows by now
+            return None
+        return block
+
+    def overwrite(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
+        dst.copy_(src)
+        return True
+
+    def recast(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
+        x = self.held(x)
+        if x.is_cpu and x.layout is torch.strided and level() is None:
+            check_storage(x)
+        kind, ndim = TORCH_DTYPES[dtype], len(axes)
+        in_order = axes == tuple(range(ndim))
+        laid = x if in_order else x.permute(axes)
+        if laid.dtype is not kind:
+            made = laid.to(kind, memory_format=torch.contiguous_format)
+        else:
+            made = laid.clone(memory_format=torch.contiguous_format)
+        return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
+
+    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
+        pair = DLPACK_DTYPES[src.dtype], DLPACK_DTYPES[dst.dtype]
+        if not _as_numpy(*pair):
+            return False
+        dst.copy_(src)
+        return True
 
     def only_memory(self, x: torch.Tensor) -> bool:
         return not (x.__dict__ or x._backward_hooks)
@@ -330,6 +388,8 @@ class Torch(Copies):
         return collated(batch)
 
     def read_only(self, x: np.ndarray) -> torch.Tensor | None:
+        from ...conversion import convert
+
         tensor: torch.Tensor = convert(x, "torch", alias_readonly=True)
         return (
             read_only(tensor) if tensor.data_ptr() == x.__array_interface__["data"][0] else tensor
@@ -384,8 +444,8 @@ class Torch(Copies):
         return place_of(device) if isinstance(device, torch.device) else None
 
     def current_stream(self, device: Device) -> int | None:
-        if device.type == _CUDA and raw_stream is not None:
-            return raw_stream(device.id) or 1
+        if device.type == _CUDA and _raw_stream is not None:
+            return _raw_stream(device.id) or 1
         if device.type == DeviceType.ROCM:
             return int(torch.cuda.current_stream(device.id).cuda_stream)
         return None
@@ -404,6 +464,22 @@ class Torch(Copies):
         from .array import TorchArray
 
         return TorchArray
+
+
+@cache
+def _exchange_api() -> Any:
+    return dlpack.exchange_api(torch.Tensor)
+
+
+@cache
+def _as_numpy(given: DataType, wanted: DataType) -> bool:
+    """Whether PyTorch casts all values as NumPy and ml_dtypes do; a test compares them."""
+    if (given.name, wanted.name) == ("float64", "float16"):
+        return False  # it rounds twice
+    from ...core.cast_rules import allowed
+
+    wide = all(kind.bits >= 16 or kind.code <= DataTypeCode.UINT for kind in (given, wanted))
+    return wide and allowed(given, wanted, "same_kind")
 
 
 LIBRARY = Torch()

@@ -104,7 +104,7 @@ def test_every_pair_of_libraries_and_types(source, target):
 @pytest.mark.parametrize("given_name", [*NATIVE, "bfloat16"])
 def test_what_pytorch_casts_in_numpys_place_has_the_same_values(given_name):
     from arraybridge.core.cast import _LARGE
-    from arraybridge.libraries.torch.copying import _as_numpy
+    from arraybridge.libraries.torch.exchange import _as_numpy
 
     rng = np.random.default_rng(1)
     given_type = numpy_dtype(ab.DataType(given_name))
