@@ -21,6 +21,7 @@ from ..core.request import Request, checked_copy
 from ..core.table import execute, relabelled, routed
 from ..core.transfer import fetched
 from ..dlpack import (
+    CPU,
     Device,
     DeviceType,
     check_stream,
@@ -248,6 +249,8 @@ class Array(ArrayObject):
         x, library = self._native, self._library
         info = library.describe(x)
         check_stream(stream, info.device)
+        if info.device == CPU:
+            stream = None  # nothing is sent to a producer on the CPU
         versioned = reads_versioned(max_version)
         route = export_route(info, max_version, dl_device, copy)
         if route.kind == "transfer":

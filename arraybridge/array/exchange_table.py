@@ -7,13 +7,20 @@ over are those of ``__dlpack__``.
 from __future__ import annotations
 
 import ctypes
-from ctypes import PYFUNCTYPE, c_int, c_int32, c_void_p, py_object
+from ctypes import PYFUNCTYPE, c_int, c_int32, c_uint64, c_void_p, py_object
 from typing import Any
 
 from ..conversion import imported
-from ..core.records import TensorInfo
+from ..core.records import ConversionError, TensorInfo
 from ..dlpack import CPU, VERSION, DLPackError, DLPackExchangeAPI, ManagedTensor
-from ..dlpack.header import SET_ERROR, TENSOR_BYTES, TENSOR_FIELDS, int64s
+from ..dlpack.header import (
+    FLAG_IS_SUBBYTE_TYPE_PADDED,
+    FLAGS_OFFSET,
+    SET_ERROR,
+    TENSOR_BYTES,
+    TENSOR_FIELDS,
+    int64s,
+)
 from ..dlpack.validate import check_ndim, checked_device, checked_dtype
 from ..layout import c_strides
 from ..native import pyapi
@@ -24,6 +31,7 @@ __all__ = ["exchange_table"]
 _FROM_OBJECT = PYFUNCTYPE(c_int, py_object, c_void_p)
 _TO_OBJECT = PYFUNCTYPE(c_int, c_void_p, c_void_p)
 _STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)
+_FLAGS = c_uint64.from_address
 _ALLOCATE = PYFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, SET_ERROR)
 
 
@@ -36,7 +44,14 @@ def exchange_table(cls: Any) -> object:
     def managed(x: Any, out: int) -> None:
         if not isinstance(x, cls):
             raise TypeError(f"expected a {cls.__name__}, got {type(x).__name__}")
-        address = pyapi.claim(x.__dlpack__(stream=-1, max_version=VERSION), b"dltensor_versioned")
+        capsule = x.__dlpack__(stream=-1, max_version=VERSION)
+        address = pyapi.claim(capsule, b"dltensor_versioned")
+        if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
+            ManagedTensor.from_struct(address, True)  # which frees it
+            raise ConversionError(
+                f"each {x.info.dtype} takes a byte, and TVM-FFI, which reads no flags, would take "
+                "them for packed: pass max_version=(1, 0) to __dlpack__"
+            )
         if not address:
             raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
         c_void_p.from_address(out).value = address

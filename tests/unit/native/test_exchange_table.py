@@ -88,6 +88,23 @@ def test_every_struct_of_the_table_is_that_of_a_description():
     assert seen >= {"NumPyArray", "TorchArray", "JaxArray", "StrictArray"}
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
+def test_what_numpy_does_not_export_by_itself(name):
+    x = ab.from_dlpack(np.zeros((3, 4), getattr(optional("ml_dtypes"), name))[:, ::2])
+    expected = told(x.info)
+    assert told(dlpack.from_capsule(x.__dlpack__(max_version=VERSION, stream=-1))) == expected
+    assert told(exchange_api(type(x)).acquire(x)) == expected
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax"])
+def test_no_table_hands_out_small_elements_in_whole_bytes(library):
+    """TVM-FFI reads the table, and no flags: to it they are packed."""
+    x = ab.from_dlpack(ab.convert(np.ones(5, optional("ml_dtypes").int4), library))
+    assert dlpack.from_capsule(x.__dlpack__(max_version=VERSION, stream=-1)).padded
+    with pytest.raises(ab.ConversionError, match="each int4 takes a byte"):
+        exchange_api(type(x)).acquire(x)
+
+
 def wrapped(library):
     if library == "jax":
         return ab.from_dlpack(jax.numpy.arange(6.0) + 1)

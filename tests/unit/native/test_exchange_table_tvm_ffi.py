@@ -32,6 +32,15 @@ def test_arguments_and_results(x, tvm_ffi):
     assert tvm_ffi.from_dlpack(x).shape == (6,)
 
 
+def test_data_types_that_numpy_does_not_export(tvm_ffi):
+    ml_dtypes = optional("ml_dtypes")
+    x = np.arange(4).astype(ml_dtypes.bfloat16)
+    t = tvm_ffi.from_dlpack(ab.from_dlpack(x))
+    assert (str(t.dtype), t.data_ptr()) == ("bfloat16", x.ctypes.data)
+    with pytest.raises(BufferError, match="int4 takes a byte"):
+        tvm_ffi.from_dlpack(ab.from_dlpack(x.astype(ml_dtypes.int4)))
+
+
 def test_several_in_one_call(x, tvm_ffi):
     other = type(x)._of(x.native)
     seen = []
