@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from . import registry
@@ -78,8 +79,8 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     accepts: Any = cls.accepts
     if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
         raise TypeError(f"accepts of library {name!r} is an arraybridge.Accepts, got {accepts!r}")
-    for part, method in vars(Library).items():
-        if callable(method) and not callable(getattr(cls, part)):
+    for part in dir(Library):
+        if inspect.isfunction(getattr(Library, part)) and not callable(getattr(cls, part)):
             raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
     reserved = _RESERVED.get(name) or registry.synonym(name)
     if reserved is not None:

@@ -190,7 +190,7 @@ def test_console_snippets(command, output, tmp_path):
 
 def test_every_method_of_a_library_is_told_of():
     told = (ROOT / "docs" / "extending.md").read_text()
-    names = [name for name in vars(ab.Library) if not name.startswith("_") and name != "no_wrap"]
+    names = [name for name in dir(ab.Library) if not name.startswith("_") and name != "no_wrap"]
     assert [name for name in names if not re.search(rf"\b{name}\b", told)] == []
 
 
