@@ -10,7 +10,7 @@ from . import dlpack
 from .core.library import Library
 from .core.records import ConversionError, TensorInfo, of_native
 from .core.registry import KNOWN, RECORDS, library_named
-from .core.request import Form, Request, request_of
+from .core.request import Cast, Request, request_of
 from .core.table import MOST, Entry, entry_of
 from .dlpack import Device
 
@@ -157,8 +157,8 @@ class Unwrapped:
         """Return the array that is converted, and the entry of its type."""
         x: Any
         x, source = self._as_source(given, looking, self.target.name)
-        if source.in_pieces and self.request.form is not None:
-            x = x.cast(self.request.form)
+        if source.in_pieces and self.request.cast is not None:
+            x = x.cast(self.request.cast)
         return x, entry_of(type(x), source, self.target, self.request)
 
     def run(self, given: Any) -> Any:
@@ -181,8 +181,8 @@ class Deferred:
         self._asked = {
             name: request._asdict()[name] for name in ("device", "copy", "alias_readonly")
         }
-        if request.form is not None:
-            self._asked["form"] = request.form
+        if request.cast is not None:
+            self._asked["cast"] = request.cast
 
     def run(self, x: Any) -> Any:
         """Return a graph, or the array that it will be."""
@@ -192,14 +192,14 @@ class Deferred:
 def converted(
     x: Any,
     to: object,
-    form: Form | None,
+    cast: Cast | None,
     *,
     device: object = None,
     copy: bool | None = None,
     alias_readonly: bool = False,
 ) -> Any:
-    """Convert as `convert` does, with what it makes of the keywords for the form of the result."""
-    request = request_of(device, copy, alias_readonly)._replace(form=form)
+    """Convert as `convert` does, with a cast that was read from the keywords before."""
+    request = request_of(device, copy, alias_readonly)._replace(cast=cast)
     return entry_for(type(x), library_named(to), request).run(x)
 
 

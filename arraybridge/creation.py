@@ -12,7 +12,7 @@ from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
 from .core.registry import library_named
-from .core.request import Form, checked_copy, form_of
+from .core.request import Cast, cast_of, checked_copy
 from .namespaces import goal_of
 from .protocols.frames import is_frame
 from .xp.asarray import is_plain
@@ -75,31 +75,31 @@ def asarray(
     """
     goal = goal_of(like)
     place = goal.device if device is None else place_named(device)
-    form, copy = form_of(dtype, casting), checked_copy(copy)
+    cast, copy = cast_of(dtype, casting), checked_copy(copy)
     if not (is_array(obj) or is_frame(type(obj))):
-        obj, copy = _created(obj, library_named(goal.array_type.library), form, copy)
-    found = goal.array_type.convert(obj, device=place, copy=copy, form=form)
+        obj, copy = _created(obj, library_named(goal.array_type.library), cast, copy)
+    found = goal.array_type.convert(obj, device=place, copy=copy, cast=cast)
     goal.check([found])
     return found
 
 
 def _created(
-    obj: Any, library: Library, form: Form | None, copy: bool | None
+    obj: Any, library: Library, cast: Cast | None, copy: bool | None
 ) -> tuple[Any, bool | None]:
     """Make an array of what is none, and return what ``copy`` asks of it from then on.
 
-    It has the data type of the form only where no rule is needed for that: the conversion casts.
+    It has the data type of the cast only where no rule is needed for that: the conversion casts.
     """
     own = library.native_namespace()
     kind = _kind_of_numbers(obj)
-    if form is None:
+    if cast is None:
         # What is neither is asked of NumPy: TensorFlow makes arrays of text.
         made = library.from_python(obj) if kind is not None or is_plain(obj) else None
         if made is not None:
             return made, None
-    elif kind is not None and form.dtype is not None:
-        wanted = form.dtype
-        if form.casting == "same_value" or kind > range_of(wanted).kind:
+    elif kind is not None and cast.dtype is not None:
+        wanted = cast.dtype
+        if cast.casting == "same_value" or kind > range_of(wanted).kind:
             own = None  # NumPy's data types hold Python's numbers
         else:
             native = None if own is None else library.native_dtype(wanted)
@@ -113,7 +113,7 @@ def _created(
     try:
         return _asarray(own)(obj, copy=copy), left
     except ConversionError:  # the library lacks a data type, and another one is asked for
-        if own is None or form is None:
+        if own is None or cast is None:
             raise
     return _asarray(None)(obj, copy=copy), left
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .conversion import Deferred, Unwrapped, entry_for, inspect
-from .core.cast import Recast
+from .core.cast import CastCopy
 from .core.copiers import DeviceCopy, HostCopy, SmallCopy
 from .core.records import Route, TensorInfo, of_native
 from .core.registry import library_named
@@ -111,7 +111,7 @@ class Explained(Route):
         if info is None or self.kind != "kernel" or self.in_pieces:
             return None
         dtype, axes = info.dtype, tuple(range(info.ndim))
-        if isinstance(copier, Recast):
+        if isinstance(copier, CastCopy):
             dtype, axes = copier.dtype, copier.axes
         elif not isinstance(copier, HostCopy | SmallCopy | DeviceCopy):
             return None

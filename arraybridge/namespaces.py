@@ -25,7 +25,7 @@ from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
 from .core.registry import KNOWN, RECORDS, library_named, library_of_type
-from .core.request import checked_copy, form_of
+from .core.request import cast_of, checked_copy
 from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
 from .protocols.foreign import handed_on, lost, no_array
@@ -215,16 +215,16 @@ def unify(
     >>> batch
     {'image': array([1., 1., 1.], dtype=float32), 'label': 7}
     """
-    form = None
+    cast = None
     if dtype is not None or order is not None:
-        form = form_of(dtype, casting, order)
+        cast = cast_of(dtype, casting, order)
     model = _model(xs if like is None else like, given=like is not None)
     copy = checked_copy(copy)
     found = arrays_in(xs)
     lazy = next((library for x in (model, *found) if (library := lazy_library(x))), None)
     if lazy is not None:
         there = None if device is None else place_named(device)
-        return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "form": form})
+        return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "cast": cast})
     goal = goal_of(like, model)
     target, xp = goal.array_type, goal.namespace()  # before anything is converted
     place = goal.device if device is None else place_named(device)
@@ -232,7 +232,7 @@ def unify(
     done: dict[int, Any] = {}
     for x in found:
         if id(x) not in done:
-            done[id(x)] = target.convert(x, device=place, copy=copy, form=form)
+            done[id(x)] = target.convert(x, device=place, copy=copy, cast=cast)
     results = [*done.values()]
     goal.check(results)
     if place is None and len(results) > 1 and not _has_one_place(library_named(target.library)):

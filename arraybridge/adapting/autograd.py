@@ -31,7 +31,7 @@ from ..conversion import convert, converted, imported, inspect
 from ..core.cast_rules import allowed, data_type_named
 from ..core.records import ConversionError
 from ..core.registry import library_named
-from ..core.request import Form
+from ..core.request import Cast
 from ..dlpack import DataType, Device
 from .options import Options
 
@@ -205,10 +205,10 @@ class FlatFunction:
         with self._noted():
             return imported(x, self.options.library)
 
-    def constant(self, x: Any, form: Form | None) -> Any:
+    def constant(self, x: Any, cast: Cast | None) -> Any:
         """Convert an array that nobody tracks for the function, as `adapt` has it."""
         with self._noted():
-            return converted(x, self.options.library, form, **self.options.conversion)
+            return converted(x, self.options.library, cast, **self.options.conversion)
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -221,10 +221,10 @@ class FlatFunction:
     @property
     def cast(self) -> Callable[[Any], Any]:
         """The function that casts an array of the outcome as ``result_dtype=`` asks."""
-        form, own = self.options.result_form, self.differentiation
+        cast, own = self.options.result_cast, self.differentiation
         if own is NO_GRADIENTS:
-            return partial(converted, to=self.options.library, form=form)
-        return partial(cast_tracked, form, own, self.options.function, "result_dtype")
+            return partial(converted, to=self.options.library, cast=cast)
+        return partial(cast_tracked, cast, own, self.options.function, "result_dtype")
 
     def result(self, x: Any, library: str) -> Any:
         """Convert an array of the outcome, or a gradient, to the caller's library and device."""
@@ -308,13 +308,13 @@ def call_tracked(
 ) -> Any:  # fmt: skip
     """Call the function as an operation of the caller's library; see `find_tracked`."""
     own = library_named(options.library).differentiation() or NO_GRADIENTS
-    form = options.form
+    cast = options.cast
     natives = [
-        cast_tracked(form, tracking, options.function, "dtype", unwrapped(x)) for x in tracked
+        cast_tracked(cast, tracking, options.function, "dtype", unwrapped(x)) for x in tracked
     ]
     goal = _result_type(options, array_type_of(tracked[0], natives[0]), args, kwargs)
     flat = FlatFunction(options, own, device_of(natives[0]) if options.moves_results else None)
-    flat.borrows = not (options.conversion or form) and own.borrows(function)
+    flat.borrows = not (options.conversion or cast) and own.borrows(function)
     slots = {id(x): Slot(index) for index, x in enumerate(tracked)}
 
     def put(x: Any) -> Any:
@@ -326,7 +326,7 @@ def call_tracked(
         if flat.borrows and array_type_of(x, native).library == goal.library:
             flat.constants.append(native)
             return flat.argument(native)
-        return flat.constant(x, form)
+        return flat.constant(x, cast)
 
     method, rest = options.split_self(args)
     with own.untracked():
@@ -358,18 +358,18 @@ def _result_type(options: Options, tracked: ArrayType, args: Any, kwargs: Any) -
 
 
 def cast_tracked(
-    form: Form | None, tracking: Differentiation, function: str, keyword: str, x: Any
+    cast: Cast | None, tracking: Differentiation, function: str, keyword: str, x: Any
 ) -> Any:
     """Cast an array that is tracked to the data type that a keyword of `adapt` asks for."""
-    if form is None:
+    if cast is None:
         return x
     given = data_type_named(x.dtype)
-    wanted = form.wanted(given)
+    wanted = cast.wanted(given)
     if wanted == given:
         return x
-    if not allowed(given, wanted, form.casting):
+    if not allowed(given, wanted, cast.casting):
         raise ConversionError(
-            f"{function} is adapted with {keyword}= {wanted.name}, and casting={form.casting!r} "
+            f"{function} is adapted with {keyword}= {wanted.name}, and casting={cast.casting!r} "
             f"does not allow that from {given.name}"
         )
     try:
@@ -402,7 +402,7 @@ def error_of_result(options: Options, error: BufferError, x: Any) -> BufferError
     if isinstance(error, ConversionError):
         error = ConversionError(_with_keyword(str(error), "result_dtype"), error.route)
     options.add_note(error, "a result")
-    if advised and options.result_form is None:
+    if advised and options.result_cast is None:
         given = dtype_of(x).name
         narrower = _NARROWER.get(given)
         asked = "" if narrower is None else f'{{"{given}": "{narrower}"}}'

@@ -159,7 +159,7 @@ class Call:
     def _converted(self, given: Any, native: Any, source: Library) -> Converted:
         """Convert an argument to the function's library; remember a copy, which may be written."""
         options = self.options
-        seen = None if options.conversion or options.form else viewed(native, options.library)
+        seen = None if options.conversion or options.cast else viewed(native, options.library)
         is_view = seen is not None
         if not is_view:
             seen = options.convert(given if isinstance(given, Array) else native)
@@ -190,30 +190,30 @@ class Call:
         """Convert a result, or a leaf of one."""
         if not is_array(x) or not RECOGNIZED[type(x)].in_memory:
             return x  # a graph that the function made is what it wanted to give
-        options, goal, form = self.options, self.result_type, self.options.result_form
-        if form is not None:
+        options, goal, cast = self.options, self.result_type, self.options.result_cast
+        if cast is not None:
             given = dtype_of(x)
-            if form.wanted(given) == given:
-                form = None
+            if cast.wanted(given) == given:
+                cast = None
         if goal is None:
-            if form is None:
+            if cast is None:
                 return x
             goal = array_type_of(x)
-        elif form is None:
+        elif cast is None:
             passed = self._passed(x)
             if passed is not _NOTHING and (
                 options.result == "caller" or RECOGNIZED[type(passed)].array_type == goal
             ):
                 return passed
         try:
-            if form is not None:
+            if cast is not None:
                 tracking = tracking_library(x)
                 if tracking is not None:
                     native = unwrapped(x)
-                    x = cast_tracked(form, tracking, options.function, "result_dtype", native)
-                    form = None
+                    x = cast_tracked(cast, tracking, options.function, "result_dtype", native)
+                    cast = None
             copy = False if options.copy is False else None
-            return goal.convert(x, device=self.device, copy=copy, form=form)
+            return goal.convert(x, device=self.device, copy=copy, cast=cast)
         except BufferError as error:
             raise error_of_result(options, error, x) from None
 

@@ -12,7 +12,7 @@ from ..array.array_types import lazy_library
 from ..core.cast_rules import Casting
 from ..core.library import place_named
 from ..core.registry import differentiates, known_name
-from ..core.request import Form, checked_copy, form_of
+from ..core.request import Cast, cast_of, checked_copy
 from ..meant import closest
 from .autograd import call_tracked, find_tracked
 from .call import Call
@@ -245,8 +245,8 @@ def adapt(
         copy=checked_copy(copy),
         result=result,
         alias_readonly=alias_readonly,
-        form=None if dtype is None and order is None else form_of(dtype, casting, order),
-        result_form=None if result_dtype is None else _form_of_results(result_dtype, casting),
+        cast=None if dtype is None and order is None else cast_of(dtype, casting, order),
+        result_cast=None if result_dtype is None else _cast_of_results(result_dtype, casting),
         result_like=result_like,
         differentiable=differentiable,
         callback=callback,
@@ -278,9 +278,9 @@ def _lazy_options(
     }  # fmt: skip
 
 
-def _form_of_results(dtype: object, casting: object) -> Form | None:
+def _cast_of_results(dtype: object, casting: object) -> Cast | None:
     try:
-        return form_of(dtype, casting)
+        return cast_of(dtype, casting)
     except (TypeError, ValueError) as error:
         if str(error).startswith("dtype is"):
             raise type(error)(f"result_{error}") from None

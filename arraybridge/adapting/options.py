@@ -12,7 +12,7 @@ from ..array.array_types import ArrayType
 from ..conversion import convert, converted
 from ..core.library import Library
 from ..core.registry import library_named
-from ..core.request import Form
+from ..core.request import Cast
 from ..dlpack import Device
 
 _POSITIONAL = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.POSITIONAL_ONLY)
@@ -33,7 +33,7 @@ class Options:
     method_of : (str, str) or None
         The module and the name of the class in whose body the function is defined.
     convert : callable
-        Converts an argument to the library, as ``conversion`` and ``form`` ask.
+        Converts an argument to the library, as ``conversion`` and ``cast`` ask.
     converts_own : bool
         Whether arrays of its own library are converted, too.
     moves_results : bool
@@ -50,8 +50,8 @@ class Options:
         copy: bool | None = None,
         result: Any = "caller",
         alias_readonly: bool = False,
-        form: Form | None = None,
-        result_form: Form | None = None,
+        cast: Cast | None = None,
+        result_cast: Cast | None = None,
         result_like: str | int | None = None,
         differentiable: bool = False,
         callback: bool = False,
@@ -63,19 +63,19 @@ class Options:
         self.library = library
         self.copy = copy
         self.result = result
-        self.result_form = result_form
+        self.result_cast = result_cast
         self.result_like = None if result_like is None else Argument(function, result_like)
         self.differentiable, self.callback = differentiable, callback or differentiable
         self.result_shape_dtypes, self.vmap_method = result_shape_dtypes, vmap_method
         self.method_of = method_of
         self.moves_results = device is not None
-        self.converts_own = self.moves_results or copy is True or form is not None
+        self.converts_own = self.moves_results or copy is True or cast is not None
         given = {"device": device, "copy": copy, "alias_readonly": alias_readonly or None}
         self.conversion: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-        self.form = form
+        self.cast = cast
         self.convert: Callable[[Any], Any] = partial(convert, to=library, **self.conversion)
-        if form is not None:
-            self.convert = partial(converted, to=library, form=form, **self.conversion)
+        if cast is not None:
+            self.convert = partial(converted, to=library, cast=cast, **self.conversion)
         self.own_type = ArrayType(library, False)
         self.memo: dict[str, Any] = {}
         self._function, self._out = function, _UNKNOWN

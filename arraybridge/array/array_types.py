@@ -13,7 +13,7 @@ from ..conversion import converted, inspect
 from ..core.library import Library
 from ..core.records import ConversionError, of_native
 from ..core.registry import RECORDS, forgetting
-from ..core.request import Form
+from ..core.request import Cast
 from ..dlpack import Device, is_capsule
 from ..protocols.foreign import has_no_memory, speaks
 from .array import Array, from_dlpack
@@ -42,7 +42,7 @@ class ArrayType(NamedTuple):
         *,
         device: Device | None = None,
         copy: bool | None = None,
-        form: Form | None = None,
+        cast: Cast | None = None,
     ) -> Any:
         """Convert ``x`` to this type; return ``x`` itself if it is of it and that is allowed.
 
@@ -53,11 +53,11 @@ class ArrayType(NamedTuple):
         """
         native = unwrapped(x)
         own = RECOGNIZED[type(native)].array_type == (self.library, False)
-        if own and device is None and copy is not True and form is None:
+        if own and device is None and copy is not True and cast is None:
             found = native  # as it is, whatever it is: a tracer has no memory to look at
         else:
             try:
-                found = converted(native, self.library, form, device=device, copy=copy)
+                found = converted(native, self.library, cast, device=device, copy=copy)
             except ConversionError as error:
                 if native is x:
                     raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_told
+from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_reason
 from ..dlpack import CPU, Device, reads_versioned
 
 
@@ -51,7 +51,7 @@ def export_route(
         )
     unsaid = info.readonly and legacy
     if info.pending:
-        why = pending_told(info.pending)
+        why = pending_reason(info.pending)
     elif unsaid:
         why = "the memory is read-only, which a legacy capsule cannot say"
     elif copy:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..core.records import PRINTED, route_told
+from ..core.records import PRINTED, route_text
 
 #: How many records a log keeps, and how many different lines of its table.
 MOST = 10_000
@@ -81,7 +81,7 @@ class Record(NamedTuple):
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.call}: {route_told(self)}"
+        return f"{self.place}: {self.call}: {route_text(self)}"
 
 
 class Sums(NamedTuple):

@@ -22,7 +22,7 @@ from .library import Library
 from .records import ConversionError, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
-__all__ = ["Recast", "caster_of"]
+__all__ = ["CastCopy", "caster_of"]
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
 _LARGE = 1 << 15  # elements from which threads pay
@@ -59,7 +59,7 @@ def _has_device(library: Library, device: Device) -> bool:
     return False
 
 
-class Recast(NamedTuple):
+class CastCopy(NamedTuple):
     """A copy to another data type, or to another layout.
 
     Attributes

@@ -31,7 +31,7 @@ from .kernel import (
     own_copies_serve,
 )
 from .library import Library
-from .records import ConversionError, TensorInfo, pending_told
+from .records import ConversionError, TensorInfo, pending_reason
 from .registry import library_named
 from .signature import dense_like
 
@@ -327,7 +327,7 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
     fresh = library.resolve(x)
     if fresh is x:
         raise ConversionError(
-            f"{library.name} could not copy the array: {pending_told(info.pending)}"
+            f"{library.name} could not copy the array: {pending_reason(info.pending)}"
         )
     return fresh
 

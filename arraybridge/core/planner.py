@@ -21,10 +21,10 @@ from .records import (
     Route,
     TensorInfo,
     no_copy_allowed,
-    pending_told,
+    pending_reason,
 )
 from .request import (
-    Form,
+    Cast,
     Request,
     has_order,
     layout_change,
@@ -162,13 +162,13 @@ class _Planning:
         return self._plan("refuse", why, place)
 
     def plan(self) -> Plan:
-        form, s = self.request.form, self.s
+        cast, s = self.request.cast, self.s
         if self.request.contiguous:
             return self.contiguous()
-        if form is None:
+        if cast is None:
             return self.as_it_is(self.request.copy)
-        wanted = form.wanted(s.dtype)
-        axes = None if form.order is None else order_axes(form.order, s.ndim)
+        wanted = cast.wanted(s.dtype)
+        axes = None if cast.order is None else order_axes(cast.order, s.ndim)
         if wanted == s.dtype:
             found = self.as_it_is(self.request.copy)
             if found.kind == "refuse" or axes is None:
@@ -177,10 +177,10 @@ class _Planning:
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
-                    found = self.as_it_is(True).replace(why=lambda i: layout_change(i, form))
+                    found = self.as_it_is(True).replace(why=lambda i: layout_change(i, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
-        return self.cast(form, wanted, axes)
+        return self.cast(cast, wanted, axes)
 
     # ------------------------------------------------------------ without a cast
 
@@ -213,9 +213,9 @@ class _Planning:
             why = _too_large(s, accepts, copy)
             if why:
                 return self.refuse(why)
-        place, told = _place(s.device, accepts, request.device)
+        place, note = _place(s.device, accepts, request.device)
         if place is None:
-            return self.refuse(told)
+            return self.refuse(note)
         here = s.device
         if place != here and not (place.type == CPU.type and here.host):
             if copy is False:
@@ -231,7 +231,7 @@ class _Planning:
         if objection is None:
             objection = view_objection(s, accepts, request.alias_readonly)
         if objection is None and not copy:
-            return self._plan("view", told or f"{accepts.library} takes it as it is", place)
+            return self._plan("view", note or f"{accepts.library} takes it as it is", place)
         if copy is False:
             assert objection is not None
             remedy: tuple[str, ...] = ()
@@ -250,9 +250,9 @@ class _Planning:
         s = self.s
         if not accepts.immutable or s.empty or (s.readonly and not s.legacy):
             return None
-        told = ", though not through this array" if s.readonly else ""
+        but = ", though not through this array" if s.readonly else ""
         return (
-            f"{accepts.library}'s arrays never change, and this memory may still be written{told}: "
+            f"{accepts.library}'s arrays never change, and this memory may still be written{but}: "
             "copy=False asks for the view"
         )
 
@@ -329,12 +329,12 @@ class _Planning:
     def contiguous(self) -> Plan:
         """Plan `x` itself, or a copy of it in C order by the kernel of its device."""
         s, source = self.s, self.source
-        if source.one_layout or (s.c_contiguous and _TOLD_BY_DTYPE.issuperset(s.pending)):
+        if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
             return self._plan("view", "it is contiguous already", edge=_itself)
         from . import copiers
 
         def why(i: TensorInfo) -> str:
-            return pending_told(i.pending) or f"the layout is {i.layout}"
+            return pending_reason(i.pending) or f"the layout is {i.layout}"
 
         if s.pending or s.refused:
             return self._plan("kernel", why, copier=copiers.LibraryCopy(source))
@@ -351,7 +351,7 @@ class _Planning:
 
     # ------------------------------------------------------------ casts and orders
 
-    def cast(self, form: Form, wanted: DataType, axes: tuple[int, ...] | None) -> Plan:
+    def cast(self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None) -> Plan:
         """Plan a copy to another data type or order: a view of what the cast makes, mostly."""
         s, source, target, request = self.s, self.source, self.target, self.request
         given = s.dtype
@@ -359,12 +359,12 @@ class _Planning:
         why = unavailable(s)
         if why and not (s.tracked and source is target and source.recasts(s, wanted, layout)):
             return self.refuse(why)
-        from .cast import Recast, caster_of
+        from .cast import CastCopy, caster_of
         from .cast_rules import allowed
 
-        if not allowed(given, wanted, form.casting):
+        if not allowed(given, wanted, cast.casting):
             return self.refuse(
-                f"casting={form.casting!r} does not allow {given} to {wanted}: pass "
+                f"casting={cast.casting!r} does not allow {given} to {wanted}: pass "
                 "casting='unsafe', or 'same_value', which raises where a value would change"
             )
         laid = axes is not None and not has_order(s, axes)
@@ -372,7 +372,7 @@ class _Planning:
         def change(i: TensorInfo) -> str:
             parts = [f"{given} to {wanted}, for dtype="] if given != wanted else []
             if laid:
-                parts.append(layout_change(i, form))
+                parts.append(layout_change(i, cast))
             return " and ".join(parts)
 
         if request.copy is False:
@@ -381,7 +381,7 @@ class _Planning:
         if caster is None:
             what = f"casts {source.name}'s {given} to {wanted}"
             if given == wanted:
-                what = f"copies {source.name}'s arrays to order={form.order!r}"
+                what = f"copies {source.name}'s arrays to order={cast.order!r}"
             return self.refuse(
                 f"nothing {what} on {s.device}: do it in the library that made the array"
             )
@@ -395,14 +395,14 @@ class _Planning:
             but = found.reason
             return self.refuse(
                 lambda i: (
-                    f"order={form.order!r} has to end in a view of {target.name}, but {but(i)}"
+                    f"order={cast.order!r} has to end in a view of {target.name}, but {but(i)}"
                 )
             )
         then = None if found.kind == "view" else found
-        copier = Recast(caster, source, wanted, form.casting, layout, then, s)
+        copier = CastCopy(caster, source, wanted, cast.casting, layout, then, s)
         moves = found.kind == "transfer"
 
-        def told(i: TensorInfo) -> str:
+        def reason(i: TensorInfo) -> str:
             parts = change(i) or "copy=True", found.reason(i) if moves else ""
             return " and ".join(filter(None, parts))
 
@@ -410,12 +410,12 @@ class _Planning:
         if self.edges and then is None and s.device == CPU:
             edge = copier.edge(found.edge)
         return self._plan(
-            "transfer" if moves else "kernel", told, found.device or made.device, copier=copier,
+            "transfer" if moves else "kernel", reason, found.device or made.device, copier=copier,
             edge=edge, dtype=wanted,
         )  # fmt: skip
 
 
-_TOLD_BY_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
+_OF_THE_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
 
 
 def _reason(why: Reason, info: TensorInfo) -> str:
@@ -432,7 +432,7 @@ def _moves() -> Any:
 def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> Reason | None:
     """Return why a view in the target would be refused, crash or break a promise, or None."""
     if s.pending:
-        return pending_told(s.pending)
+        return pending_reason(s.pending)
     if accepts.copies:
         return f"{accepts.library} copies whatever it imports"
     dtype = s.dtype_name

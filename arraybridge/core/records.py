@@ -40,7 +40,7 @@ _PENDING = {
 }
 
 
-def pending_told(pending: Iterable[str]) -> str:
+def pending_reason(pending: Iterable[str]) -> str:
     """Say in words what `TensorInfo.pending` lists."""
     return " and ".join(_PENDING[what] for what in pending)
 
@@ -393,7 +393,7 @@ def outcome(route: Any) -> str:
     return f"{PRINTED.get(route.kind, route.kind)}{by}{moved}"
 
 
-def route_told(route: Any) -> str:
+def route_text(route: Any) -> str:
     """Say in a line from where to where a route leads, what it does, and why."""
     return f"{route.source} -> {route.target} on {route.device}: {outcome(route)} ({route.why})"
 
@@ -461,7 +461,7 @@ class Route(_Route):
         return None if self.copier is None else str(self.copier)
 
     def _asdict(self) -> dict[str, Any]:
-        return dict(zip(_AS_TOLD, (*self[:-1], self.kernel), strict=True))
+        return dict(zip(_PRINTED_FIELDS, (*self[:-1], self.kernel), strict=True))
 
     def __reduce__(self) -> tuple[Any, ...]:  # in another process its text is enough
         return Route, (*self[:-1], self.kernel)
@@ -470,7 +470,7 @@ class Route(_Route):
         return f"Route({', '.join(f'{name}={x!r}' for name, x in self._asdict().items())})"
 
     def __str__(self) -> str:
-        return route_told(self)
+        return route_text(self)
 
     def _repr_html_(self) -> str:
         from ..drawing import route_html
@@ -478,7 +478,7 @@ class Route(_Route):
         return route_html(self)
 
 
-_AS_TOLD = (*_Route._fields[:-1], "kernel")
+_PRINTED_FIELDS = (*_Route._fields[:-1], "kernel")
 
 
 class ConversionError(BufferError, ValueError):

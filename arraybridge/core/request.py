@@ -14,10 +14,10 @@ from .records import TensorInfo
 from .signature import strides_in
 
 __all__ = [
-    "Form",
+    "Cast",
     "Request",
+    "cast_of",
     "checked_copy",
-    "form_of",
     "has_order",
     "layout_change",
     "order_axes",
@@ -44,7 +44,7 @@ class Request(NamedTuple):
         None: a view where it is safe; False: a view or a refusal; True: always a copy.
     alias_readonly : bool
         Take a view of read-only memory even where the target cannot mark it.
-    form : Form or None
+    cast : Cast or None
         Data type and order.
     share : bool
         Memory that may still be written is shared with immutable arrays too: nobody else has it, or
@@ -56,13 +56,13 @@ class Request(NamedTuple):
     device: Device | None = None
     copy: bool | None = None
     alias_readonly: bool = False
-    form: Form | None = None
+    cast: Cast | None = None
     share: bool = False
     contiguous: bool = False
 
 
-class Form(NamedTuple):
-    """What the result of a conversion is to be.
+class Cast(NamedTuple):
+    """The data type and the order that are asked of a result.
 
     Attributes
     ----------
@@ -105,8 +105,8 @@ def request_of(
         For a keyword that is none of what it may be.
     """
     place = None if device is None else place_named(device)
-    form = None if dtype is None and order is None else form_of(dtype, casting, order)
-    return Request(place, checked_copy(copy), bool(alias_readonly), form, share)
+    cast = None if dtype is None and order is None else cast_of(dtype, casting, order)
+    return Request(place, checked_copy(copy), bool(alias_readonly), cast, share)
 
 
 def checked_copy(copy: object) -> bool | None:
@@ -124,7 +124,7 @@ def checked_copy(copy: object) -> bool | None:
     raise ValueError(f"copy is {copy!r}; expected None, True or False")
 
 
-def form_of(dtype: object, casting: object = "same_kind", order: object = None) -> Form | None:
+def cast_of(dtype: object, casting: object = "same_kind", order: object = None) -> Cast | None:
     """Read the keywords; None where nothing is asked for.
 
     Parameters
@@ -143,9 +143,9 @@ def form_of(dtype: object, casting: object = "same_kind", order: object = None) 
     layout = None if order is None else _order_named(order)
     if isinstance(dtype, Mapping):
         read = data_type_named
-        return Form(None, casting, layout, tuple((read(k), read(v)) for k, v in dtype.items()))
+        return Cast(None, casting, layout, tuple((read(k), read(v)) for k, v in dtype.items()))
     wanted = None if dtype is None else data_type_named(dtype)
-    return None if wanted is None and layout is None else Form(wanted, casting, layout)
+    return None if wanted is None and layout is None else Cast(wanted, casting, layout)
 
 
 def _order_named(order: object) -> str | None:
@@ -198,7 +198,7 @@ def has_order(s: TensorInfo, axes: tuple[int, ...]) -> bool:
     )
 
 
-def layout_change(info: TensorInfo, form: Form) -> str:
+def layout_change(info: TensorInfo, cast: Cast) -> str:
     """Return the reason of a copy to another order."""
     steps = next(filter(None, map(_ASTRIDE.get, info.pending)), f"strides {info.strides}")
-    return f"a layout of {steps} to {form.order}, for order="
+    return f"a layout of {steps} to {cast.order}, for order="

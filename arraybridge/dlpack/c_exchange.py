@@ -130,11 +130,11 @@ class ExchangeAPI:
         )
         said: list[str] = []
 
-        def told(_: int, kind: bytes | None, message: bytes | None) -> None:
+        def note_error(_: int, kind: bytes | None, message: bytes | None) -> None:
             said.append((message or kind or b"").decode(errors="replace").partition("\n")[0])
 
         tensor, out = c_void_p(), py_object()
-        if self._allocate(byref(prototype), byref(tensor), None, SET_ERROR(told)):
+        if self._allocate(byref(prototype), byref(tensor), None, SET_ERROR(note_error)):
             why = " ".join(said) or "its allocator failed"
             # PyTorch calls every error a MemoryError.
             error = MemoryError if "memory" in why or "alloc" in why else DLPackError

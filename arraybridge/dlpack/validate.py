@@ -78,15 +78,15 @@ def pointer(address: Any, what: str) -> int:
             return index(address)
     except TypeError:
         pass
-    told = ""
+    advice = ""
     if hasattr(address, "__dlpack__"):
-        told = ": for an array call from_dlpack"
+        advice = ": for an array call from_dlpack"
     elif isinstance(address, _POINTING):
-        told = f": pass ctypes.cast({what}, ctypes.c_void_p)"
+        advice = f": pass ctypes.cast({what}, ctypes.c_void_p)"
     elif isinstance(address, (ctypes.Structure, ctypes.Union, ctypes._SimpleCData)):
-        told = f": pass ctypes.addressof({what})"
+        advice = f": pass ctypes.addressof({what})"
     raise TypeError(
-        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}{told}"
+        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}{advice}"
     )
 
 

@@ -128,8 +128,8 @@ def _frame(x: pd.DataFrame) -> tuple[object, Library]:
 def _several(x: pd.DataFrame) -> Assembled:
     """Return a frame of several data types: why it is no matrix, what to do, and its columns."""
     labels, dtypes = list(x.columns), list(x.dtypes)
-    told = dict(zip(map(str, reversed(dtypes)), reversed(labels), strict=True))
-    some = ", ".join(f"{name!r} {dtype}" for dtype, name in reversed(told.items()))
+    label_of = dict(zip(map(str, reversed(dtypes)), reversed(labels), strict=True))
+    some = ", ".join(f"{name!r} {dtype}" for dtype, name in reversed(label_of.items()))
     why = f"the columns have several data types ({some}), and a matrix has one: "
     found = [_column(x.iloc[:, number], _code_of(x, number)) for number in range(len(labels))]
     whole = [
@@ -243,10 +243,10 @@ def _standard(dtype: Any) -> str:
 
 def _of_text(x: Any, name: str, kept: str, values: Any) -> str:
     codes = _of_series(x, f"{name}.astype('category')", "cat")
-    told = f"pass codes, {codes}.codes"
+    advice = f"pass codes, {codes}.codes"
     if len(values) and spells_number(values[:1].tolist()[0]):
-        told += f", or the numbers that it spells, pandas.to_numeric({kept})"
-    return told
+        advice += f", or the numbers that it spells, pandas.to_numeric({kept})"
+    return advice
 
 
 def _of_arrow(x: Any, name: str) -> str:

@@ -28,8 +28,8 @@ def opened(x: Any) -> tuple[object, Library] | None:
         return view, library_named("numpy")
     found = assembled(x)
     if found.refused and (isinstance(x, pl.Series) or x.width):
-        told = remedy_of_column(x) if isinstance(x, pl.Series) else remedy_of_frame(x)
-        found = found.advised(told, "pass x.fill_null(value) or x.drop_nulls()")
+        advice = remedy_of_column(x) if isinstance(x, pl.Series) else remedy_of_frame(x)
+        found = found.advised(advice, "pass x.fill_null(value) or x.drop_nulls()")
     return found, LIBRARY
 
 
@@ -68,10 +68,10 @@ def remedy_of_frame(x: pl.DataFrame, name: str = "x") -> str:
         if column.null_count() or not _is_number(kind):
             return remedy_of_column(column, f"{name}.get_column({column.name!r})")
     number = next(label for label, kind in x.schema.items() if _is_number(kind))
-    told = f"pass columns of one type, such as {name}.select([{number!r}])"
+    advice = f"pass columns of one type, such as {name}.select([{number!r}])"
     if all(map(_is_number, kinds)):
-        told += ", or one data type for all, dtype='float64'"
-    return told
+        advice += ", or one data type for all, dtype='float64'"
+    return advice
 
 
 def remedy_of_column(x: pl.Series, name: str = "x") -> str:
@@ -96,8 +96,8 @@ def remedy_of_column(x: pl.Series, name: str = "x") -> str:
         )
         if field is None:
             return "it has no fields"
-        told = remedy_of_column(x.struct.field(field), f"{name}.struct.field({field!r})")
-        return told.replace("pass", "pass its fields one by one,", 1)
+        advice = remedy_of_column(x.struct.field(field), f"{name}.struct.field({field!r})")
+        return advice.replace("pass", "pass its fields one by one,", 1)
     if kind.is_temporal():
         return f"pass its integers, {name}.to_physical()"
     if isinstance(kind, _CATEGORIES):
@@ -107,10 +107,10 @@ def remedy_of_column(x: pl.Series, name: str = "x") -> str:
     if kind.is_decimal():
         return f"pass {name}.cast(polars.Float64), which rounds"
     if kind == pl.String:
-        told = f"pass codes, {name}.cast(polars.Categorical).to_physical()"
+        advice = f"pass codes, {name}.cast(polars.Categorical).to_physical()"
         if len(x) and spells_number(x[0]):
-            told += f", or the numbers that it spells, {name}.cast(polars.Float64)"
-        return told
+            advice += f", or the numbers that it spells, {name}.cast(polars.Float64)"
+        return advice
     return f"pass codes, {name}.rank('dense')"
 
 

@@ -211,13 +211,13 @@ def _of_tensor_array(x: pa.FixedShapeTensorArray) -> TensorInfo:
     return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=refused)
 
 
-def _nulls(x: pa.Array | pa.ChunkedArray, told: str = "") -> str | None:
+def _nulls(x: pa.Array | pa.ChunkedArray, advice: str = "") -> str | None:
     count = x.null_count
     if not count:
         return None
     return (
         f"{count} of {len(x)} elements {'is' if count == 1 else 'are'} null, which no tensor "
-        f"holds: {told or remedy(x)}"
+        f"holds: {advice or remedy(x)}"
     )
 
 
@@ -285,9 +285,9 @@ def opened(x: Any) -> tuple[object, Library] | None:
     found = assembled(x)
     if found.refused is None:
         return found, FRAMES
-    column, told = _refused(x, found.refused), found.refused.rpartition(": ")[2]
+    column, advice = _refused(x, found.refused), found.refused.rpartition(": ")[2]
     return found.advised(
-        told if column is None else _remedy(x, column), "pass x.drop_null()"
+        advice if column is None else _remedy(x, column), "pass x.drop_null()"
     ), FRAMES
 
 
@@ -358,8 +358,8 @@ def remedy(x: pa.Array, name: str = "x") -> str:
         if not kind.num_fields:
             return "it has no fields"
         at = next((n for n in range(kind.num_fields) if _is_number(kind.field(n).type)), 0)
-        told = remedy(x.field(at), f"{name}.field({at})")
-        return told.replace("pass", "pass its fields one by one,", 1)
+        advice = remedy(x.field(at), f"{name}.field({at})")
+        return advice.replace("pass", "pass its fields one by one,", 1)
     if _types.is_temporal(kind) and not _types.is_interval(kind):
         return f"pass its integers, {name}.view('int{kind.bit_width}')"
     if _types.is_decimal(kind):

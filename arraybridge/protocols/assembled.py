@@ -18,10 +18,10 @@ from ..core.records import (
     ConversionError,
     TensorInfo,
     no_copy_allowed,
-    pending_told,
+    pending_reason,
 )
 from ..core.registry import library_named
-from ..core.request import Form, Request
+from ..core.request import Cast, Request
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides
 from ..kernels import cpu
@@ -77,7 +77,7 @@ class Assembled(NamedTuple):
         Whether nobody writes to it: Arrow promises so.
     parts : tuple of (label, object, Library)
         Of a frame of several data types, what stands for each column and its library.
-    form : Form or None
+    parts_cast : Cast or None
         What the parts are cast to; see `cast`.
     """
 
@@ -95,9 +95,9 @@ class Assembled(NamedTuple):
     owner: object = None
     immutable: bool = True
     parts: tuple[tuple[Any, Any, Library], ...] = ()
-    form: Form | None = None
+    parts_cast: Cast | None = None
 
-    def advised(self, told: str, nulls: str) -> Assembled:
+    def advised(self, advice: str, nulls: str) -> Assembled:
         """Return it with other advice on what to do: in general, and about nulls in its parts."""
         if self.refused is None:
             return self
@@ -105,25 +105,25 @@ class Assembled(NamedTuple):
             (label, part._replace(refused=part.refused and _advised(part.refused, nulls)), library)
             for label, part, library in self.parts
         ]
-        return self._replace(refused=_advised(self.refused, told), parts=tuple(parts))
+        return self._replace(refused=_advised(self.refused, advice), parts=tuple(parts))
 
-    def cast(self, form: Form) -> Assembled:
+    def cast(self, cast: Cast) -> Assembled:
         """Return a frame of several data types as the matrix of one, if that is asked for.
 
         What a column is refused for is the matrix' refusal.
         """
         numpy, wanted = library_named("numpy"), set()
-        form = form._replace(order=None)
+        cast = cast._replace(order=None)
         for label, part, library in self.parts:
-            wanted.add(form.wanted(library.describe(part).dtype))
-            found, info = routed(part, library, numpy, Request(form=form))
-            if found.kind == "refuse" and form.dtype is not None:
+            wanted.add(cast.wanted(library.describe(part).dtype))
+            found, info = routed(part, library, numpy, Request(cast=cast))
+            if found.kind == "refuse" and cast.dtype is not None:
                 why = found.reason(info)
                 where = "" if why.startswith("column ") else f"column {label!r}: "
                 return self._replace(refused=where + why)
         if len(wanted) != 1:
             return self
-        return self._replace(dtype=wanted.pop(), refused=None, form=form)
+        return self._replace(dtype=wanted.pop(), refused=None, parts_cast=cast)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -153,8 +153,8 @@ class Assembled(NamedTuple):
         return step // itemsize if even else None
 
 
-def _advised(why: str, told: str) -> str:
-    return f"{why.rpartition(': ')[0]}: {told}"
+def _advised(why: str, advice: str) -> str:
+    return f"{why.rpartition(': ')[0]}: {advice}"
 
 
 class Pieces(Library):
@@ -232,7 +232,7 @@ def _cast(x: Assembled) -> ManagedTensor:
     numpy: Any = library_named("numpy")
     block = ManagedTensor.allocate((len(x.parts), x.rows), x.dtype)
     for row, (label, part, library) in zip(numpy.wrap(block), x.parts, strict=True):
-        found, info = routed(part, library, numpy, Request(form=x.form))
+        found, info = routed(part, library, numpy, Request(cast=x.parts_cast))
         try:
             row[...] = execute(part, found, info)
         except ConversionError as error:  # a value that would change
@@ -257,7 +257,7 @@ def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
         tensor.immutable = x.immutable
         return tensor
     if shared:
-        raise ConversionError(no_copy_allowed(pending_told(info.pending)))
+        raise ConversionError(no_copy_allowed(pending_reason(info.pending)))
     return LIBRARY.resolve(x)
 
 

@@ -21,7 +21,7 @@ from ..conversion import convert, imported, inspect
 from ..core.library import Library, place_named
 from ..core.observers import OBSERVERS, notify_copy, notify_view
 from ..core.planner import missing_device
-from ..core.records import ConversionError, first_line, no_copy_allowed, pending_told
+from ..core.records import ConversionError, first_line, no_copy_allowed, pending_reason
 from ..core.registry import RECORDS, library_named, library_of_package, library_of_type
 from ..dlpack import DeviceType, is_capsule
 from ..protocols.foreign import check_whole
@@ -282,7 +282,7 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
     if x.dtype.isnative:
         return x
     if shared:
-        raise ConversionError(no_copy_allowed(pending_told(["byteorder"])))
+        raise ConversionError(no_copy_allowed(pending_reason(["byteorder"])))
     return x.astype(x.dtype.newbyteorder("="))
 
 

@@ -140,9 +140,9 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
 
 def _default() -> int:
     """Threads by the environment, else one for each core that this process may use."""
-    told = whole_number("ARRAYBRIDGE_NUM_THREADS", 1, "threads")
-    if told is not None:
-        return told
+    wanted = whole_number("ARRAYBRIDGE_NUM_THREADS", 1, "threads")
+    if wanted is not None:
+        return wanted
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(cores or 1, MOST)
 

@@ -163,12 +163,12 @@ def cubin(text: str, device: Device) -> bytes:
             cuda.cuLinkComplete(state, code, size)
             return string_at(code.value or 0, size.value)
         except CUDAError as error:
-            raise _told(error, log.value) from None
+            raise _with_log(error, log.value) from None
         finally:
             cuda.cuLinkDestroy(state)
 
 
-def _told(error: CUDAError, log: bytes) -> CUDAError:
+def _with_log(error: CUDAError, log: bytes) -> CUDAError:
     """Add what the linker said."""
     said: Any = log.decode(errors="replace").strip()
     if not said:

@@ -209,7 +209,7 @@ class ConvertBlock:
     def convert(self, block: Any) -> Any:
         library, wrapped = self.kind
         options = dict(self.options)
-        native = converted(block, library, options.pop("form", None), **options)
+        native = converted(block, library, options.pop("cast", None), **options)
         if library == "numpy" and not wrapped:
             return native
         cls: Any = array_class(library)

@@ -256,7 +256,7 @@ class NumPy(Library):
         return False
 
     def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        return False  # `Recast` does it, into a block
+        return False  # `CastCopy` does it, into a block
 
     def native_dtype(self, dtype: DataType) -> np.dtype:
         return numpy_dtype(dtype)
