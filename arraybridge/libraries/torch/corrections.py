@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -12,7 +11,7 @@ import torch
 from array_api_compat import torch as xp
 
 from ...xp import corrections
-from ...xp.corrections import Correction, has_no_elements, raises
+from ...xp.corrections import Correction, has_no_elements
 from ...xp.data_types import Limits
 from ...xp.special_cases import Function, Means, complex_function, floor_divide, remainder, turned
 from .promotion import CORRECTIONS as OF_PROMOTION
@@ -75,10 +74,6 @@ def _from_numpy(x: numpy.ndarray, *, dtype: torch.dtype, device: Any) -> torch.T
     return torch.asarray(x, dtype=dtype, device=device)
 
 
-_READ_ONLY = numpy.zeros(1)
-_READ_ONLY.flags.writeable = False
-
-
 # Special cases.
 
 
@@ -126,25 +121,6 @@ def _special(means: Means, name: str) -> Function:
     if name == "tan":
         return turned(means, name, complex_function(means, "tanh"))
     return complex_function(means, name)
-
-
-# An argument that shows the wrong special case of each function, and the right result.
-_WRONG = {
-    "acos": (0j, complex(math.pi / 2, -0.0)),
-    "expm1": (complex(math.inf, 0.0), complex(math.inf, 0.0)),
-    "log1p": (complex(math.inf, math.nan), complex(math.inf, math.nan)),
-    "tan": (complex(2.0, math.inf), 1j),
-    "tanh": (complex(math.inf, 2.0), 1 + 0j),
-}
-
-
-def _wrong(name: str) -> Callable[[Any], bool]:
-    argument, right = _WRONG[name]
-    return lambda xp: str(complex(getattr(xp, name)(_double(argument)))) != str(right)
-
-
-def _double(number: complex) -> torch.Tensor:
-    return torch.tensor(number, dtype=torch.complex128)
 
 
 # Reductions, roll, unique_all.
@@ -450,7 +426,6 @@ def _refusal(shapes: Any) -> ValueError:
     return ValueError(f"the shapes {given} could not be broadcast to a single one")
 
 
-_NAN_LAST = torch.tensor([1.0, torch.nan])
 _NONE = "no issue known"
 _COMPAT = "https://github.com/data-apis/array-api-compat/pull/298"
 _TORCH = "https://github.com/pytorch/pytorch/issues"
@@ -461,131 +436,84 @@ CORRECTIONS: tuple[Correction, ...] = (
     corrections.diff(torch),
     corrections.linspace(xp, torch.linspace, _integer_name, _from_numpy),
     corrections.from_dlpack(
-        "torch",
-        f"{_TORCH}/188023",
-        lambda xp: xp.from_dlpack(_READ_ONLY).data_ptr() == _READ_ONLY.ctypes.data,
+        "torch", f"{_TORCH}/188023",
         "memory that may not be written is not written, and any strides are taken",
     ),
-    Correction(
-        "can_cast", can_cast, "can_cast: by type promotion", f"{_TORCH}/126014",
-        lambda xp: xp.can_cast(xp.int16, xp.int8),
-    ),
-    Correction(
-        "finfo", _described(xp.finfo), "finfo: dtype is a data type", _NONE,
-        lambda xp: xp.finfo(xp.complex64).dtype != xp.float32,
-    ),
-    Correction(
-        "iinfo", _described(xp.iinfo), "iinfo: dtype is a data type", _NONE,
-        lambda xp: xp.iinfo(xp.int8).dtype != xp.int8,
-    ),
+    Correction("can_cast", can_cast, "can_cast: by type promotion", f"{_TORCH}/126014"),
+    Correction("finfo", _described(xp.finfo), "finfo: dtype is a data type", _NONE),
+    Correction("iinfo", _described(xp.iinfo), "iinfo: dtype is a data type", _NONE),
     Correction(
         "asarray", asarray,
         "asarray: an integer that the data type does not hold is an OverflowError", _NONE,
-        lambda xp: not raises(lambda: xp.asarray([-1], dtype=xp.uint8), OverflowError),
     ),
     Correction(
         "floor_divide", floor_divide(MEANS, promoting(_floor_divide)),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
-        f"{_TORCH}/170178",
-        lambda xp: not bool(xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0)))),
-        operators=True,
+        f"{_TORCH}/170178", operators=True,
     ),
     Correction(
         "remainder", remainder(MEANS, promoting(torch.remainder)),
-        "remainder: a zero has the sign of the divisor", f"{_TORCH}/193755",
-        lambda xp: bool(xp.signbit(xp.remainder(xp.asarray(-0.0), xp.asarray(1.0)))),
-        operators=True,
+        "remainder: a zero has the sign of the divisor", f"{_TORCH}/193755", operators=True,
     ),
     *(
         Correction(
             name, _complex_function(name), f"{name}: special cases of complex numbers",
-            f"{_TORCH}/39128 and 40590", _wrong(name),
+            f"{_TORCH}/39128 and 40590",
         )
-        for name in _WRONG
+        for name in ("acos", "expm1", "log1p", "tan", "tanh")
     ),
     *(
-        Correction(
-            name,
-            function,
-            f"{name}: unsigned integers stay unsigned",
-            _COMPAT,
-            lambda xp, name=name: getattr(xp, name)(xp.ones(2, dtype=xp.uint8)).dtype != xp.uint64,  # type: ignore[misc]
-        )
+        Correction(name, function, f"{name}: unsigned integers stay unsigned", _COMPAT)
         for name, function in (
             ("sum", _sum),
             ("prod", _prod),
             ("cumulative_sum", _cumulative(xp.cumulative_sum, torch.cumsum)),
             ("cumulative_prod", _cumulative(xp.cumulative_prod, torch.cumprod)),
+            ("linalg.trace", trace),
         )
     ),
-    Correction(
-        "linalg.trace", trace, "linalg.trace: unsigned integers stay unsigned", _COMPAT,
-        lambda xp: xp.linalg.trace(xp.ones((2, 2), dtype=xp.uint8)).dtype != xp.uint64,
-    ),
-    Correction(
-        "std", _deviating(torch.std), "std: correction is a real number", f"{_TORCH}/61492",
-        lambda xp: not xp.isfinite(xp.std(xp.asarray([1.0, 2.0]), correction=0.5)),
-    ),
+    Correction("std", _deviating(torch.std), "std: correction is a real number", f"{_TORCH}/61492"),
     Correction(
         "var", _deviating(torch.var),
         "var: NaN of fewer elements than the correction, along no axis too", f"{_TORCH}/29137",
-        lambda xp: not xp.isnan(xp.var(xp.asarray(1.0), axis=(), correction=1)),
     ),
     Correction(
         "count_nonzero", count_nonzero,
         "count_nonzero: along no axis each element counts for itself", f"{_TORCH}/29137",
-        lambda xp: xp.count_nonzero(xp.ones(2), axis=()).shape != (2,),
     ),
-    Correction(
-        "roll", roll, "roll: one shift goes for all axes", _NONE,
-        lambda xp: xp.roll(xp.ones((2, 2)), 1, axis=(0, 1)).shape != (2, 2),
-    ),
+    Correction("roll", roll, "roll: one shift goes for all axes", _NONE),
     *corrections.shifts(xp.fft, torch.clone),
     Correction(
         "linalg.vector_norm", vector_norm,
         "linalg.vector_norm: of an array of no axes; 0 of no elements by the infinite order",
-        f"{_TORCH}/29137", lambda xp: xp.linalg.vector_norm(xp.ones(0), ord=math.inf) != 0,
+        f"{_TORCH}/29137",
     ),
     Correction(
         "unique_all", unique_all, "unique_all: indices of the first occurrences", f"{_TORCH}/36748",
-        lambda xp: xp.unique_all(xp.asarray([2, 1, 2])).indices.shape != (2,),
     ),
     Correction(
         "take", take,
         "take: indices of any integer data type; out of bounds they are an IndexError", _NONE,
-        lambda xp: xp.take(xp.ones(200), torch.tensor([-1], dtype=xp.int8)).shape != (1,),
     ),
     Correction(
         "take_along_axis", take_along_axis,
         "take_along_axis: indices of any integer data type; out of bounds they are an IndexError",
         f"{_TORCH}/146211, of negative ones",
-        lambda xp: (
-            not raises(lambda: xp.take_along_axis(xp.ones(4), torch.tensor([5])), IndexError)
-        ),
     ),
     Correction(
         "searchsorted", searchsorted,
         "searchsorted: in the order that sort gives, NaN included; two data types are promoted",
         _NONE,
-        lambda xp: xp.searchsorted(_NAN_LAST, torch.tensor([2.0, torch.nan])).tolist() != [1, 1],
     ),
     Correction(
         "repeat", repeat, "repeat: repeats of any integer data type", f"{_TORCH}/151311",
-        lambda xp: xp.repeat(xp.ones(1), torch.tensor([2], dtype=xp.uint64)).shape != (2,),
     ),
     *(
         Correction(
-            function.__name__,
-            function,
-            f"{function.__name__}: a ValueError if the shapes do not broadcast",
-            _NONE,
-            lambda xp, call=call: not raises(lambda: call(xp), ValueError),  # type: ignore[misc]
+            function.__name__, function,
+            f"{function.__name__}: a ValueError if the shapes do not broadcast", _NONE,
         )
-        for function, call in (
-            (broadcast_shapes, lambda xp: xp.broadcast_shapes((2,), (3,))),
-            (broadcast_arrays, lambda xp: xp.broadcast_arrays(xp.empty(2), xp.empty(3))),
-            (broadcast_to, lambda xp: xp.broadcast_to(xp.empty(2), (3,))),
-        )
+        for function in (broadcast_shapes, broadcast_arrays, broadcast_to)
     ),
 )
 # fmt: on

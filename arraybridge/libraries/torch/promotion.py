@@ -261,22 +261,17 @@ _BINARY: dict[str, Function] = {
 }
 
 
-def _promotes_otherwise(xp: Any) -> bool:
-    narrow = xp.ones((2,), dtype=xp.uint8)
-    return xp.result_type(narrow, xp.ones((), dtype=xp.uint16)) != xp.uint16
-
-
 _CLAUSE = "Type promotion rules: the same with arrays of no dimensions; unsigned integers"
 _ISSUES = "https://github.com/pytorch/pytorch/issues/58489 and 58734"
 
-CORRECTIONS = (
-    Correction("result_type", result_type, _CLAUSE, _ISSUES, _promotes_otherwise),
-    Correction("where", where, _CLAUSE, _ISSUES, _promotes_otherwise),
-    Correction("isin", isin, _CLAUSE, _ISSUES, _promotes_otherwise),
-    Correction("concat", concat, _CLAUSE, _ISSUES, _promotes_otherwise),
-    Correction("stack", stack, _CLAUSE, _ISSUES, _promotes_otherwise),
-    *(
-        Correction(name, function, _CLAUSE, _ISSUES, _promotes_otherwise)
-        for name, function in _BINARY.items()
-    ),
+_OTHERS: dict[str, Function] = {
+    "result_type": result_type,
+    "where": where,
+    "isin": isin,
+    "concat": concat,
+    "stack": stack,
+}
+CORRECTIONS = tuple(
+    Correction(name, function, _CLAUSE, _ISSUES)
+    for name, function in {**_OTHERS, **_BINARY}.items()
 )

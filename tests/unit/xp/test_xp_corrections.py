@@ -24,6 +24,7 @@ coexist.prepare()
 from arraybridge.core.registry import library_named  # noqa: E402
 from arraybridge.xp import special_cases, standard  # noqa: E402
 from arraybridge.xp.corrections import Correction  # noqa: E402
+from tests.support.defects import Probe, probes_of  # noqa: E402
 from tests.support.namespaces import installed, table_of  # noqa: E402
 
 HEAVY = {"dpnp"}
@@ -54,12 +55,12 @@ def widths(library: str) -> Any:
     return jax.enable_x64(True)
 
 
-def shows(entry: Correction, xp: Any, library: str = "") -> bool:
-    """Whether an entry's probe finds the defect."""
+def shows(probe: Probe, xp: Any, library: str = "") -> bool:
+    """Whether a probe finds the defect."""
     with warnings.catch_warnings(), widths(library):
         warnings.simplefilter("ignore")
         try:
-            return bool(entry.needed(xp))
+            return probe(xp)
         except Exception:
             return True
 
@@ -84,18 +85,19 @@ def template_of(name: str) -> Any:
 def test_still_needed(library: str, entry: Correction) -> None:
     table = table_of(library)
     base: ModuleType = table.module
+    probe = probes_of(library)[entry.name]
     version = import_module(library).__version__
     if (library, entry.name) == ("jax", "can_cast") and np.lib.NumpyVersion(
         np.__version__
     ) < "2.4.0":
         pytest.skip("the warning that JAX's can_cast gives is a later NumPy's")
     if entry in table.applied:
-        assert shows(entry, base, library), (
+        assert shows(probe, base, library), (
             f"give the entry {entry.name!r} of the corrections of {library} an `until`, or delete "
             f"it: {version} keeps the clause {entry.clause!r} by itself; upstream: {entry.upstream}"
         )
     else:
-        assert not shows(entry, base, library), (
+        assert not shows(probe, base, library), (
             f"{library} {version} does not keep the clause {entry.clause!r}, though the entry "
             f"{entry.name!r} has it mended since {entry.until}"
         )
@@ -116,14 +118,15 @@ def test_nothing_is_put_over_a_library_that_is_right(library: str, entry: Correc
     ],
 )
 def test_versions_are_compared_by_their_numbers(version: str, applies: bool) -> None:
-    entry = Correction("abs", abs, "", "", needed=lambda xp: True, until="0.11.2")
+    entry = Correction("abs", abs, "", "", until="0.11.2")
     assert entry.applies_to(version) is applies
     assert entry._replace(until=None).applies_to(version)
 
 
 @each_applied
 def test_puts_it_right(library: str, entry: Correction) -> None:
-    assert not shows(entry, library_named(library).native_namespace(), library)
+    probe = probes_of(library)[entry.name]
+    assert not shows(probe, library_named(library).native_namespace(), library)
 
 
 @each_applied
@@ -170,13 +173,13 @@ def test_keeps_the_signature(library: str, entry: Correction) -> None:
 def test_one_entry_a_function(library: str) -> None:
     names = [entry.name for entry in table_of(library).corrections]
     assert len(names) == len(set(names))
+    assert set(names) == set(probes_of(library))
 
 
 def test_a_mended_library_is_noticed() -> None:
-    """The test of the tests: an entry whose defect is gone does not show."""
-    entry = Correction("abs", abs, "", "", needed=lambda xp: xp.abs(-1) != 1)
-    assert not shows(entry, np)
-    assert shows(entry._replace(needed=lambda xp: xp.no_such_function), np)
+    """The test of the tests: a defect that is gone does not show."""
+    assert not shows(lambda xp: xp.abs(-1) != 1, np)
+    assert shows(lambda xp: xp.no_such_function, np)
 
 
 # What special_cases makes, on NumPy: right, and otherwise NumPy's own function.
