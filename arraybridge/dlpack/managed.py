@@ -16,6 +16,7 @@ from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
 from .device import CPU, Device
 from .dtypes import DataType
+from .errors import DLPackError
 from .header import (
     FLAG_IS_COPIED,
     FLAG_IS_SUBBYTE_TYPE_PADDED,
@@ -31,6 +32,7 @@ from .tensor import Tensor
 from .validate import (
     check_address,
     check_ndim,
+    check_stream,
     checked_device,
     checked_dtype,
     exports_readonly,
@@ -38,6 +40,7 @@ from .validate import (
     integer,
     integers,
     pointer,
+    reads_versioned,
     struct_address,
 )
 
@@ -276,9 +279,24 @@ class ManagedTensor(Tensor):
         copy: bool | None = None,
     ) -> CapsuleType:
         """Return a capsule on the same memory; see :func:`arraybridge.dlpack.offer`."""
-        from .protocol import offer
-
-        return offer(self, stream, max_version, dl_device, copy)
+        check_stream(stream, self.device)
+        versioned = reads_versioned(max_version)
+        if copy:
+            problem = "copy=True asks for a copy"
+        elif dl_device is not None and tuple(dl_device) != self.device:
+            problem = f"from {self.device} to {tuple(dl_device)} is a copy"
+        elif self.padded and not versioned:
+            problem = (
+                "a legacy capsule cannot say that elements are padded (pass max_version=(1, 0))"
+            )
+        elif self.readonly and not versioned:
+            problem = "read-only memory is copied for a legacy capsule (pass max_version=(1, 0))"
+        else:
+            return self._capsule(versioned)
+        raise DLPackError(
+            f"a bare tensor is handed on as it is, and {problem}: hand over "
+            "arraybridge.from_dlpack(tensor), which copies where it must"
+        )
 
     @property
     def linear(self) -> bool:

@@ -13,12 +13,11 @@ from weakref import WeakKeyDictionary
 
 from ..native.deleters import release
 from ..native.pyapi import CapsuleType
-from .capsule import from_capsule, is_capsule, to_capsule
+from .capsule import from_capsule, is_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
-from .errors import DLPackError, MalformedTensorError
+from .errors import MalformedTensorError
 from .header import VERSION
 from .managed import ManagedTensor
-from .validate import check_stream, reads_versioned
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
 _SIGNATURE_COMPLAINT = (
@@ -292,19 +291,6 @@ def offer(
         memory is copied for a legacy capsule (pass max_version=(1, 0)): hand over
         arraybridge.from_dlpack(tensor), which copies where it must
     """
-    check_stream(stream, tensor.device)
-    versioned = reads_versioned(max_version)
-    if copy:
-        problem = "copy=True asks for a copy"
-    elif dl_device is not None and tuple(dl_device) != tensor.device:
-        problem = f"from {tensor.device} to {tuple(dl_device)} is a copy"
-    elif tensor.padded and not versioned:
-        problem = "a legacy capsule cannot say that elements are padded (pass max_version=(1, 0))"
-    elif tensor.readonly and not versioned:
-        problem = "read-only memory is copied for a legacy capsule (pass max_version=(1, 0))"
-    else:
-        return to_capsule(tensor, versioned=versioned)
-    raise DLPackError(
-        f"a bare tensor is handed on as it is, and {problem}: hand over "
-        "arraybridge.from_dlpack(tensor), which copies where it must"
+    return ManagedTensor.__dlpack__(
+        tensor, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
     )
