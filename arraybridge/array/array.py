@@ -246,7 +246,8 @@ class Array(ArrayObject):
         """
         if copy is not None:
             copy = checked_copy(copy)
-        x, library = self._native, self._library
+        library = self._library
+        x = library.held(self._native)
         info = library.describe(x)
         check_stream(stream, info.device)
         if info.device == CPU:
@@ -269,7 +270,6 @@ class Array(ArrayObject):
                 tensor = relabelled(tensor, route.device)
             return to_capsule(tensor, versioned=versioned, as_is=True)
         if info.device.host:
-            x = library.held(x)
             block = compact_copy(library.lend(x, library.describe(x)))
             return to_capsule(block, versioned=versioned, move=True)
         copier = copier_for(info, library, library)

@@ -238,3 +238,48 @@ print(wrong)
         env={"JAX_PLATFORMS": "cpu"},
     )
     assert said.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
+def test_a_view_of_what_is_given_other_memory_meanwhile(dtype: str) -> None:
+    """PyTorch's functions that let go of the GIL are called on an alias: bits, and conjugation."""
+    pytest.importorskip("torch")
+    said = python(
+        f"""
+import sys, threading
+import numpy as np, torch
+import arraybridge as ab
+low = torch.arange(100).to(torch.{dtype}).conj().reshape(1, 100)
+high = (torch.arange(100) + 100).to(torch.{dtype}).conj().reshape(100, 1)
+x = low.clone()
+array = ab.from_dlpack(x)
+ways = [lambda: ab.convert(x, 'numpy'), lambda: ab.convert(array, 'torch', copy=True)]
+if {dtype == "complex64"}:
+    ways.append(lambda: np.from_dlpack(array))
+[way() for way in ways]
+going = True
+
+def forever():
+    while going:
+        x.data = high
+        x.data = low
+
+thread = threading.Thread(target=forever, daemon=True)
+thread.start()
+sys.setswitchinterval(1e-6)
+wrong = set()
+for number, way in enumerate(ways):
+    for _ in range(15000):
+        found = ab.convert(way(), 'numpy', dtype='float64', casting='unsafe')
+        start = int(found.flat[0])
+        if (found.ravel() != np.arange(100) + start).any():
+            wrong.add((number, 'numbers'))
+        if found.shape != {{0: (1, 100), 100: (100, 1)}}.get(start):
+            wrong.add((number, 'shape'))
+going = False
+thread.join()
+print(wrong)
+""",
+        flags=("-W", "ignore"),
+    )
+    assert said.splitlines()[-1] == "set()"

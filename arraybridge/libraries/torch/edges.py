@@ -87,6 +87,7 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
 
 
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
+    x = x.data  # `view` lets go of the GIL
     check_storage(x)
     bits = x.view(BITS[x.itemsize]).numpy()
     check_storage(bits.base)
