@@ -2,10 +2,62 @@
 
 from __future__ import annotations
 
-from .audits import Audit, Copies, CopyForbiddenError, CopyWarning
+from typing import Literal, get_args
+
+from ..meant import closest
+from . import audits, functions
+from .audits import CopyForbiddenError, CopyWarning
 from .log import MOST, AuditLog, Record, Sums
 
 __all__ = ["Audit", "AuditLog", "CopyForbiddenError", "CopyWarning", "Record", "Sums", "audit"]
+
+Copies = Literal["log", "warn", "forbid"]
+
+
+class Audit:
+    """What :func:`arraybridge.audit` returns.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> audit = ab.audit(copies="warn", most=100)
+    >>> audit.copies, audit.libraries
+    ('warn', False)
+    >>> with audit as log:
+    ...     view = ab.convert(np.zeros(3), "torch")
+    >>> audit.log is log, len(log)
+    (True, 1)
+    """
+
+    def __init__(self, copies: Copies, libraries: bool, most: int) -> None:
+        if copies not in get_args(Copies):
+            known = ", ".join(map(repr, get_args(Copies)))
+            guess = closest(copies, get_args(Copies))
+            hint = f": did you mean {guess!r}?" if guess else ";"
+            raise ValueError(f"copies is {copies!r}{hint} expected one of {known}")
+        if type(most) is not int or most < 0:
+            expected = f"expected how many records are kept, such as {MOST}"
+            raise ValueError(f"most is {most!r}; {expected}")
+        self.copies = copies
+        self.libraries = bool(libraries)
+        self.log = AuditLog(most)
+
+    def __enter__(self) -> AuditLog:
+        with audits.lock:
+            if self in audits.those_on():
+                raise RuntimeError("this audit is on already: call arraybridge.audit() again")
+            _turn_on((*audits.those_on(), self))
+        return self.log
+
+    def __exit__(self, *error: object) -> None:
+        with audits.lock:
+            _turn_on(tuple(audit for audit in audits.those_on() if audit is not self))
+
+
+def _turn_on(every: tuple[Audit, ...]) -> None:
+    audits.turn_on(every)
+    functions.watch(any(audit.libraries for audit in every))
 
 
 def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) -> Audit:

@@ -11,15 +11,15 @@ import sys
 import threading
 import warnings
 from types import FrameType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.observers import OBSERVERS, Event
 from ..core.records import ConversionError
 from ..core.registry import forget, packages
-from ..meant import closest
-from .log import MOST, AuditLog, Record
+from .log import Record
 
-Copies = Literal["log", "warn", "forbid"]
+if TYPE_CHECKING:
+    from . import Audit
 
 
 class CopyForbiddenError(ConversionError):
@@ -66,66 +66,27 @@ class CopyWarning(UserWarning):
 
 
 _on: tuple[Audit, ...] = ()
-_lock, _adding = threading.RLock(), threading.Lock()
+lock, _adding = threading.RLock(), threading.Lock()
 
 
-class Audit:
-    """What :func:`arraybridge.audit` returns.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import numpy as np
-    >>> audit = ab.audit(copies="warn", most=100)
-    >>> audit.copies, audit.libraries
-    ('warn', False)
-    >>> with audit as log:
-    ...     view = ab.convert(np.zeros(3), "torch")
-    >>> audit.log is log, len(log)
-    (True, 1)
-    """
-
-    def __init__(self, copies: Copies, libraries: bool, most: int) -> None:
-        if copies not in get_args(Copies):
-            known = ", ".join(map(repr, get_args(Copies)))
-            guess = closest(copies, get_args(Copies))
-            hint = f": did you mean {guess!r}?" if guess else ";"
-            raise ValueError(f"copies is {copies!r}{hint} expected one of {known}")
-        if type(most) is not int or most < 0:
-            expected = f"expected how many records are kept, such as {MOST}"
-            raise ValueError(f"most is {most!r}; {expected}")
-        self.copies = copies
-        self.libraries = bool(libraries)
-        self.log = AuditLog(most)
-
-    def __enter__(self) -> AuditLog:
-        with _lock:
-            if self in _on:
-                raise RuntimeError("this audit is on already: call arraybridge.audit() again")
-            _set((*_on, self))
-        return self.log
-
-    def __exit__(self, *error: object) -> None:
-        with _lock:
-            _set(tuple(audit for audit in _on if audit is not self))
-
-
-def _set(audits: tuple[Audit, ...]) -> None:
-    """Have these audits on: observe routes if there are any, and functions if one of them does."""
+def turn_on(audits: tuple[Audit, ...]) -> None:
+    """Have these audits on and no others; for callers that hold the lock."""
     global _on
-    from . import functions
-
     before, _on = _on, audits
     if bool(audits) != bool(before):
         OBSERVERS[:] = [_observe] if audits else []
         forget()  # what runs without asking who observes
-    functions.watch(any(audit.libraries for audit in audits))
+
+
+def those_on() -> tuple[Audit, ...]:
+    """Return the audits that are on."""
+    return _on
 
 
 def _after_fork_in_child() -> None:
     """Make the locks anew: another thread of the parent may have held them."""
-    global _lock, _adding
-    _lock, _adding = threading.RLock(), threading.Lock()
+    global lock, _adding
+    lock, _adding = threading.RLock(), threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -250,7 +250,7 @@ def _watch_package(package: str) -> None:
     """Watch the functions of a package that are there, in modules whose import is over."""
     if _is_imported_now(sys.modules.get(package)):
         return
-    with audits._lock:
+    with audits.lock:
         _checked[package] = len(sys.modules)
         for path in watched_functions() if _on else ():
             if path.partition(".")[0] != package:

@@ -47,7 +47,7 @@ def functions() -> list[object]:
 
 def check_off() -> None:
     """Check that no audit is on, and that nothing of one is left."""
-    assert not audits._on
+    assert not audits.those_on()
     assert not OBSERVERS
     assert not audit_functions._on
     assert not audit_functions._replaced
