@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..array.fallback import fallback_library
+from ..containers import leaves, mapped
 from ..conversion import convert
 from ..core.library import Library, place_named
 from ..core.planner import missing_device
@@ -138,7 +139,7 @@ def devices(home: Library) -> Handler:
 
 def in_another_library(
     library: str,
-    array: type,
+    array: Any,
     dtypes: frozenset[Any],
     errors: tuple[type[Exception], ...],
     unimplemented: Callable[[Exception], bool],
@@ -168,7 +169,7 @@ def in_another_library(
 
     def retry(refused: Refused) -> Any:
         function, error, args, kwargs = refused
-        arrays = list(_arrays((args, kwargs), array))
+        arrays = [x for x in leaves((args, kwargs)) if isinstance(x, array)]
         if not unimplemented(error) and (
             # The caller's own, whatever the dtypes: an argument, dtypes without a common one
             isinstance(error, TypeError) or not any(x.dtype in dtypes for x in arrays)
@@ -180,7 +181,8 @@ def in_another_library(
             device = library_named(library).describe(arrays[0]).device
             other = fallback_library(device, but=library)
             there = _Crossing(library, array, function.namespace, other)
-            args, kwargs = there.given(args), there.given(kwargs)
+            kwargs = {name: x for name, x in kwargs.items() if name != "device"}
+            args, kwargs = mapped(there.given, (args, kwargs))
         except (ConversionError, ImportError, TypeError) as why:
             names = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
             raise NotImplementedError(
@@ -192,18 +194,9 @@ def in_another_library(
         except (TypeError, AttributeError, NotImplementedError) as lacking:
             error.add_note(f"tried with {other}'s {function.path} on the same memory: {lacking}")
             return NotImplemented
-        return there.returned(result)
+        return mapped(there.returned, result)
 
     return Handler(errors, serves, retry, "another library's function on the same memory")
-
-
-def _arrays(x: Any, array: type) -> Iterator[Any]:
-    """List the arrays among the arguments."""
-    if isinstance(x, array):
-        yield x
-    elif isinstance(x, list | tuple | dict):
-        for each in x.values() if isinstance(x, dict) else x:
-            yield from _arrays(each, array)
 
 
 class _Crossing:
@@ -215,20 +208,13 @@ class _Crossing:
         self.dtypes, self.names = _dtypes(own), _dtypes(self.namespace)
 
     def given(self, x: Any) -> Any:
-        """Convert an argument: views of arrays, the other library's dtypes, no devices."""
+        """Convert an argument: views of arrays, the other library's dtypes."""
         if isinstance(x, self.array):
             return convert(x, self.other)
-        if isinstance(x, list | tuple):
-            return type(x)([self.given(each) for each in x])
-        if isinstance(x, dict):
-            return {k: self.given(v) for k, v in x.items() if k != "device"}
         return getattr(self.namespace, self.dtypes[x]) if _is_one_of(x, self.dtypes) else x
 
     def returned(self, x: Any) -> Any:
         """Convert a result of the other library to the library."""
-        if isinstance(x, tuple | list):
-            found = [self.returned(each) for each in x]
-            return type(x)._make(found) if hasattr(x, "_make") else type(x)(found)
         if hasattr(x, "dtype") and hasattr(x, "shape"):  # a NumPy scalar, too
             return convert(self.namespace.asarray(x), self.library)
         return getattr(self.own, self.names[x]) if _is_one_of(x, self.names) else x

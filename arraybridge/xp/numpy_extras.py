@@ -15,6 +15,7 @@ import numpy
 from ..array.array import Array
 from ..array.dtypes import DType, numpys
 from ..array.native_array import NativeArray
+from ..containers import mapped
 from .array_namespace import unwrapped
 
 _WINDOWS = "lib.stride_tricks.sliding_window_view"  # as NumPy has it
@@ -57,20 +58,18 @@ def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, mod
     def given(x: Any) -> Any:
         if isinstance(x, Array):
             return unwrapped(x, cls)
-        if isinstance(x, list | tuple):
-            return type(x)([given(each) for each in x])
         return dtype_of(x) if type(x) is DType else x
 
     def taken(x: Any) -> Any:
-        if isinstance(x, list | tuple):
-            return type(x)([taken(each) for each in x])
         return cls._of(normal(x)) if owns(type(x)) or isinstance(x, numpy.generic) else x
 
     def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         # What is computed with must be Arrays; other arguments may be NumPy's, as quantiles are.
         x = x if isinstance(x, str | list | tuple) else unwrapped(x, cls)
-        rest = [unwrapped(each, cls) for each in args] if path == "einsum" else given(args)
-        return taken(own(given(x), *rest, **{name: given(each) for name, each in kwargs.items()}))
+        if path == "einsum":
+            args = tuple([unwrapped(each, cls) for each in args])
+        x, args, kwargs = mapped(given, (x, args, kwargs))
+        return mapped(taken, own(x, *args, **kwargs))
 
     function.__name__ = function.__qualname__ = path.rpartition(".")[2]
     function.__doc__ = own.__doc__

@@ -21,6 +21,7 @@ from ...array.array_types import ArrayType
 from ...array.native_array import array_class
 from ...array.operators import OPERATORS
 from ...array.unsupported import CONVERTING, _in_the_standard
+from ...containers import mapped
 from ...core.library import Library
 from ...core.records import ConversionError
 from ...core.registry import library_of_type
@@ -294,10 +295,12 @@ def _made(kind: ArrayType, counts: bool) -> type[Chunk]:
 
 def chunked(x: Any, wrapped: bool) -> Any:
     """Return the block of what a function gave; what is no array, and NumPy's own, as it is."""
-    if isinstance(x, Chunk) or x is None:
+    return mapped(lambda each: _block(each, wrapped), x)
+
+
+def _block(x: Any, wrapped: bool) -> Any:
+    if isinstance(x, Chunk):
         return x
-    if isinstance(x, tuple | list):
-        return type(x)([chunked(each, wrapped) for each in x])
     if isinstance(x, Array):
         return chunk_class(ArrayType(x.library, True))(x)
     library = library_of_type(type(x))
@@ -314,13 +317,7 @@ def chunked(x: Any, wrapped: bool) -> Any:
 
 def bare(x: Any) -> Any:
     """Replace blocks, in nested arguments, by the arrays that the user sees."""
-    if isinstance(x, Chunk):
-        return x.value
-    if isinstance(x, tuple | list):
-        return type(x)([bare(each) for each in x])
-    if isinstance(x, dict):
-        return {name: bare(each) for name, each in x.items()}
-    return x
+    return mapped(lambda each: each.value if isinstance(each, Chunk) else each, x)
 
 
 # NumPy's functions on blocks, by those of the standard in the block's own library. Elementwise
@@ -433,7 +430,8 @@ def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> 
     arrays = arrays_of(self, inputs)
     for x in arrays:
         if not isinstance(x, _PYTHON) and not is_array(x):
-            raise _mixed(self, type(x))
+            kind = f"{type(x).__module__}.{type(x).__qualname__}"
+            raise _mixed(f"a block of {self.array.library} and a {kind}")
     takes, gives = _loop(ufunc, inputs, arrays, wanted, casting)
     try:
         arrays = [
@@ -514,22 +512,19 @@ def arrays_of(self: Chunk, x: Any, host: bool = False) -> Any:
     With ``host``, for functions of positions and conditions, which Dask makes by NumPy, ndarrays
     pass; elsewhere they are refused.
     """
-    if isinstance(x, Chunk):
-        if x.array.library != self.array.library:
-            raise TypeError(
-                f"blocks of {self.array.library} and {x.array.library} in one operation: bring the "
-                "Dask arrays into one library with `xp, *arrays = arraybridge.unify(...)`"
-            )
-        return x.array
-    if isinstance(x, tuple | list):
-        return type(x)([arrays_of(self, each, host) for each in x])
-    if isinstance(x, dict):
-        return {name: arrays_of(self, each, host) for name, each in x.items()}
-    if isinstance(x, numpy.generic) and not host:
-        return x.item()
-    if isinstance(x, numpy.ndarray) and not host:
-        return _host_array(self, x)
-    return x
+
+    def array_of(x: Any) -> Any:
+        if isinstance(x, Chunk):
+            if x.array.library != self.array.library:
+                raise _mixed(f"blocks of {self.array.library} and {x.array.library}")
+            return x.array
+        if isinstance(x, numpy.generic) and not host:
+            return x.item()
+        if isinstance(x, numpy.ndarray) and not host:
+            return _host_array(self, x)
+        return x
+
+    return mapped(array_of, x)
 
 
 def _host_array(self: Chunk, x: numpy.ndarray[Any, Any]) -> Any:
@@ -538,25 +533,19 @@ def _host_array(self: Chunk, x: numpy.ndarray[Any, Any]) -> Any:
         return x.item()
     if x.size == 1 and x.dtype.kind in "iu" and self.dtype.kind in "iu":
         return positions(self.array, x)  # an offset
-    raise _mixed(self, numpy.ndarray)
+    raise _mixed(f"a block of {self.array.library} and a numpy.ndarray")
 
 
-def _mixed(self: Chunk, other: type) -> TypeError:
+def _mixed(what: str) -> TypeError:
     return TypeError(
-        f"a block of {self.array.library} and a {other.__module__}.{other.__qualname__} in one "
-        "operation: bring the Dask arrays into one library with "
+        f"{what} in one operation: bring the Dask arrays into one library with "
         "`xp, *arrays = arraybridge.unify(...)`"
     )
 
 
 def blocks_of(self: Chunk, x: Any) -> Any:
     """Make blocks of the Arrays in a result."""
-    if is_array(x) and not isinstance(x, Chunk):
-        return self.of(x)
-    if isinstance(x, tuple):
-        made = [blocks_of(self, each) for each in x]
-        return type(x)(*made) if hasattr(x, "_fields") else tuple(made)
-    return [blocks_of(self, each) for each in x] if isinstance(x, list) else x
+    return mapped(lambda each: self.of(each) if isinstance(each, Array) else each, x)
 
 
 def _within(xp: Any, path: str) -> Any:

@@ -14,6 +14,7 @@ from dask.array import chunk_types, dispatch
 
 from ...array.array import Array
 from ...array.array_types import ArrayType
+from ...containers import leaves
 from ...conversion import convert
 from ...core.records import ConversionError
 from .chunk import Chunk, chunk_class, chunked, function_of
@@ -65,42 +66,20 @@ def _register_others() -> None:
 
 def _of_blocks(function: Any) -> Any:
     def looked_up(*args: Any, **options: Any) -> Any:
-        return function_of(_first(args), function, args, options)
+        first = next(x for x in leaves(args) if isinstance(x, Chunk))
+        return function_of(first, function, args, options)
 
     return looked_up
 
 
 def _of_others(function: Any) -> Any:
     """Apply a function to arrays that are no blocks; give what they were."""
+    of_blocks = _of_blocks(function)
 
     def looked_up(*args: Any, **options: Any) -> Any:
-        arrays = _as_blocks(args)
-        first = _first(arrays)
-        result = function_of(first, function, arrays, options)
-        return result.value
+        return of_blocks(*chunked(args, False), **options).value
 
     return looked_up
-
-
-def _as_blocks(x: Any) -> Any:
-    if isinstance(x, tuple | list):
-        return type(x)([_as_blocks(each) for each in x])
-    return x if isinstance(x, str | int | None) else chunked(x, False)
-
-
-def _first(x: Any) -> Chunk:
-    found = _find(x)
-    if found is None:
-        raise TypeError("there is no block among the arguments")
-    return found
-
-
-def _find(x: Any) -> Chunk | None:
-    if isinstance(x, Chunk):
-        return x
-    if isinstance(x, tuple | list):
-        return next((found for each in x if (found := _find(each)) is not None), None)
-    return None
 
 
 def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8", **_: Any) -> Any:
