@@ -41,11 +41,6 @@ def test_the_names_are_those_of_the_libraries():
     assert set(get_args(signatures.LibraryName)) == {entry.name for entry in LIBRARIES}
 
 
-def test_a_class_is_no_library():
-    with pytest.raises(TypeError, match="name of a library or its module, got <class"):
-        ab.convert(np.ones(3), np.ndarray)
-
-
 def test_the_overloads_have_the_keywords_and_the_names_of_convert():
     parameters = inspect.signature(ab.convert).parameters
     assert set(signatures.Options.__annotations__) == {
@@ -107,8 +102,6 @@ def test_unify_takes_a_name_or_a_module_for_the_model(library):
 
 
 def test_a_model_that_is_none_is_told():
-    with pytest.raises(ValueError, match="did you mean 'numpy'"):
-        ab.unify(np.ones(2), like="nunpy")
     with pytest.raises(TypeError, match="like= is a library, an array, or a container"):
         ab.unify(np.ones(2), like=3)
     if installed("pyarrow"):
