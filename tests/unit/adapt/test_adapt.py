@@ -93,16 +93,6 @@ def test_functions_of_others(name, caller):
     np.testing.assert_array_equal(values(result), function(X, **options))
 
 
-def test_several_results(caller):
-    _, make, kind = caller
-    results = ab.adapt("numpy")(scipy.linalg.svd)(make(), full_matrices=False)
-    expected = scipy.linalg.svd(X, full_matrices=False)
-    assert type(results) is tuple
-    for result, right in zip(results, expected, strict=True):
-        assert isinstance(result, kind)
-        np.testing.assert_array_equal(values(result), right)
-
-
 def test_results_in_containers_of_others():
     t = torch.from_numpy(X.copy())
     result = ab.adapt("numpy")(scipy.stats.ttest_1samp)(t, 0)
@@ -115,49 +105,20 @@ def test_results_in_containers_of_others():
     assert type(count) is int
 
 
-def test_numpy_scalars_stay():
-    result = ab.adapt("numpy")(np.sum)(torch.ones(3))
-    assert type(result) is np.float32
-
-
 def test_both_ways_share_memory():
     t = torch.ones(6)
     half = ab.adapt("numpy")(lambda x: x[2:])(t)
     assert half.data_ptr() == t[2:].data_ptr()
 
 
-class TestTheVeryArgument:
-    def test_comes_back(self, caller):
-        name, make, kind = caller
-        given = make()
-        box, alone = ab.adapt("numpy")(lambda x, also: ([x], also))(given, also=given)
-        if name == "capsule":  # it is consumed
-            assert isinstance(alone, kind)
-        else:
-            assert box[0] is alone is given
-
-    def test_where_it_was_written_to(self):
-        t = torch.zeros(3)
-        assert ab.adapt("numpy")(fill)(t, 2.0) is t
-        assert t.tolist() == [2, 2, 2]
-        assert ab.adapt("numpy")(np.add)(t, t, out=t) is t
-        assert t.tolist() == [4, 4, 4]
-
-    def test_not_of_a_copy(self):
-        """What is written to a copy is in the result alone."""
-        x = jax.numpy.zeros(3)
-        result = ab.adapt("torch")(lambda t: t.add_(1))(x)
-        assert isinstance(result, jax.Array)
-        assert (result.tolist(), x.tolist()) == ([1, 1, 1], [0, 0, 0])
-        t = torch.zeros(3)
-        result = ab.adapt("numpy", copy=True)(fill)(t, 2.0)
-        assert (result.tolist(), t.tolist()) == ([2, 2, 2], [0, 0, 0])
-
-    def test_not_where_the_function_changed_its_shape(self):
-        x = np.arange(4.0)
-        result = ab.adapt("torch")(lambda t: t.unsqueeze_(0))(x)
-        assert result.shape == (1, 4)
-        assert x.shape == (4,)
+def test_the_very_argument_comes_back(caller):
+    name, make, kind = caller
+    given = make()
+    box, alone = ab.adapt("numpy")(lambda x, also: ([x], also))(given, also=given)
+    if name == "capsule":  # it is consumed
+        assert isinstance(alone, kind)
+    else:
+        assert box[0] is alone is given
 
 
 def test_an_array_given_twice_is_seen_once():
@@ -267,9 +228,6 @@ class TestWhoseKind:
         assert type(new(ab.from_dlpack(t), x)) is type(ab.from_dlpack(t))
         assert type(new()) is np.ndarray
 
-    def test_no_array_among_the_arguments(self):
-        assert type(ab.adapt("numpy")(np.arange)(3)) is np.ndarray
-
     def test_result(self):
         x, t = np.ones(2), torch.ones(2)
         assert type(ab.adapt("numpy", result="function")(np.negative)(t)) is np.ndarray
@@ -285,19 +243,6 @@ class TestWhoseKind:
 
 
 class TestPolicies:
-    def test_writes_are_seen_through_views(self):
-        t = torch.zeros(3)
-        ab.adapt("numpy")(fill)(t, 1.0)
-        assert t.tolist() == [1, 1, 1]
-
-    def test_copy(self):
-        t = torch.zeros(3)
-        ab.adapt("numpy", copy=True)(fill)(t, 1.0)
-        assert t.tolist() == [0, 0, 0]
-        x = np.zeros(3)
-        ab.adapt("numpy", copy=True)(fill)(x, 1.0)
-        assert x.tolist() == [0, 0, 0]
-
     def test_views_only(self):
         x = np.arange(3.0)
         only = ab.adapt("torch", copy=False)

@@ -84,15 +84,6 @@ class TestJaxCalls:
         module(t).sum().backward()
         np.testing.assert_allclose(found, t.grad)
 
-    def test_vmap(self):
-        f = of_torch(lambda x: (x**2).sum())
-        xs = array(4, 3)
-        np.testing.assert_allclose(jax.vmap(f)(xs), (xs**2).sum(1))
-        np.testing.assert_allclose(jax.vmap(jax.grad(f))(xs), 2 * xs)
-        np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(f)))(xs), 2 * xs)
-        # Hessians: the gradient's own gradient, mapped.
-        np.testing.assert_allclose(jax.jacrev(jax.grad(f))(xs[0]), 2 * np.eye(3))
-
     @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
     def test_vmap_at_once(self, method):
         calls = []

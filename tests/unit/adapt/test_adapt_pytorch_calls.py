@@ -125,16 +125,6 @@ class TestPyTorchCalls:
         assert x.grad.tolist() == [2, 2]
         assert f(-x).tolist() == [-3, -6]
 
-    def test_unused(self, jitted):
-        f = of_jax(jitted(lambda x, y: (x * 2, x.sum() * 0 + 1)))
-        x, y = tensor(3), tensor(3)
-        first, second = f(x, y)
-        gx, gy = torch.autograd.grad(first.sum(), (x, y), retain_graph=True)
-        assert gx.tolist() == [2, 2, 2]
-        assert gy.tolist() == [0, 0, 0]
-        (gx,) = torch.autograd.grad(second, x)
-        assert gx.tolist() == [0, 0, 0]
-
     def test_one_tensor_twice(self, jitted):
         x = tensor(3)
         of_jax(jitted(lambda x, y: x * y))(x, x).sum().backward()
@@ -237,31 +227,6 @@ class TestPyTorchCalls:
         assert isinstance(y, ab.Array)
         y.native.sum().backward()
         torch.testing.assert_close(x.grad, torch.cos(x.detach()))
-
-    def test_torch_func(self, jitted):
-        f = of_jax(jitted(lambda x, y: jnp.tanh(x @ y)))
-        x, y = tensor(2, 3, requires_grad=False), tensor(3, 2, requires_grad=False)
-
-        def plain(x, y):
-            return torch.tanh(x @ y)
-
-        for transform in (
-            lambda f: torch.func.grad(lambda x: f(x, y).sum()),
-            lambda f: torch.func.jacrev(lambda x: f(x, y)),
-            lambda f: lambda x: torch.func.vjp(f, x, y)[1](torch.ones(2, 2, dtype=torch.float64)),
-            lambda f: torch.func.grad(
-                lambda x: torch.func.grad(lambda x: f(x, y).sum())(x).square().sum()
-            ),
-        ):  # fmt: skip
-            torch.testing.assert_close(transform(f)(x), transform(plain)(x))
-
-    def test_vmap(self, jitted):
-        f = of_jax(jitted(lambda x, y: jnp.tanh(x @ y)))
-        xs, y = tensor(5, 2, 3, requires_grad=False), tensor(3, 2, requires_grad=False)
-        torch.testing.assert_close(torch.func.vmap(f, in_dims=(0, None))(xs, y), torch.tanh(xs @ y))
-        each = torch.func.vmap(torch.func.grad(lambda x, y: f(x, y).sum()), in_dims=(0, None))
-        right = torch.func.vmap(torch.func.grad(lambda x, y: torch.tanh(x @ y).sum()), (0, None))
-        torch.testing.assert_close(each(xs, y), right(xs, y))
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch about its own
     def test_forward_mode_is_refused(self):
