@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import itertools
 from typing import Any
 
@@ -177,6 +178,11 @@ def test_buffers(library):
             (bytearray(b"abc"), np.asarray([97, 98, 99], "uint8")),
             (b"abc", np.asarray([97, 98, 99], "uint8")),
             (memoryview(np.ones((2, 3), "float32"))[1:], np.ones((1, 3), "float32")),
+            (memoryview(np.arange(4, dtype="i2")[::-2]), np.asarray([3, 1], "i2")),
+            (memoryview(np.asarray(3, "u4")), np.asarray(3, "u4")),
+            (memoryview(np.asarray([1.0, 2.0], ">f4")), np.asarray([1, 2], "f4")),
+            ((ctypes.c_int32 * 3)(1, 2, 3), np.asarray([1, 2, 3], "i4")),
+            (b"", np.zeros(0, "uint8")),
         ):
             same(namespace, namespace.xp.asarray(buffer), expected)
             same(

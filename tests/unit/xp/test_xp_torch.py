@@ -280,56 +280,7 @@ def test_unique_of_special_numbers():
     assert native.unique_all(torch.ones(0)).values.shape == (0,)
 
 
-@st.composite
-def keys(draw: Any, shape: tuple[int, ...]) -> Any:
-    """An index: the basic ones, then perhaps an integer array or a mask in place of a part."""
-    key = draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
-    key = list(key) if isinstance(key, tuple) else [key]
-    if draw(st.booleans()):
-        axis, places = 0, []
-        for place, part in enumerate(key):
-            if part is ...:
-                break
-            if part is not None:
-                places.append((place, axis))
-                axis += 1
-        # beside an array NumPy takes an integer for one, torch does not: the standard has neither
-        key = [slice(None) if isinstance(part, int) else part for part in key]
-        if places:
-            place, axis = draw(st.sampled_from(places))
-            n = shape[axis]
-            if draw(st.booleans()) or n == 0:
-                key[place] = draw(hnp.arrays(bool, (n,)))
-            else:
-                dtype = draw(st.sampled_from(["uint8", "int16", "int64", "uint32"]))
-                low = 0 if dtype.startswith("u") else -n
-                key[place] = draw(hnp.arrays(dtype, (2,), elements=st.integers(low, n - 1)))
-    return tuple(key)
-
-
 class TestIndexing:
-    @few
-    @given(st.data())
-    def test_as_numpy(self, data):
-        dtype = data.draw(st.sampled_from(["float32", "uint16", "uint64", "complex64"]))
-        shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4))
-        key = data.draw(keys(shape))
-        x = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
-        ours = tuple(xp.asarray(p) if isinstance(p, np.ndarray) else p for p in key)
-        a, _ = both(x)
-        np.testing.assert_array_equal(np.asarray(a[ours]), x[key], strict=True)
-        values = np.arange(100, 100 + x[key].size).astype(dtype).reshape(x[key].shape)
-        for value in (values, values[..., :1] if values.ndim and values.shape[-1] else None, 7):
-            if value is None or repeats(key):
-                continue
-            a, _ = both(x)
-            expected = x.copy()
-            kept = a.native.data_ptr()
-            expected[key] = value
-            a[ours] = xp.asarray(value) if isinstance(value, np.ndarray) else value
-            np.testing.assert_array_equal(np.asarray(a), expected, strict=True)
-            assert a.native.data_ptr() == kept
-
     def test_views_where_torch_has_them(self):
         x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
         row = x[1, ...]
@@ -352,15 +303,6 @@ class TestIndexing:
         xp.sum(x[::-2] * xp.asarray([1.0, 10.0])).native.backward()
         assert t.grad is not None
         assert t.grad.tolist() == [0.0, 10.0, 0.0, 1.0]
-
-
-def repeats(key: Any) -> bool:
-    """Whether an index may name an element twice: which value then stays is nobody's promise."""
-    return any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in key) and any(
-        len(set((part % 4).tolist())) < part.size
-        for part in key
-        if isinstance(part, np.ndarray) and part.dtype.kind != "b"
-    )
 
 
 def test_std_of_any_correction():
