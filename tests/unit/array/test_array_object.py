@@ -183,12 +183,6 @@ class TestOperands:
         with pytest.raises(TypeError, match=r"takes arraybridge Arrays, got .*asarray"):
             xp.sum(native)
 
-    def test_numpy_scalars_are_python_scalars(self, x):
-        for scalar in (np.float64(2), np.float32(2), np.int64(2)):
-            for result in (x * scalar, scalar * x):
-                np.testing.assert_array_equal(values(result), VALUES * 2)
-                assert isinstance(result, type(x))
-
     @pytest.mark.parametrize("kind", FOREIGN)
     def test_memory_without_a_library_joins_in(self, x, kind):
         other = ab.from_dlpack(FOREIGN[kind](VALUES))
@@ -333,14 +327,6 @@ class TestCopies:
         again = pickle.loads(pickle.dumps(x, protocol))
         assert type(again) is type(x)
         assert again.dtype == x.dtype
-        np.testing.assert_array_equal(values(again), VALUES)
-
-    def test_out_of_band(self, x):
-        buffers: list[pickle.PickleBuffer] = []
-        small = pickle.dumps(x, 5, buffer_callback=buffers.append)
-        assert sum(buffer.raw().nbytes for buffer in buffers) == VALUES.nbytes
-        assert len(small) < 400
-        again = pickle.loads(small, buffers=buffers)
         np.testing.assert_array_equal(values(again), VALUES)
 
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "int64"])
