@@ -18,6 +18,7 @@ from tests.support import stub_driver
 from tests.support.launches import DST, FLAT, POPPED, PUSHED, SRC, TRANSPOSED, copied, queue_of
 from tests.support.processes import python
 from tests.support.stub_driver import Call, Stub
+from tests.support.threads import in_threads
 
 
 @pytest.fixture
@@ -105,21 +106,12 @@ class TestCalls:
 class TestThreads:
     def test_that_copy_the_same_for_the_first_time(self, stub):
         at_once = threading.Barrier(4)
-        errors = []
 
-        def work():
-            try:
-                at_once.wait()
-                cuda.copy(DST, SRC, *TRANSPOSED)
-            except BaseException as error:
-                errors.append(error)
+        def work(_):
+            at_once.wait()
+            cuda.copy(DST, SRC, *TRANSPOSED)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not errors
+        in_threads(work, range(4))
         assert len(stub.called("cuLaunchKernel")) == 4
         assert len(stub.libraries) == len(stub.functions) == 1
         assert stub.retained == {0: 1}
@@ -139,11 +131,7 @@ class TestThreads:
             for n in range(50):
                 cuda.copy(DST + 16 * n, SRC + stream * 16, *TRANSPOSED, stream)
 
-        threads = [threading.Thread(target=work, args=(stream,)) for stream in streams]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, streams)
         expected = [(DST + 16 * n, SRC + s * 16, s) for s in streams for n in range(50)]
         assert sorted(seen) == sorted(expected)
 
@@ -565,11 +553,7 @@ class TestOrder:
             wait(stream, event, flags)
 
         stub.cuStreamWaitEvent = slow
-        threads = [threading.Thread(target=context.order, args=(0, two, one)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: context.order(0, two, one), range(4))
         assert len(taken) == 4
 
 
@@ -620,7 +604,5 @@ class TestHold:
     def test_threads_have_default_streams_of_their_own(self, stub):
         stub.fail["cuEventQuery"] = 600
         context.hold(0, 2, Owner())
-        thread = threading.Thread(target=context.hold, args=(0, 2, Owner()))
-        thread.start()
-        thread.join()
+        in_threads(lambda _: context.hold(0, 2, Owner()), [1])
         assert len(context._held) == 2

@@ -19,6 +19,7 @@ from arraybridge.kernels import cpu, cuda
 from arraybridge.kernels.cuda import build, context, transfer
 from tests.support.emulated_gpu import gpu_machine, library
 from tests.support.small_layouts import small_layouts
+from tests.support.threads import in_threads
 
 CUDA = ab.Device(2)
 
@@ -132,16 +133,15 @@ def test_a_view_is_ordered_and_not_copied(gpu, a, b):
     assert order_of(gpu) == [("cuEventRecord", a.stream), ("cuStreamWaitEvent", b.stream)]
 
 
-def test_one_stream_needs_no_order(gpu, a, b):
-    a.stream = b.stream = 1
+@pytest.mark.parametrize("stream", [1, 2])
+def test_one_stream_needs_no_order(gpu, a, b, stream):
+    a.stream = b.stream = stream
+    ab.contiguous(a.put(image(2, 1, 0)))
     ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
-    assert order_of(gpu) == [("cuLaunchKernel", 1)]
+    assert order_of(gpu) == [("cuLaunchKernel", stream)] * 2
 
 
 def test_a_source_whose_stream_nobody_knows_is_kept_until_it_was_read(gpu, a, b):
-    import gc
-    import weakref
-
     a.stream = None
     x = a.put(image(2, 1, 0))
     alive = weakref.ref(x)
@@ -158,13 +158,6 @@ def test_a_source_whose_stream_nobody_knows_is_kept_until_it_was_read(gpu, a, b)
     ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
     gc.collect()
     assert alive() is None
-
-
-@pytest.mark.parametrize("stream", [1, 2])
-def test_default_streams(gpu, a, stream):
-    a.stream = stream
-    ab.contiguous(a.put(image(2, 1, 0)))
-    assert order_of(gpu) == [("cuLaunchKernel", stream)]
 
 
 def test_a_source_that_cannot_allocate(gpu, b):
@@ -212,12 +205,13 @@ def test_without_kernels_the_reason_is_told(gpu, a, monkeypatch):
 
 
 def test_overlapping_memory_is_copied_first(gpu, a):
-    x = a.put(np.arange(40, dtype="i4"))
-    to = a.Array(x.pointer + 4, (39,), (4,), "i4", 0)
-    of = a.Array(x.pointer, (39,), (4,), "i4", 0)
-    ab.copyto(to, of)
-    assert a.get(x).tolist() == [0, *range(39)]
-    assert a.made == 1
+    with library(gpu, "gpuc", allocates=False) as c:
+        for kind in (a.Array, c.Array):
+            x = a.put(np.arange(40, dtype="i4"))
+            to, of = a.Array(x.pointer + 4, (39,), (4,), "i4", 0), x.pointer
+            ab.copyto(to, kind(of, (39,), (4,), "i4", 0))
+            assert a.get(x).tolist() == [0, *range(39)]
+    assert a.made == 2
 
 
 @pytest.mark.parametrize("layout", [pytest.param(x, id=x.name) for x in small_layouts()])
@@ -263,7 +257,11 @@ def test_memory_of_no_library_is_fetched(gpu):
     pointer = gpu.allocate(96, 0)
     gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:96] = image().reshape(-1).view("u1")
     x = ab.from_pointer(pointer, (2, 3, 4), "float32", device="cuda:0")
-    np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image())
+    capsule = x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+    for there in (x, capsule):
+        np.testing.assert_array_equal(ab.convert(there, "numpy", device="cpu"), image())
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False)
     strided = ab.from_pointer(pointer, (4, 3), "float32", device="cuda:0", strides=(1, 4))
     np.testing.assert_array_equal(ab.convert(strided, "numpy", device="cpu"), image()[0].T)
 
@@ -315,16 +313,12 @@ def test_a_stream_of_another_device(gpu, a):
 def test_threads(gpu, a):
     x, wrong = a.put(image(2, 1, 0)), []
 
-    def copy():
+    def copy(_):
         y = ab.contiguous(x)
         if not (a.get(y) == image(2, 1, 0)).all():
             wrong.append(y)
 
-    threads = [threading.Thread(target=copy) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(copy, range(8))
     assert not wrong
     assert len(gpu.called("cuLibraryLoadData")) == 1
 
@@ -357,6 +351,12 @@ def test_arrays_export_by_the_standards_numbering(gpu, a):
             x.__dlpack__(stream=stream)
 
 
+def test_an_array_exports_to_the_host_by_a_kernel(gpu, a):
+    x = ab.from_dlpack(a.put(image(2, 1, 0)))
+    np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), image(2, 1, 0))
+    assert len(gpu.called("cuLaunchKernel")) == len(gpu.called("cuMemcpyDtoHAsync")) == 1
+
+
 def test_an_exported_copy_is_ordered_too(gpu, a):
     x = ab.from_dlpack(a.put(image(2, 1, 0)))
     other = gpu.stream()
@@ -384,26 +384,6 @@ def test_what_an_allocator_made_is_checked(gpu, a, wrong):
     with pytest.raises(ab.ConversionError, match=r"gpua.empty\(\) made an array"):
         ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
     assert not gpu.called("cuLaunchKernel", "cuMemcpyHtoDAsync")
-
-
-def test_an_array_exports_to_the_host_by_the_seam(gpu, a):
-    x = ab.from_dlpack(a.put(image(2, 1, 0)))
-    np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), image(2, 1, 0))
-    assert len(gpu.called("cuLaunchKernel")) == len(gpu.called("cuMemcpyDtoHAsync")) == 1
-
-
-def test_without_a_compiler_libraries_copy_by_themselves(gpu, a, monkeypatch):
-    def ptx(plan):
-        raise ImportError("Numba cannot compile for CUDA here: there is no NVVM")
-
-    monkeypatch.setattr(build, "ptx", ptx)
-    x = a.put(image(2, 1, 0))
-    with pytest.raises(ImportError, match="there is no NVVM"):
-        ab.contiguous(x)
-    a.library.__class__.copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
-    for _ in range(2):
-        np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
-    assert "no NVVM" in ab.explain(x, "gpua", copy=True).kernel
 
 
 @pytest.fixture
@@ -467,8 +447,8 @@ def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypa
         raise ImportError("Numba cannot compile for CUDA here: no NVVM")
 
     monkeypatch.setattr(build, "ptx", failing)
-    type(a.library).copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
     x = a.put(image(2, 1, 0))
+    type(a.library).copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
     assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
     for _ in range(2):
         np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
@@ -478,14 +458,16 @@ def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypa
     np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
 
 
-def test_copyto_of_what_cannot_compile_after_all(gpu, a, b, monkeypatch):
+@pytest.mark.parametrize("call", ["copyto", "contiguous"])
+def test_what_cannot_compile_and_no_library_copies(gpu, a, b, monkeypatch, call):
     def failing(plan):
         raise ImportError("Numba cannot compile for CUDA here: no NVVM")
 
     monkeypatch.setattr(build, "ptx", failing)
+    x = b.put(np.zeros((3, 2, 4), "f4")[:, ::-1])
     for _ in range(2):
         with pytest.raises((ab.ConversionError, ImportError), match="Numba cannot compile"):
-            ab.copyto(a.put(image(1, 0, 2)), b.put(np.zeros((3, 2, 4), "f4")[:, ::-1]))
+            ab.copyto(a.put(image(1, 0, 2)), x) if call == "copyto" else ab.contiguous(x)
 
 
 def test_a_registered_kernel_s_own_import_error_is_the_caller_s(gpu, a):
@@ -691,16 +673,6 @@ def test_torch_s_allocator_is_not_all_that_keeps_memory(gpu, monkeypatch):
     assert kept() is not None
 
 
-def test_overlapping_memory_of_a_library_that_allocates_none(gpu, a):
-    with library(gpu, "gpuc", allocates=False) as c:
-        x = a.put(np.arange(40, dtype="i4"))
-        ab.copyto(
-            a.Array(x.pointer + 4, (39,), (4,), "i4", 0),
-            c.Array(x.pointer, (39,), (4,), "i4", 0),
-        )
-        assert a.get(x).tolist() == [0, *range(39)]
-
-
 @pytest.mark.parametrize("call", ["cuEventCreate", "cuEventRecord"])
 def test_what_is_read_is_kept_where_nothing_tells_when_it_was(gpu, b, call):
     with library(gpu, "gpuc", stream=None, allocates=False) as c:
@@ -764,13 +736,3 @@ def test_contiguous_of_a_library_whose_own_import_keeps_the_layout():
         np.testing.assert_array_equal(y.array, image(2, 1, 0))
     finally:
         ab.unregister_library("keeping")
-
-
-def test_a_consumer_on_the_host_is_given_memory_of_no_library(gpu):
-    pointer = gpu.allocate(96, 0)
-    gpu.arenas[0][pointer - gpu.arenas[0].ctypes.data :][:96] = image().reshape(-1).view("u1")
-    x = ab.from_pointer(pointer, (2, 3, 4), "float32", device="cuda:0")
-    capsule = x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
-    np.testing.assert_array_equal(ab.convert(capsule, "numpy"), image())
-    with pytest.raises(BufferError, match="copy=False"):
-        x.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False)

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import gc
 import sys
-import threading
 import weakref
 
 import numpy as np
@@ -21,6 +20,7 @@ from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer
+from tests.support.threads import in_threads
 
 torch = optional("torch")
 
@@ -207,9 +207,7 @@ def _call_on_a_thread_of_c(function, argument):
 
 
 def _call_on_a_thread_of_python(function, argument):
-    thread = threading.Thread(target=_call_without_the_gil, args=(function, argument))
-    thread.start()
-    thread.join()
+    in_threads(lambda argument: _call_without_the_gil(function, argument), [argument])
 
 
 @KINDS
@@ -247,11 +245,7 @@ def test_many_threads_at_once():
             tensor = dlpack.acquire(array)
             assert tensor.shape == (2, 3)
 
-    threads = [threading.Thread(target=work, args=(mine,)) for mine in managed]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, managed)
     assert [mine.deleted for mine in managed] == [1] * len(managed)
 
 
@@ -263,15 +257,11 @@ def test_of_threads_that_claim_a_capsule_one_gets_it(switching):
         managed = Managed()
         capsule, got = managed.capsule(), []
 
-        def claim(capsule=capsule, got=got):
+        def claim(_, capsule=capsule, got=got):
             with contextlib.suppress(dlpack.ConsumedCapsuleError):
                 got.append(dlpack.from_capsule(capsule))
 
-        threads = [threading.Thread(target=claim) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(claim, range(4))
         assert (len(got), managed.deleted) == (1, 0)
         got.clear()
         assert managed.deleted == 1

@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import random
-import threading
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor
 from arraybridge.native import blocks
+from tests.support.threads import in_threads
 
 torch = pytest.importorskip("torch")
 LEAST = blocks.LEAST
@@ -110,9 +110,7 @@ def test_a_result_that_torch_moved_to_another_thread():
     t = ab.convert(matrix()[::-1], "torch")
     address, held = t.data_ptr(), [t]
     del t
-    thread = threading.Thread(target=held.clear)
-    thread.start()
-    thread.join()
+    in_threads(list.clear, [held])
     assert ab.contiguous(matrix()).ctypes.data == address
 
 
@@ -278,11 +276,7 @@ def test_the_bound_holds_under_threads_that_take_and_drop():
             if turn % 40 == 39:
                 ab.empty_block_cache()
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(8))
     assert (wrong, over) == ([], [])
     assert 0 <= blocks.kept() <= 6 * LEAST
     ab.empty_block_cache()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-import threading
 import warnings
 import weakref
 
@@ -21,6 +20,7 @@ from arraybridge.array import Array
 from arraybridge.dlpack import DLManagedTensorVersioned, DLTensor, ExchangeAPI, exchange_api
 from arraybridge.dlpack.header import MANAGED_TENSOR_ALLOCATOR, SET_ERROR
 from tests.support.optional import optional
+from tests.support.threads import in_threads
 from tests.unit.array.test_array_exports import QUIET, arrays
 
 torch = optional("torch")
@@ -179,35 +179,23 @@ def test_a_deleter_on_another_thread(x):
     api.acquire(x)
     structs = [api.acquire(x).to_struct() for _ in range(50)]
 
-    def release():
-        for address in structs:
-            struct = DLManagedTensorVersioned.from_address(address)
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
+    def release(address):
+        struct = DLManagedTensorVersioned.from_address(address)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
 
-    thread = threading.Thread(target=release)
-    thread.start()
-    thread.join()
+    in_threads(release, structs)
     assert np.array(x).tolist() == np.from_dlpack(x).tolist()
 
 
 def test_exports_of_many_threads(x):
     api = exchange_api(type(x))
-    problems = []
 
-    def work():
-        try:
-            for _ in range(300):
-                assert api.acquire(x).shape == (6,)
-                dlpack.from_capsule(x.__dlpack__(max_version=VERSION))
-        except Exception as error:
-            problems.append(error)
+    def work(_):
+        for _ in range(300):
+            assert api.acquire(x).shape == (6,)
+            dlpack.from_capsule(x.__dlpack__(max_version=VERSION))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not problems
+    in_threads(work, range(4))
 
 
 class TestChanges:

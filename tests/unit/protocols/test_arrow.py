@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import arraybridge as ab
 from tests.support.arrow import Capsules, Chunks, Made, Streamed
 from tests.support.optional import optional
+from tests.support.threads import in_threads
 
 torch = optional("torch")
 
@@ -258,9 +258,7 @@ def test_a_view_is_released_once_by_any_thread():
     x = Made({}, {})
     held = [ab.convert(x, "numpy")]
     assert not x.released
-    thread = threading.Thread(target=held.clear)
-    thread.start()
-    thread.join()
+    in_threads(list.clear, [held])
     assert sorted(x.released) == ["array", "schema"]
     ab.convert(x, "numpy")
     assert sorted(x.released) == ["array", "array", "schema", "schema"]

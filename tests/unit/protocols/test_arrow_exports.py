@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 
 import numpy as np
@@ -16,6 +15,7 @@ import arraybridge as ab
 from arraybridge.dlpack import Device, DeviceType
 from tests.support.arrow import Capsules, Chunks
 from tests.support.probe import described
+from tests.support.threads import in_threads
 
 NUMBERS = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
 
@@ -108,9 +108,7 @@ class TestExports:
         x = ab.from_pointer(array.ctypes.data, 3, "float64", device="cpu", owner=owner)
         held = [pa.array(x)]
         del owner, x
-        thread = threading.Thread(target=held.clear)
-        thread.start()
-        thread.join()
+        in_threads(list.clear, [held])
         gc.collect()
         assert alive() is None
 
