@@ -26,10 +26,10 @@ from arraybridge.kernels.cuda import build, context, launch
 from arraybridge.kernels.cuda.plan import plan
 from arraybridge.layout import c_strides, canonical
 from tests.support import stub_driver
-from tests.support.quick_driver import QuickStub
 
 from .goals import verdict
 from .layouts import LAYOUTS
+from .quick_driver import QuickStub
 from .results import command, head
 
 ROOT = Path(__file__).resolve().parents[1]

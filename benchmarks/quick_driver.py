@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from arraybridge.machine_code import linker
-
-from .stub_driver import Stub
+from tests.support.stub_driver import Stub
 
 __all__ = ["QuickStub"]
 
