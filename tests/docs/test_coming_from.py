@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -13,7 +11,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import needs
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 PAGE = ROOT / "docs" / "start" / "coming_from.md"
 HEAVY = {"pandas", "paddle", "polars", "tensorflow", "warp", "xarray"}
@@ -164,7 +162,7 @@ def pointer(x: Any) -> int | None:
 
 def alone(code: str) -> str:
     """The error that ends code in a process without arraybridge."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_python("-c", code)
     return done.stderr.strip().splitlines()[-1].partition(":")[0]
 
 

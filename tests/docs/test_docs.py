@@ -9,8 +9,6 @@ import inspect
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +16,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import needs
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 DOCS = ROOT / "docs"
 MADE = {"_build", "generated"}  # folders that Sphinx writes
@@ -174,15 +172,7 @@ def test_console_snippets(command, output, tmp_path):
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "arraybridge"], f"no test runs {command!r}"
     env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, *words[1:]],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(*words[1:], cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     if output:
         assert doctest.OutputChecker().check_output(output, done.stdout, FLAGS), done.stdout

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.optional import needs
-from tests.support.processes import ROOT
+from tests.support.processes import run_python
 
 pytest.importorskip("cubed")
 pytestmark = pytest.mark.heavy
@@ -64,17 +61,7 @@ print(kinds[0][0].__name__)
     [("numpy", "NumPyArray"), pytest.param("torch", "TorchArray", marks=needs("torch"))],
 )
 def test_chunks_are_arrays(library, kind, tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, library, str(tmp_path)],
-        env={
-            **os.environ,
-            "CUBED_BACKEND_ARRAY_API_MODULE": f"arraybridge.xp.{library}",
-            "PYTHONPATH": str(ROOT),
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    env = {"CUBED_BACKEND_ARRAY_API_MODULE": f"arraybridge.xp.{library}"}
+    done = run_python("-c", PROGRAM, library, str(tmp_path), env=env)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.strip() == kind

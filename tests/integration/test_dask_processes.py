@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("torch")
@@ -38,14 +36,7 @@ def installed(tmp_path_factory):
 
 
 def run(program: str, installed: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", program, env={"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"})
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.arrays import NUMBERS, layouts, same
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 if importlib.util.find_spec("numba_cuda") is None:
     pytest.skip("numba-cuda is not installed", allow_module_level=True)
@@ -37,14 +36,8 @@ def refused(call):
 
 def simulate(code: str) -> str:
     """Run code in a process of its own: the simulator is chosen when Numba is imported."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SIMULATED + code],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = run_python("-W", "error", "-c", SIMULATED + code, env=env, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip()
 

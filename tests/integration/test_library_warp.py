@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ wp = pytest.importorskip("warp", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
 from tests.support.arrays import NUMBERS, layouts, same  # noqa: E402
+from tests.support.processes import run_python  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
@@ -114,5 +113,5 @@ def test_what_is_no_memory_or_has_no_type_is_refused() -> None:
 
 def test_it_starts_without_a_word() -> None:
     code = "import numpy as np, arraybridge as ab; ab.convert(np.ones(3), 'warp')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     assert done.stdout == ""

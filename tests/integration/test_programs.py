@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
 
 from tests.support.optional import needs
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 from tests.support.programs import run
 from tests.support.programs.page import page
 from tests.support.programs.record import LIBRARIES
@@ -25,14 +22,8 @@ PROGRAMS = {f"{module}.{p.call}": p for module, programs in TABLE.items() for p 
 @cache
 def report(library: str, *options: str) -> dict[str, str]:
     """What is wrong with each program on a library, asked once in a process of its own."""
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.support.programs.run", library, *options],
-        cwd=ROOT,
-        env=os.environ | run.ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    words = ("-m", "tests.support.programs.run", library, *options)
+    process = run_python(*words, cwd=ROOT, env=run.ENVIRONMENT)
     assert process.returncode == 0, process.stderr[-4000:]
     return json.loads(process.stdout)
 

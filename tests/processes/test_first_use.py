@@ -1,8 +1,5 @@
 """What the first use of a process does not load: it is left until something needs it."""
 
-import subprocess
-import sys
-
 import pytest
 
 import arraybridge as ab
@@ -10,12 +7,13 @@ from arraybridge.array.unsupported import FUNCTIONS
 from arraybridge.core.registry import library_named
 from arraybridge.libraries.numpy.namespace import TABLE
 from arraybridge.xp import standard
+from tests.support.processes import run_python
 
 
 def ran(code: str) -> str:
     """What a fresh process prints."""
     code = f"import sys, numpy as np, arraybridge as ab\nx = np.arange(6.0)\n{code}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     return done.stdout.strip()
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.processes import ROOT, python
+from tests.support.processes import ROOT, python, run_python
 
 PROBE = """\
 import json, sys
@@ -24,14 +23,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 def loaded() -> list[str]:
     """What `import arraybridge` puts into sys.modules, beside NumPy's own."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROBE],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=ROOT.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-W", "error", "-c", PROBE, env={"PYTHONPATH": path}, cwd=ROOT.parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

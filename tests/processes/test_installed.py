@@ -17,6 +17,7 @@ import pytest
 
 import arraybridge as ab
 from tests.release.test_packaging import ROOT, modules
+from tests.support.processes import run_python
 
 # What the other project has, as far as it matters: names that are modules or packages here, too.
 THEIRS = {
@@ -148,10 +149,7 @@ def metadata(folder: Path, name: str, **files: bytes) -> None:
 )
 def test_metadata_that_nobody_can_read(tmp_path: Path, name: str, text: bytes) -> None:
     metadata(tmp_path, "odd", **{name: text})
-    done = subprocess.run(
-        [sys.executable, "-m", "arraybridge", "info"],
-        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = run_python("-m", "arraybridge", "info", env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"arraybridge is loaded from {ROOT / 'arraybridge'}" in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from arraybridge import contiguous, convert, dlpack
 from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 from tests.support.producers import Managed, capsule_name
 
 torch = optional("torch")
@@ -87,14 +86,8 @@ def run(script, *, prelude=PRELUDE):
     root = str(ROOT)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     body = "\n".join(line.removeprefix("        ") for line in script.splitlines())
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-W", "error", "-c", prelude + body],
-        env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    env = {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    done = run_python("-X", "faulthandler", "-W", "error", "-c", prelude + body, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from math import prod
 
 import numpy as np
@@ -18,6 +16,7 @@ from arraybridge.kernels.cuda.network import join_table, network, split_table
 from arraybridge.kernels.cuda.plan import ROW, SMALL, name, plan
 from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 from arraybridge.layout import Canonical, c_strides, canonical
+from tests.support.processes import run_python
 from tests.support.sass import CASES, Case
 
 
@@ -215,9 +214,7 @@ class TestCaching:
             "loaded = {'numba', 'llvmlite', 'numba_cuda', 'cuda'} & set(sys.modules)\n"
             "assert not loaded, loaded\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=False
-        )
+        done = run_python("-c", program)
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.split("\n")) == 6
 

@@ -7,21 +7,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "python"]
+__all__ = ["ROOT", "python", "run_python"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
-    """Run a script in a fresh process that finds arraybridge under `root`; return what it said."""
+def run_python(*words: str, check=False, env=None, cwd=None) -> subprocess.CompletedProcess[str]:
+    """Run Python with some words in a fresh process that finds arraybridge."""
     done = subprocess.run(
-        [sys.executable, *flags, "-c", script, *args],
-        env={**os.environ, "PYTHONPATH": str(root), **(env or {})},
-        cwd=root,
+        [sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    said = f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0 or not check, said
+    return done
+
+
+def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
+    """Run a script in a fresh process that finds arraybridge under `root`; return what it said."""
+    env = {"PYTHONPATH": str(root), **(env or {})}
+    return run_python(*flags, "-c", script, *args, check=True, env=env, cwd=root).stdout

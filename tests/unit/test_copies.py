@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import jax
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ import arraybridge as ab
 from arraybridge.core.kernel import SMALL
 from tests.support.optional import optional
 from tests.support.places import Speaker
+from tests.support.processes import run_python
 from tests.support.strategies import strided_arrays
 
 torch = optional("torch")
@@ -34,7 +32,7 @@ x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]
 ab.contiguous(x), ab.contiguous(x, out=np.empty_like(x)), ab.copyto(np.empty_like(x), x)
 assert not {{"numba", "llvmlite"}} & set(sys.modules)
 """
-        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+        run_python("-W", "error", "-c", code, check=True)
 
     def test_masks_stay(self) -> None:
         x = np.ma.masked_array(np.arange(6).reshape(2, 3), mask=[[0, 1, 0], [1, 0, 0]]).T

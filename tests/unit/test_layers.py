@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 CONTRACT = next(contract for contract in LINTER["contracts"] if "layers" in contract)
@@ -164,7 +162,5 @@ def test_who_uses_the_python_c_api() -> None:
 @pytest.mark.skipif(importlib.util.find_spec("importlinter") is None, reason="no import-linter")
 def test_import_linter_agrees() -> None:
     code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", code, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +13,7 @@ from scipy import ndimage
 
 import arraybridge as ab
 from tests.support.optional import needs, optional
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 torch = optional("torch")
 
@@ -257,12 +255,5 @@ ENVIRONMENT = os.environ | {
 @pytest.mark.heavy  # imports both libraries anew
 def test_large_arrays_do_not_deadlock():
     """On one XLA thread too, where a callback that waits for a copy would wait for itself."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", PROGRAM, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-3000:]

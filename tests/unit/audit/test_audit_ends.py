@@ -8,8 +8,6 @@ import gc
 import os
 import pickle
 import random
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -23,6 +21,7 @@ import arraybridge as ab
 from arraybridge.auditing import CopyForbiddenError
 from tests.support.audits import check_off, functions, strided
 from tests.support.optional import needs
+from tests.support.processes import run_python
 from tests.support.sources import sources
 
 
@@ -189,7 +188,7 @@ with ab.audit() as log:
     ab.convert(x, "numpy")
 assert len(log) == 1
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    run_python("-c", program, check=True)
 
 
 def test_arrays_are_not_kept_alive() -> None:
@@ -227,7 +226,7 @@ check_off()
 assert torch.from_dlpack(a).data_ptr() == t.data_ptr()
 assert len(log) == 5
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_python("-c", program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["convert", "from_dlpack", "__dlpack__", "asarray", "asarray"]
 
@@ -236,7 +235,7 @@ def test_nothing_of_it_is_imported_before() -> None:
     program = (
         "import sys, arraybridge as ab; ab.convert; print('arraybridge.auditing' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_python("-c", program)
     assert done.stdout.strip() == "False", done.stderr
 
 

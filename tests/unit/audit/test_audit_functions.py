@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from arraybridge.auditing import CopyForbiddenError, CopyWarning, functions
 from arraybridge.cli import main
 from tests.support.audits import check_off
 from tests.support.optional import needs, optional
-from tests.support.processes import ROOT
+from tests.support.processes import run_python
 
 torch, jax = optional("torch"), optional("jax")
 
@@ -246,7 +244,7 @@ assert not hasattr(torch.tensor, "__wrapped__")
 torch.tensor(np.ones(3))
 assert len(log) == 1
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_python("-c", program)
     assert done.returncode == 0, done.stderr
 
 
@@ -292,15 +290,7 @@ def program(tmp_path: Path) -> Path:
 
 def run(program: Path, *args: str, audited: bool = True):
     command = ["-m", "arraybridge", "audit"] if audited else []
-    done = subprocess.run(
-        [sys.executable, *command, *args],
-        cwd=program.parent,
-        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python(*command, *args, cwd=program.parent)
     out, _, report = done.stderr.partition("\ncopies of ")
     return done.returncode, done.stdout, out, report
 

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.optional import needs
-from tests.support.processes import ROOT
+from tests.support.processes import run_python
 
 LIGHT = ("torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict", "dask")
 HEAVY = ("tensorflow", "paddle", "mlx", "warp", "dpnp", "openvino", "onnxruntime")
 
 
 def run(program: Path, *command: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, *command, str(program)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(*command, str(program), env={"TF_CPP_MIN_LOG_LEVEL": "3"})
     error, _, report = done.stderr.partition("\ncopies of ")
     if command:
         assert report
@@ -239,14 +229,7 @@ import table_library.late
 table_library.late.copied(np.ones(2))
 """
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "arraybridge", "audit", "program.py"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-m", "arraybridge", "audit", "program.py", cwd=tmp_path, check=True)
     assert "table_library.take takes it as it is" in done.stderr
     assert "table_library.late.copied copies whatever it is given" in done.stderr
 

@@ -16,7 +16,7 @@ from benchmarks.gpu.parts import Outcome, Part
 from benchmarks.gpu.record import Record, rows
 from benchmarks.gpu.sanitized import NESTS
 from benchmarks.layouts import LAYOUTS
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 
 
 def outcome(name, *found):
@@ -248,10 +248,7 @@ def test_without_a_device_nothing_is_written(tmp_path):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("here is one")
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu", "--output", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    run = run_python("-m", "benchmarks.gpu", "--output", str(tmp_path), cwd=ROOT)
     assert run.returncode == 1
     assert "a CUDA device" in run.stderr
     assert list(tmp_path.iterdir()) == []

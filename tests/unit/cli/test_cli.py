@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from arraybridge.cli import Status, info, libraries, main
 from arraybridge.core.registry import library_named
 from tests.support.command_line import ROOT, run
 from tests.support.optional import installed, needs
+from tests.support.processes import run_python
 
 
 def explained(capsys, *args: str) -> dict:
@@ -299,14 +299,7 @@ def test_the_example(tmp_path) -> None:
     from sklearn.datasets import load_sample_image
 
     example = ROOT / "examples" / "photograph.py"
-    done = subprocess.run(
-        [sys.executable, str(example), "here.png"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(str(example), "here.png", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for word in ("view", "copied", "refused", "torch -> jax", "here.png"):
         assert word in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,15 +18,13 @@ from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cuda import build
 from arraybridge.layout import c_strides, canonical
 from tests.support import stub_driver
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run_python
 from tests.support.stub_driver import Stub
 
 
 def run(*args: str, folder: Path) -> subprocess.CompletedProcess:
     env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *args], env=env, capture_output=True, text=True, check=False, timeout=280
-    )
+    return run_python(*args, env=env)
 
 
 def test_what_copies_take_is_on_disk(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from arraybridge.kernels.cpu import copying
 from tests.guarded import Finding, fuzz
 from tests.support import guarded
-from tests.support.processes import ROOT, python
+from tests.support.processes import ROOT, python, run_python
 
 
 def test_drawn_copies() -> None:
@@ -113,8 +111,6 @@ guarded.run = run
 
 
 def test_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.guarded", "--seed", "3", "--case", "8"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    command = "-m tests.guarded --seed 3 --case 8".split()
+    done = run_python(*command, cwd=ROOT, check=True)
     assert done.stdout.startswith("no finding: seed 3, 1 cases in ")

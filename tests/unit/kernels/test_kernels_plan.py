@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 from itertools import product
 from math import prod
@@ -14,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import layout
+from tests.support.processes import run_python
 from tests.support.strategies import Layout, layouts
 
 plans = import_module("arraybridge.kernels.cpu.plan")
@@ -86,7 +85,7 @@ def test_no_compiler_is_loaded() -> None:
         "slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2);"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    run_python("-c", script, check=True)
 
 
 @st.composite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels.cpu import pool
-from tests.support.processes import ROOT, python
+from tests.support.processes import python, run_python
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
@@ -273,15 +272,7 @@ if __name__ == "__main__":
     transposes(2)
 """
         )
-        done = subprocess.run(
-            [sys.executable, script],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = run_python(script, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
 
     def test_daemon_thread_at_work_at_exit(self) -> None:
