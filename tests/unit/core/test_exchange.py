@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import subprocess
 import sys
 from ctypes import PYFUNCTYPE, c_void_p
 
@@ -13,7 +12,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import installed, optional
-from tests.support.processes import python
+from tests.support.processes import python, run_python
 
 torch = optional("torch")
 
@@ -38,9 +37,18 @@ class TestCopy:
     @pytest.mark.parametrize("wrong", ["never", "", 2, -1, 1.0, (), np.array(True)])
     @pytest.mark.parametrize("target", ["numpy", "torch"])
     def test_what_is_neither_is_told(self, wrong, target):
-        for ask in (ab.convert, ab.explain):
+        x = image()
+        array = ab.from_dlpack(ab.convert(x, target))
+        for ask in (
+            lambda copy: ab.convert(x, target, copy=copy),
+            lambda copy: ab.explain(x, target, copy=copy),
+            lambda copy: ab.from_dlpack(x, copy=copy),
+            lambda copy: ab.unify(x, x, copy=copy),
+            lambda copy: array.__dlpack__(copy=copy),
+            lambda copy: array.__array__(copy=copy),
+        ):
             with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
-                ask(image(), target, copy=wrong)
+                ask(wrong)
 
 
 def frozen(x):
@@ -153,7 +161,7 @@ class TestNames:
             "ab.inspect(numpy.ones(3)); ab.contiguous(numpy.ones((3, 4)).T); "
             "print([m for m in ('torch', 'jax', 'numba', 'llvmlite') if m in sys.modules])"
         )
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        run = run_python("-c", code)
         assert run.stdout.strip() == "[]", run.stderr
 
     @pytest.mark.parametrize("to", [np.ones(2), torch.ones(2), np.ndarray, jax.Array])

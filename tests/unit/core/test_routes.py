@@ -190,18 +190,7 @@ def test_explain_and_convert_agree(x, to):
 
 
 def test_a_library_s_own_device_is_one():
-    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
-    strict = pytest.importorskip("array_api_strict")
-    x, xp = np.ones(3, "f4"), ab.namespace(ab.from_dlpack(torch.ones(3)))
-    for device in (torch.device("cpu"), jax.devices()[0], strict.Device("CPU_DEVICE")):
-        for to in ("torch", "jax", "array_api_strict"):
-            assert ab.inspect(ab.convert(x, to, device=device)).device == (1, 0)
-            assert ab.explain(x, to, device=device).device == (1, 0)
-        assert ab.from_dlpack(x, device=device).device == (1, 0)
-        assert ab.from_dlpack(x).to(device=device).device == (1, 0)
-        assert ab.unify(torch.ones(3), x, device=device)[2].device.type == "cpu"
-        assert ab.adapt("torch", device=device)(lambda x: x)(x) is x
-    assert xp.from_dlpack(x, device=torch.device("cpu")).device == (1, 0)
+    torch, x = pytest.importorskip("torch"), np.ones(3, "f4")
     second = strict.Device("device1")
     assert ab.convert(x, "array_api_strict", device=second).device == second
     for device in (torch.device("meta"), object(), torch.ones(1)):

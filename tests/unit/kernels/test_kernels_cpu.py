@@ -276,18 +276,6 @@ transposes(1)
         )
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-    def test_fork_in_a_pool_after_a_kernel(self) -> None:
-        python(
-            WORK
-            + """
-import multiprocessing
-transposes(1)
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    assert pool.map(transposes, [3] * 6, chunksize=1) == [3] * 6
-"""
-        )
-
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
     def test_fork_while_another_thread_compiles_a_kernel(self, tmp_path: Path) -> None:
         """The child has the compiler's locks, held by nobody that lives: it does without."""
         python(

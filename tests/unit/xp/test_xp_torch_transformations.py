@@ -86,19 +86,3 @@ class TestTransformations:
         z = torch.tensor([complex(-torch.inf, torch.inf), 1.0])
         compiled = torch.compile(special, fullgraph=True, backend="eager")
         assert compiled(z)[0] == -1
-
-    def test_compile_over_arrays(self):
-        def function(v):
-            x = xp.asarray(v)
-            return (xp.sum(-x * x) + 1 - x[0] // 2 + 2 * x[::2]).native
-
-        compiled = torch.compile(function, fullgraph=True, backend="eager")
-        torch.testing.assert_close(compiled(V), function(V))
-
-        def of_an_array(x):
-            return xp.sum(x * x) + 1
-
-        compiled = torch.compile(of_an_array, fullgraph=True, backend="eager")
-        found = compiled(ab.from_dlpack(V))
-        assert isinstance(found, ab.Array)
-        torch.testing.assert_close(found.native, of_an_array(ab.from_dlpack(V)).native)
