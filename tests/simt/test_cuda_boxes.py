@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import gcd
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from arraybridge import layout
 from arraybridge.kernels.cuda import boxes
 from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
 from arraybridge.kernels.cuda.boxes import plan_box, short
 from arraybridge.kernels.cuda.plan_types import Axis
-from tests.simt import Fault, Memory, launch
+from tests.simt import Memory, launch
 from tests.simt.transactions import traffic
+from tests.support import nests
 
 
 def nest(shape, dst_strides, src_strides, itemsize, dst=0, src=0):
@@ -79,41 +82,12 @@ def test_layouts(name, always):
         assert copied(shape, dst, src, itemsize, dst_start, src_start), (dst_start, src_start)
 
 
-def drawn(random):
-    """A nest, its source permuted, stepped, padded, flipped or broadcast; both starts odd."""
-    axes, itemsize = int(random.integers(1, 6)), int(random.choice([1, 2, 3, 4, 6, 8, 12, 16]))
-    shape = [int(n) for n in random.integers(1, 14, axes)]
-    shape[random.integers(axes)] = int(random.integers(20, 300))
-    while prod(shape) > 12000:
-        shape[int(np.argmax(shape))] //= 2
-
-    def side(steps, pads, order):
-        made, step = [0] * axes, itemsize
-        for k in order:
-            made[k] = step * steps[k]
-            step = step * ((shape[k] - 1) * abs(steps[k]) + 1) + pads[k] * itemsize
-        return tuple(int(n) for n in made)
-
-    gaps = random.choice([0, 0, 0, 1, 5], axes)
-    dst = side([1] * axes, gaps * int(random.random() < 0.4), range(axes)[::-1])
-    steps = random.choice([1, 1, 1, 1, 2, 3, -1, -1, 0], axes)
-    src = side(steps, random.choice([0, 0, 1, 4], axes), random.permutation(axes))
-    grain = gcd(16, itemsize)
-    starts = [grain * int(n) % 32 for n in random.integers(0, 32, 2)]
-    return tuple(shape), dst, src, itemsize, *starts
-
-
-@pytest.mark.parametrize("part", range(8))
-def test_random_nests(part, always):
-    kinds = set()
-    for seed in range(100 * part, 100 * part + 100):
-        case = drawn(np.random.default_rng(seed))
-        try:
-            plan = copied(*case, seed)
-        except (AssertionError, Fault) as error:
-            raise AssertionError(f"seed {seed}, {case}: {error}") from error
-        kinds.add(plan and plan.constants)
-    assert len(kinds) > 20
+@settings(
+    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.one_of(nests.nests(), nests.transposes(), nests.channels()))
+def test_drawn_nests(always, copy):
+    copied(*copy.given, copy.dst_start, copy.src_start)
 
 
 def test_numbers_of_a_plan(always):
