@@ -14,7 +14,7 @@ from arraybridge import layout
 from arraybridge.kernels.cpu import loader
 from arraybridge.kernels.cpu.slices import slices
 from tests.support.strategies import CANARY, Layout, layouts, strided_arrays
-from tests.unit.kernels.test_kernels_cpu import by_numpy
+from tests.unit.kernels import test_kernels_cpu
 
 plans = import_module("arraybridge.kernels.cpu.plan")
 HOST = plans.VECTOR
@@ -36,17 +36,8 @@ def copied(dst: int, src: int, given: Layout, parts: int = 1) -> None:
 
 def check(given: Layout, dst_start: int = 0, src_start: int = 0, parts: int = 1) -> None:
     """Compare with NumPy: the destination's bytes, and 64 on either side of it."""
-    low, high = layout.span(given.shape, given.src_strides, given.itemsize)
-    source = np.random.default_rng(0).integers(0, 256, high - low + 256, np.uint8)
-    src = source.ctypes.data + -source.ctypes.data % 64 + src_start - low
-    low, high = layout.span(given.shape, given.dst_strides, given.itemsize)
-    memory = np.full(high - low + 256, CANARY, np.uint8)
-    dst = memory.ctypes.data + -memory.ctypes.data % 64 + 64 + dst_start - low
-    by_numpy(dst, src, given)
-    expected = memory.tobytes()
-    memory[:] = CANARY
-    copied(dst, src, given, parts)
-    assert memory.tobytes() == expected, plans.plan(layout.canonical(*given))
+    way = {"parts": lambda dst, src, *given: copied(dst, src, Layout(*given), parts)}
+    test_kernels_cpu.check(given, dst_start, src_start, way)
 
 
 @pytest.fixture(params=VECTORS)
