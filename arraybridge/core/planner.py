@@ -392,12 +392,12 @@ class _Planning:
             return found.replace(source=source)
         in_order = axes is None or axes == tuple(range(s.ndim))
         if not in_order and found.kind != "view":
-            but = found.reason
-            return self.refuse(
-                lambda i: (
-                    f"order={cast.order!r} has to end in a view of {target.name}, but {but(i)}"
-                )
-            )
+
+            def but(i: TensorInfo) -> str:
+                why = found.reason(dense_like(i, wanted, layout))
+                return f"order={cast.order!r} has to end in a view of {target.name}, but {why}"
+
+            return self.refuse(but)
         then = None if found.kind == "view" else found
         copier = CastCopy(caster, source, wanted, cast.casting, layout, then, s)
         moves = found.kind == "transfer"

@@ -245,9 +245,11 @@ def _executed(x: Any, found: Plan, info: TensorInfo) -> Any:
         except (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, ConversionError):
                 raise
-            raise ConversionError(
-                f"{target.name} could not take the array: {first_line(error)}"
-            ) from error
+            if found.copier is None:
+                raise ConversionError(
+                    f"{target.name} could not take the array: {first_line(error)}"
+                ) from error
+            made = None  # the copier says what is wrong
         if made is not None:
             return made
     if found.kind == "view":

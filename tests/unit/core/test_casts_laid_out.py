@@ -28,6 +28,13 @@ class TestTorch:
             with pytest.raises(ab.ConversionError, match="gradients are tracked"):
                 ab.convert(x, "numpy", **keywords)
 
+    @pytest.mark.parametrize("library", ["torch", "numpy"])
+    def test_what_it_cannot_cast_it_says(self, library):
+        x = torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+        for _ in range(2):
+            with pytest.raises(ab.ConversionError, match="torch could not cast to float32"):
+                ab.convert(x, library, dtype="float32", casting="unsafe")
+
     @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3, 4, 5, 6), (1, 1, 4, 5)])
     def test_channels_last(self, shape):
         x = torch.rand(shape)
@@ -48,6 +55,13 @@ class TestTorch:
         both = ab.convert(x.numpy(), "torch", dtype=torch.float16, order=last)
         assert both.is_contiguous(memory_format=last)
         assert torch.equal(both, x.half())
+
+
+def test_a_refused_order_tells_of_the_layout_that_was_asked_for():
+    pytest.importorskip("pyarrow")
+    for x in (np.zeros((2, 3)), np.zeros((2, 3))[:, ::-1]):
+        why = ab.explain(x, "pyarrow.Array", order="F").why
+        assert why.endswith("pyarrow.Array takes C order only; the layout is fortran"), why
 
 
 def test_a_registered_kernel_copies_what_is_laid_out_anew():
