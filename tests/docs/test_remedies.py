@@ -1,7 +1,5 @@
 """Every remedy that a message names is carried out as it is written, and works."""
 
-from __future__ import annotations
-
 import ast
 import datetime
 import re

@@ -1,7 +1,5 @@
 """CUDA: PyTorch, CuPy, Numba and JAX on one device. Run by `make gpu`; skipped without one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

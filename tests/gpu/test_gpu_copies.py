@@ -1,7 +1,5 @@
 """Strided copies on a CUDA device: every layout, width and start, by every function that copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

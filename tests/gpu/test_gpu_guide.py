@@ -1,7 +1,5 @@
 """The examples of docs/cuda.md. Run by `make gpu`; skipped without a device."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Streams, graphs and threads on a CUDA device: copies happen in the order that is promised."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transfers between host memory and a CUDA device, and what is refused or goes wrong there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Dask arrays: converted by blocks, adapted to, refused where memory is needed."""
 
-from __future__ import annotations
-
 import operator
 import pickle
 import subprocess

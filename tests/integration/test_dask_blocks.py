@@ -1,7 +1,5 @@
 """Blocks of Dask arrays stay in their library, whatever Dask computes with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Adapted functions that write in place: the blocks of a Dask array stay as they are."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every reduction, ufunc and routine of Dask's over blocks gives what Dask gives over NumPy."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dask's distributed with two worker processes: Arrays sent, gathered and spilled to disk."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Data frames and their columns: pandas, polars, DuckDB, nanoarrow, arro3, both ways."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 import weakref

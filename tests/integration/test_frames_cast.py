@@ -1,7 +1,5 @@
 """Frames whose columns have several data types, as the matrix of the one that is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Arrays of JAX that NumPy cannot view by the buffer protocol: other layouts, bfloat16, int4."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

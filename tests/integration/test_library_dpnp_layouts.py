@@ -1,7 +1,5 @@
 """The 26 layouts on dpnp's OpenCL CPU device, a real one: copies and transfers through one seam."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

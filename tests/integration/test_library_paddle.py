@@ -1,7 +1,5 @@
 """Paddle: strided tensors of up to 9 axes, through its C exchange API."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import textwrap

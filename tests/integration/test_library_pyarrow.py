@@ -1,7 +1,5 @@
 """Apache Arrow: tensors of numbers as a target; tensors, arrays and chunks of them as sources."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """TensorFlow: immutable tensors, aligned C order only, and several ways to end the process."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TVM-FFI: bare descriptions of memory anywhere, without flags and without complex numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm_ffi

@@ -1,7 +1,5 @@
 """Ray with a worker process: Arrays and native tensors through its object store."""
 
-from __future__ import annotations
-
 import gc
 import os
 

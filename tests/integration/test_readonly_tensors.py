@@ -1,7 +1,5 @@
 """``ReadOnlyTensor``: PyTorch's tensors on memory that is read-only, which refuse every write."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle

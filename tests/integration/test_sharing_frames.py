@@ -1,7 +1,5 @@
 """Columns and frames of pandas may still be written; those of polars and Arrow may not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

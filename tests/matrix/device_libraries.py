@@ -1,7 +1,5 @@
 """The libraries of :mod:`tests.matrix.libraries` whose arrays lie on another device."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .libraries import InexpressibleError, Native, Views

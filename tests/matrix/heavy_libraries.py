@@ -1,7 +1,5 @@
 """The libraries of :mod:`tests.matrix.libraries` that take a gigabyte, or seconds to load."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 

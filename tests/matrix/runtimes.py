@@ -1,7 +1,5 @@
 """The inference runtimes of :mod:`tests.matrix.libraries`: tensors in C order, on the host."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blocks of large results in processes of their own: peaks, the environment, forks, ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """``__dlpack_c_exchange_api__`` of Arrays at the end of a process, after a fork, and elsewhere."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

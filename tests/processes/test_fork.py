@@ -4,8 +4,6 @@ What CPython promises no child is not asked here: that it goes on where another 
 was in an import or in a compiler.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

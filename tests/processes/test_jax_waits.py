@@ -1,7 +1,5 @@
 """JAX's threads end what they computed from while the main thread waits for the result."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.processes import python

@@ -1,7 +1,5 @@
 """What native code refers to lives as long as that code does, whatever Python runs meanwhile."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ownership when the interpreter ends and after, in forked children, and over 200,000 exchanges."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

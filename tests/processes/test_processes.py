@@ -1,7 +1,5 @@
 """Arrays and native tensors between processes: pickles, read-only tensors, shared memory."""
 
-from __future__ import annotations
-
 import gc
 import io
 import pickle

@@ -5,8 +5,6 @@ memory it is, who may write to it, how it lies, and that it is refused, if so, i
 longer sweep: ``python -m tests.properties.test_conversions 1 100000`` (seed, draws).
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Any array made contiguous, or copied into any layout: the elements, and in whose memory."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

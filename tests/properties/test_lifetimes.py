@@ -4,8 +4,6 @@ The net is `support/lifetimes`: every way in which memory is freed, moved or reb
 target, for native arrays and Arrays, the first time and later.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

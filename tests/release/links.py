@@ -1,7 +1,5 @@
 """Links that lead nowhere from the page of a package index."""
 
-from __future__ import annotations
-
 import re
 
 RELATIVE = re.compile(

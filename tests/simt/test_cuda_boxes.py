@@ -1,7 +1,5 @@
 """Boxes on CUDA devices: the planner's numbers, and the kernel interpreted."""
 
-from __future__ import annotations
-
 from math import gcd
 
 import numpy as np

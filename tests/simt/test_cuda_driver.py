@@ -1,7 +1,5 @@
 """CUDA's driver through a stub: calls, their order and streams, and errors, each with a remedy."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -3,8 +3,6 @@
 See `support.lazy_gpu`: a wait that is missing, or a source that is let go too early, is wrong data.
 """
 
-from __future__ import annotations
-
 import gc
 from contextlib import ExitStack
 from random import Random

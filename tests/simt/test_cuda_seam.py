@@ -3,8 +3,6 @@
 Which kernel, on which stream, into whose memory, in which order.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 import threading

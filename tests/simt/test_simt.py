@@ -1,7 +1,5 @@
 """The interpreter of CUDA kernels: what is right passes, and each kind of mistake is caught."""
 
-from __future__ import annotations
-
 import pytest
 
 from arraybridge.kernels.cuda.plan_types import Plan, division

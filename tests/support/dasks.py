@@ -1,7 +1,5 @@
 """Dask arrays for its tests: what they are made of, and whose their results are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

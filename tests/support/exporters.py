@@ -1,7 +1,5 @@
 """Exporters made of the core's own tensors, for real consumers."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

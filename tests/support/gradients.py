@@ -1,7 +1,5 @@
 """Differentiable adapters of PyTorch and JAX, and what they are called with."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 

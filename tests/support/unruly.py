@@ -1,7 +1,5 @@
 """A library that aborts, hangs and lies, by the data type of what it takes: its source."""
 
-from __future__ import annotations
-
 __all__ = ["UNRULY"]
 
 UNRULY = """

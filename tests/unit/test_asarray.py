@@ -1,7 +1,5 @@
 """``asarray(like=, dtype=, casting=)``: the rule of casts is that of ``convert``."""
 
-from __future__ import annotations
-
 import array
 import inspect
 import itertools

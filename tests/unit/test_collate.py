@@ -1,7 +1,5 @@
 """``pickling.collate``: batches of arrays of any library and layout, in containers of any kind."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """from_pointer: what it is told is held against the memory of the owner, where that is known."""
 
-from __future__ import annotations
-
 import array
 import ctypes
 import gc

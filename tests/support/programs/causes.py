@@ -1,7 +1,5 @@
 """Why some programs fail on Arrays: the causes named in the table of programs."""
 
-from __future__ import annotations
-
 from .record import Failure
 
 SUM = Failure(

@@ -1,7 +1,5 @@
 """Gradients of many cotangents at once, and maps, through a function of another library."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """adapt(callback=True): functions of any library inside what JAX compiles."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import os
 

@@ -1,7 +1,5 @@
 """adapt(differentiable=True): trees, casts and refusals, whoever calls."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """An argument that a function returns is the caller's own array, whatever its layout and values."""
 
-from __future__ import annotations
-
 import random
 import warnings
 

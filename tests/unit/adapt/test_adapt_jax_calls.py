@@ -1,7 +1,5 @@
 """adapt(differentiable=True): functions of PyTorch in what JAX traces."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """adapt: the argument whose kind the results become, and the arguments called out."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """adapt(result_dtype=) casts what a function returns, by the rules of convert."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 

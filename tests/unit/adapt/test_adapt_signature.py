@@ -1,7 +1,5 @@
 """adapt(signature=): what is no signature, and what does not fit it, is told in plain words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

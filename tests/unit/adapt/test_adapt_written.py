@@ -1,7 +1,5 @@
 """What an adapted function writes is seen by the caller, or is an error: views and copies alike."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Array: what it carries, shows and exports, read by the real consumers."""
 
-from __future__ import annotations
-
 import ctypes
 
 import jax

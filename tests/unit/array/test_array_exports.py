@@ -1,7 +1,5 @@
 """What a consumer gets from an Array, and the errors that it gets."""
 
-from __future__ import annotations
-
 import re
 
 import array_api_strict as strict

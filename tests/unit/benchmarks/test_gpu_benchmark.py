@@ -1,7 +1,5 @@
 """What `make gpu` does around the measuring: rows, time limits, verdicts, the file."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Of complex128 off 16 bytes, half of PyTorch's and Paddle's operations end the pr
 is done in processes of its own.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import arraybridge as ab

@@ -1,7 +1,5 @@
 """Casts of PyTorch's tensors, layouts, and casts in ``unify``, ``adapt`` and audits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """convert, explain, inspect and contiguous, on NumPy, PyTorch and JAX themselves."""
 
-from __future__ import annotations
-
 import array
 import sys
 from ctypes import PYFUNCTYPE, c_void_p

@@ -1,7 +1,5 @@
 """What is more than its numbers, or not in memory: nothing is lost, computed or read unasked."""
 
-from __future__ import annotations
-
 import ctypes
 import types
 import weakref

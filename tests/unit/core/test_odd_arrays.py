@@ -1,7 +1,5 @@
 """Arrays at the edge of what their library has: an answer or a clear error, by every way."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import re

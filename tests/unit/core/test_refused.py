@@ -3,8 +3,6 @@
 Its own library could cast some of it, and would end the process, or read what is not there.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 

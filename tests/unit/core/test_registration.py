@@ -1,7 +1,5 @@
 """register_library: what a library must have, and what one that is only a source says."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import pickle

@@ -1,7 +1,5 @@
 """Signatures, the planner's view of them, and the table that remembers what it decided."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 

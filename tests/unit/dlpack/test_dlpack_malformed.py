@@ -1,7 +1,5 @@
 """Bad structs: a clear error, the deleter run at once, nothing read."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

@@ -1,7 +1,5 @@
 """Tensors of the core: carried through it, described, allocated and adopted, never touched."""
 
-from __future__ import annotations
-
 import ctypes
 
 import jax

@@ -1,7 +1,5 @@
 """Legacy capsules cannot say whether their memory may be written: it is read-only on every way."""
 
-from __future__ import annotations
-
 import datetime
 import importlib
 

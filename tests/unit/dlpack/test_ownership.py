@@ -4,8 +4,6 @@ Deleters are counted wherever they may run: consumers that never came or failed,
 does not know, with an exception pending. Whole processes: `test_ownership_processes`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -1,7 +1,5 @@
 """Small copies, which NumPy makes for `contiguous`: arguments, what is registered, leaks."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import tracemalloc

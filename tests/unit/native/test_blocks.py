@@ -1,7 +1,5 @@
 """Blocks of large results: used again once nobody sees them, within the bound, given back."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

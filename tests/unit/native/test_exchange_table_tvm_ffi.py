@@ -1,7 +1,5 @@
 """``__dlpack_c_exchange_api__`` of Arrays: TVM-FFI, its consumer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Arrow's PyCapsule interface: what comes in, what goes out, and who releases it."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

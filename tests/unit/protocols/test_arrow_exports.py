@@ -1,7 +1,5 @@
 """Arrow's PyCapsule interface, the other way: exports, and ``pyarrow.Array`` as a target."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """What no Array can hold: refused by every way into a namespace of Arrays, in the same words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Functions along no axes, of arrays of no axes, and of matrices without elements: one answer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slices, masks and places given by arrays, on every library, against NumPy."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -1,7 +1,5 @@
 """Arrays of JAX: under its transformations, written by rebinding, with x64 on and off."""
 
-from __future__ import annotations
-
 import copy
 
 import jax

@@ -1,7 +1,5 @@
 """Functions of JAX's namespaces: data types, special cases, derivatives."""
 
-from __future__ import annotations
-
 import warnings
 
 import jax
