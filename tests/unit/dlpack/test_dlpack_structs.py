@@ -14,48 +14,26 @@ from arraybridge import dlpack
 from arraybridge.dlpack import DataType, DataTypeCode, Device, DeviceType, ManagedTensor
 from arraybridge.dlpack.dtypes import BY_NAME, LEGAL_BITS
 
-SIZES = {
-    "DLPackVersion": 8,
-    "DLDevice": 8,
-    "DLDataType": 4,
-    "DLTensor": 48,
-    "DLManagedTensor": 64,
-    "DLManagedTensorVersioned": 80,
-    "DLPackExchangeAPI": 56,
-}
-OFFSETS = {
-    ("DLTensor", "data"): 0,
-    ("DLTensor", "device"): 8,
-    ("DLTensor", "ndim"): 16,
-    ("DLTensor", "dtype"): 20,
-    ("DLTensor", "shape"): 24,
-    ("DLTensor", "strides"): 32,
-    ("DLTensor", "byte_offset"): 40,
-    ("DLDataType", "bits"): 1,
-    ("DLDataType", "lanes"): 2,
-    ("DLManagedTensor", "manager_ctx"): 48,
-    ("DLManagedTensor", "deleter"): 56,
-    ("DLManagedTensorVersioned", "manager_ctx"): 8,
-    ("DLManagedTensorVersioned", "deleter"): 16,
-    ("DLManagedTensorVersioned", "flags"): 24,
-    ("DLManagedTensorVersioned", "dl_tensor"): 32,
-    ("DLPackExchangeAPI", "managed_tensor_allocator"): 16,
-    ("DLPackExchangeAPI", "managed_tensor_from_py_object_no_sync"): 24,
-    ("DLPackExchangeAPI", "managed_tensor_to_py_object_no_sync"): 32,
-    ("DLPackExchangeAPI", "dltensor_from_py_object_no_sync"): 40,
-    ("DLPackExchangeAPI", "current_work_stream"): 48,
-}
+# A struct, its size, and the offsets of its fields.
+LAYOUT = """
+DLPackVersion 8 major 0 minor 4
+DLDevice 8 device_type 0 device_id 4
+DLDataType 4 code 0 bits 1 lanes 2
+DLTensor 48 data 0 device 8 ndim 16 dtype 20 shape 24 strides 32 byte_offset 40
+DLManagedTensor 64 dl_tensor 0 manager_ctx 48 deleter 56
+DLManagedTensorVersioned 80 version 0 manager_ctx 8 deleter 16 flags 24 dl_tensor 32
+DLPackExchangeAPI 56 managed_tensor_allocator 16 managed_tensor_from_py_object_no_sync 24
+    managed_tensor_to_py_object_no_sync 32 dltensor_from_py_object_no_sync 40 current_work_stream 48
+""".replace("\n    ", " ").strip()
 
 
-@pytest.mark.parametrize(("name", "size"), SIZES.items())
-def test_sizes(name, size):
-    assert ctypes.sizeof(getattr(dlpack, name)) == size
-
-
-@pytest.mark.parametrize(("field", "offset"), OFFSETS.items(), ids=map(".".join, OFFSETS))
-def test_offsets(field, offset):
-    struct, name = field
-    assert getattr(getattr(dlpack, struct), name).offset == offset
+@pytest.mark.parametrize("line", LAYOUT.splitlines(), ids=lambda line: line.split()[0])
+def test_sizes_and_offsets(line):
+    name, size, *fields = line.split()
+    struct = getattr(dlpack, name)
+    assert ctypes.sizeof(struct) == int(size)
+    found = {field: str(getattr(struct, field).offset) for field in fields[::2]}
+    assert found == dict(zip(fields[::2], fields[1::2], strict=True))
 
 
 @pytest.fixture(scope="module")
