@@ -62,22 +62,6 @@ def test_a_refused_order_tells_of_the_layout_that_was_asked_for():
         assert why.endswith("pyarrow.Array takes C order only; the layout is fortran"), why
 
 
-def test_a_registered_kernel_copies_what_is_laid_out_anew():
-    calls = []
-
-    def kernel(dst, src, shape, *rest):
-        calls.append(shape)
-
-    x = np.arange(6.0).reshape(2, 3)
-    ab.register_kernel("cpu", kernel, name="mine")
-    try:
-        ab.convert(x, "numpy", order="F")
-        assert calls == [(3, 2)]
-        assert ab.convert(x, "numpy", dtype="f4").tolist() == x.tolist()
-    finally:
-        ab.register_kernel("cpu", None)
-
-
 def test_unify_casts_every_array():
     x, y = np.arange(3), ab.from_dlpack(np.ones((2, 3)))
     xp, a, (b, n), c = ab.unify(x, [y, 3], np.ones(1, "f2"), dtype="float32", order="F")

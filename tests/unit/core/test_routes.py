@@ -21,10 +21,8 @@ LIBRARIES = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 DEVICES = ["cpu", "cpu:1", "ext_dev:1", "ext_dev:2", "cuda:0", "cuda_host", "metal", "oneapi:0"]
 
 
-@pytest.fixture
-def copied():
-    """What a kernel that is registered for array-api-strict's devices has copied."""
-    calls = []
+def noting(calls: list):
+    """A kernel for memory of the host, which notes the shapes of its copies."""
 
     def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
         calls.append(shape)
@@ -32,7 +30,14 @@ def copied():
             to, of = (sum(map(int.__mul__, index, s)) for s in (dst_strides, src_strides))
             ctypes.memmove(dst + to, src + of, itemsize)
 
-    ab.register_kernel("ext_dev", kernel, name="mine")
+    return kernel
+
+
+@pytest.fixture
+def copied():
+    """What a kernel that is registered for array-api-strict's devices has copied."""
+    calls = []
+    ab.register_kernel("ext_dev", noting(calls), name="mine")
     yield calls
     ab.register_kernel("ext_dev", None)
 
@@ -120,29 +125,29 @@ def test_what_holds_an_array_of_the_target_is_told_from_such_an_array():
 def test_a_kernel_for_the_host_is_not_passed_by():
     jnp = pytest.importorskip("jax.numpy")
     calls = []
-
-    def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
-        calls.append(shape)
-        for index in np.ndindex(*shape):
-            to, of = (sum(map(int.__mul__, index, s)) for s in (dst_strides, src_strides))
-            ctypes.memmove(dst + to, src + of, itemsize)
-
     j = jnp.arange(6.0).reshape(2, 3)
     x = np.arange(6, dtype="f4").reshape(2, 3)[:, ::-1]
     ab.convert(x, "torch")
-    ab.register_kernel("cpu", kernel, name="mine")
+    ab.register_kernel("cpu", noting(calls), name="mine")
     try:
         assert ab.explain(x, "torch").kernel == "mine"
         for _ in range(2):
             assert ab.convert(x, "torch").tolist() == x.tolist()
             assert ab.convert(j, "torch").tolist() == np.asarray(j).tolist()
         assert calls == [(2, 3)] * 2  # contiguous memory is moved without one
+        assert (ab.contiguous(x) == x).all()
+        ab.copyto(np.empty((2, 3), "f4"), x)
+        assert (ab.convert(x, "numpy", order="F", copy=True) == x).all()
+        assert calls[2:] == [(2, 3), (2, 3), (3, 2)]
+        del calls[2:]
         for whole in (np.arange(6.0), np.zeros((0, 3)), np.float32(1)[...]):
             assert ab.explain(whole, "torch", copy=True).kernel == "arraybridge's own copy"
             ab.convert(whole, "torch", copy=True)
         assert len(calls) == 2
     finally:
         ab.register_kernel("cpu", None)
+    ab.contiguous(x)
+    assert len(calls) == 2
 
 
 def sources():
