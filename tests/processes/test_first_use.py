@@ -4,10 +4,72 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.array.unsupported import FUNCTIONS
+from arraybridge.core.kernel import SMALL
 from arraybridge.core.registry import library_named
 from arraybridge.libraries.numpy.namespace import TABLE
 from arraybridge.xp import standard
 from tests.support.processes import run_python
+
+COMPILERS = "^(numba|llvmlite)$"
+# What is done in a fresh process, and what it does not load.
+NOT_LOADED = {
+    "a name": ("ab.convert", r"^arraybridge\.(auditing|signatures|xp)$"),
+    "a view": (
+        """
+ab.convert(x, "numpy", copy=False)
+assert np.shares_memory(ab.convert(memoryview(x), "numpy"), x)
+assert ab.explain(x, "numpy", device="cpu").kind == "view"
+""",
+        r"^arraybridge\.(machine_code|kernels\.cpu)\.|transfer",
+    ),
+    "a copy": (
+        "ab.convert(x[::-1], 'numpy'), ab.inspect(x), ab.contiguous(np.ones((3, 4)).T)",
+        "^(torch|jax|numba|llvmlite)$",
+    ),
+    "the largest small copies": (
+        f"""
+x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]
+ab.contiguous(x), ab.contiguous(x, out=np.empty_like(x)), ab.copyto(np.empty_like(x), x)
+""",
+        COMPILERS,
+    ),
+    "an Array of NumPy": (
+        """
+a = ab.from_dlpack(x)
+a += (a + a * 2)[1:2]
+np.from_dlpack(a), np.asarray(a), a.shape, a.dtype, a.device, repr(a)
+""",
+        r"array_api_compat|^numpy\.f2py$",
+    ),
+    "a namespace": ("assert ab.xp.numpy.sum(ab.xp.numpy.ones(3)) == 3", "^(torch|jax)$"),
+    "a plan": (
+        """
+from arraybridge.kernels.cpu import plan, slices
+from arraybridge.layout import canonical
+slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2)
+""",
+        COMPILERS,
+    ),
+    "a plan for CUDA, without a driver": (
+        """
+import ctypes
+ctypes.CDLL = None
+from arraybridge.layout import canonical
+from arraybridge.kernels.cuda import family, plan
+for item in 1, 2, 4, 8, 16:
+    form = canonical((999, 999), (999 * item, item), (item, 999 * item), item)
+    assert plan.name(plan.plan(form, 0, 0)[0])
+""",
+        "^(numba|llvmlite|numba_cuda|cuda)$",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NOT_LOADED)
+def test_does_not_load(what):
+    code, names = NOT_LOADED[what]
+    said = f"import re; print([name for name in sys.modules if re.search({names!r}, name)])"
+    assert ran(f"{code}\n{said}") == "[]"
 
 
 def ran(code: str) -> str:
@@ -15,26 +77,6 @@ def ran(code: str) -> str:
     code = f"import sys, numpy as np, arraybridge as ab\nx = np.arange(6.0)\n{code}"
     done = run_python("-c", code, check=True)
     return done.stdout.strip()
-
-
-def test_a_view_loads_no_machine_code_and_no_transfers():
-    code = """
-ab.convert(x, "numpy", copy=False)
-assert np.shares_memory(ab.convert(memoryview(x), "numpy"), x)
-assert ab.explain(x, "numpy", device="cpu").kind == "view"
-print([name for name in sys.modules if "arraybridge.machine_code." in name or "transfer" in name])
-"""
-    assert ran(code) == "[]"
-
-
-def test_an_array_of_numpy_loads_no_namespace():
-    code = """
-a = ab.from_dlpack(x)
-a += (a + a * 2)[1:2]
-np.from_dlpack(a), np.asarray(a), a.shape, a.dtype, a.device, repr(a)
-print([name for name in sys.modules if "array_api_compat" in name or name == "numpy.f2py"])
-"""
-    assert ran(code) == "[]"
 
 
 @pytest.mark.parametrize(

@@ -73,18 +73,6 @@ print(ab.contiguous(np.ones((300, 300)).T).sum(), ab.convert(np.ones(3), "tvm_ff
     assert said == "JAX's own\n90000.0 (3,)\n"
 
 
-def test_a_view_loads_no_kernel():
-    python(
-        """
-import sys
-import numpy as np, arraybridge as ab
-x = np.ones(3)
-assert ab.convert(x, "numpy", copy=False) is x
-assert not {name for name in sys.modules if name.startswith("arraybridge.kernels.cpu.")}
-"""
-    )
-
-
 def test_an_import_is_a_guest_in_the_process():
     """Nothing of the process is touched: hooks, handlers, threads, other packages' functions."""
     python(

@@ -16,7 +16,6 @@ from arraybridge.kernels.cuda.network import join_table, network, split_table
 from arraybridge.kernels.cuda.plan import ROW, SMALL, name, plan
 from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 from arraybridge.layout import Canonical, c_strides, canonical
-from tests.support.processes import run_python
 from tests.support.sass import CASES, Case
 
 
@@ -199,24 +198,6 @@ class TestCaching:
         form = canonical((512, 1024), (4096, 4), (4, 2048), 4)
         assert plan(form, 0, 0) is plan(form, 0, 0)
         assert plan(form, 0, 0) == plan(form, 16, 32)
-
-    def test_no_numba_no_driver(self):
-        """Nor do the factories need one until they are given operations."""
-        program = (
-            "import sys, ctypes\n"
-            "ctypes.CDLL = None\n"
-            "from arraybridge.layout import canonical\n"
-            "from arraybridge.kernels.cuda import family, plan\n"
-            "for itemsize in 1, 2, 4, 8, 16:\n"
-            "    form = canonical((999, 999), (999 * itemsize, itemsize),"
-            " (itemsize, 999 * itemsize), itemsize)\n"
-            "    print(plan.name(plan.plan(form, 0, 0)[0]))\n"
-            "loaded = {'numba', 'llvmlite', 'numba_cuda', 'cuda'} & set(sys.modules)\n"
-            "assert not loaded, loaded\n"
-        )
-        done = run_python("-c", program)
-        assert done.returncode == 0, done.stderr
-        assert len(done.stdout.split("\n")) == 6
 
 
 def bytes_written(made: Plan) -> int:

@@ -12,7 +12,6 @@ import arraybridge as ab
 from arraybridge.core.kernel import SMALL
 from tests.support.optional import optional
 from tests.support.places import Speaker
-from tests.support.processes import run_python
 from tests.support.strategies import strided_arrays
 
 torch = optional("torch")
@@ -25,15 +24,6 @@ def large(dtype="f4") -> np.ndarray:
 
 
 class TestContiguous:
-    def test_small_copies_load_no_compiler_and_no_plan(self) -> None:
-        code = f"""
-import sys, numpy as np, arraybridge as ab
-x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]
-ab.contiguous(x), ab.contiguous(x, out=np.empty_like(x)), ab.copyto(np.empty_like(x), x)
-assert not {{"numba", "llvmlite"}} & set(sys.modules)
-"""
-        run_python("-W", "error", "-c", code, check=True)
-
     def test_masks_stay(self) -> None:
         x = np.ma.masked_array(np.arange(6).reshape(2, 3), mask=[[0, 1, 0], [1, 0, 0]]).T
         y = ab.contiguous(x)
@@ -64,27 +54,6 @@ assert not {{"numba", "llvmlite"}} & set(sys.modules)
         y = ab.contiguous(large().T)
         z = ab.convert(y, "tensorflow", copy=False)
         assert ab.inspect(z).pointer == y.ctypes.data
-
-    def test_a_registered_kernel_copies_small_arrays_too(self) -> None:
-        calls = []
-
-        def kernel(dst, src, shape, dst_strides, src_strides, itemsize, stream):
-            from arraybridge.kernels import cpu
-
-            calls.append(shape)
-            cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
-
-        x = np.arange(6).reshape(2, 3)
-        ab.contiguous(x.T)
-        ab.register_kernel("cpu", kernel)
-        try:
-            np.testing.assert_array_equal(ab.contiguous(x.T), x.T)
-            ab.copyto(np.empty((3, 2), x.dtype), x.T)
-            assert len(calls) == 2
-        finally:
-            ab.register_kernel("cpu", None)
-        ab.contiguous(x.T)
-        assert len(calls) == 2
 
 
 class TestContiguousWithoutALibrary:

@@ -10,7 +10,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import installed, optional
-from tests.support.processes import python, run_python
+from tests.support.processes import python
 
 torch = optional("torch")
 
@@ -152,15 +152,6 @@ class TestNames:
         monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
         with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
             ab.convert(image(), "cupy")
-
-    def test_nothing_is_imported_before_it_is_named(self):
-        code = (
-            "import sys, numpy, arraybridge as ab; ab.convert(numpy.ones(3)[::-1], 'numpy'); "
-            "ab.inspect(numpy.ones(3)); ab.contiguous(numpy.ones((3, 4)).T); "
-            "print([m for m in ('torch', 'jax', 'numba', 'llvmlite') if m in sys.modules])"
-        )
-        run = run_python("-c", code)
-        assert run.stdout.strip() == "[]", run.stderr
 
     @pytest.mark.parametrize("to", [np.ones(2), torch.ones(2), np.ndarray, jax.Array])
     def test_an_array_or_its_class_names_no_library(self, to):

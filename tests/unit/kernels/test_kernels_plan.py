@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import layout
-from tests.support.processes import run_python
 from tests.support.strategies import Layout, layouts
 
 plans = import_module("arraybridge.kernels.cpu.plan")
@@ -76,16 +75,6 @@ def test_vectors_of_other_hosts(monkeypatch) -> None:
 def test_cached() -> None:
     x = big((4096, 4096)).T
     assert planned(x) is planned(x)
-
-
-def test_no_compiler_is_loaded() -> None:
-    script = (
-        "import sys; from arraybridge.kernels.cpu import plan, slices;"
-        "from arraybridge.layout import canonical;"
-        "slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2);"
-        "assert not {'numba', 'llvmlite'} & set(sys.modules)"
-    )
-    run_python("-c", script, check=True)
 
 
 @st.composite
