@@ -121,6 +121,13 @@ def test_the_argument_comes_back_itself(library, function, make):
         np.testing.assert_array_equal(values(x), values(left))
 
 
+@pytest.mark.parametrize("library", IN_PLACE)
+@pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
+def test_an_argument_without_elements_comes_back_itself(library, make):
+    x = make(POSITIVE[:0].copy())
+    assert ab.adapt(library)(lambda x: x)(x) is x
+
+
 @pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("result", ["caller", "numpy", "torch", "function"])
