@@ -115,11 +115,16 @@ class CastCopy(NamedTuple):
         view = None if source is numpy else edge_between(source, numpy, given)
         if view is None and source is not numpy:
             return None
+        # A view may lock the storage of what it shows, which a cast does not: of a copy it may.
+        first = None if source is numpy else source.copy_small
         made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
         in_order = axes == tuple(range(len(axes)))
 
         def cast(x: Any) -> Any:
-            old = x if view is None else view(x)
+            own = x if first is None else first(x)
+            if own is None:
+                return None
+            old = own if view is None else view(own)
             if old.size > SMALL:
                 return None
             if in_order:

@@ -249,9 +249,10 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_tensor_that_changes_between_calls(change):
-    for to, copy in product(("numpy", "torch"), (None, True)):
+    """Neither a copy nor a cast locks the storage, which a view does."""
+    for to, copy, how in product(("numpy", "torch"), (None, True), ("copy", "dtype", "order")):
         x = torch.ones(2, 2)
-        ab.convert(x, to, copy=True)
+        ab.convert(x, to, **{how: {"copy": True, "dtype": "float64", "order": "F"}[how]})
         CHANGES[change](x)
         check(x, to, {} if copy is None else {"copy": copy})
 
