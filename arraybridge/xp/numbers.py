@@ -111,6 +111,13 @@ class Wide(NamedTuple):
         return function
 
 
+def as_float(value: int, dtype: Any) -> float:
+    """Convert an integer beyond int64 for use with a floating-point array: `Wide.as_scalar`."""
+    if range_of(dtype).kind < 2:
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return float(value)
+
+
 def takes_scalars(path: str, template: Any) -> bool:
     """Whether a function takes scalars beside arrays or makes arrays from them."""
     kinds = [str(kind).split(" | ") for kind in template.__annotations__.values()]

@@ -16,7 +16,7 @@ from ...xp.asarray import no_numbers
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
-from ...xp.numbers import Wide
+from ...xp.numbers import Wide, as_float
 from ...xp.special_cases import Means, joined, sign
 from ...xp.standard import EXTENSIONS
 from .exchange import LIBRARY
@@ -183,14 +183,7 @@ def set_items(native: Any, key: Any, value: Any) -> Any:
     return native
 
 
-def _as_scalar(value: int, dtype: Any) -> float:
-    """Convert an integer beyond int64 for use with a floating-point array."""
-    if xp.isdtype(dtype, "integral"):
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
-    return float(value)
-
-
-WIDE = Wide(_as_scalar)
+WIDE = Wide(as_float)
 TABLE = NativeNamespace(
     "array_api_strict",
     "array_api_strict",

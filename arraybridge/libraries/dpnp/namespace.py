@@ -13,7 +13,7 @@ from ...xp import corrections
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
-from ...xp.numbers import Wide
+from ...xp.numbers import Wide, as_float
 from ...xp.special_cases import complex_function, numpy_like
 from .exchange import LIBRARY
 
@@ -122,14 +122,7 @@ def _array(part: Any, device: dict[str, Any]) -> Any:
     return part.astype(xp.int64) if unsigned else part
 
 
-def _as_scalar(value: int, dtype: Any) -> float:
-    """Convert an integer beyond int64 for use with a floating-point array."""
-    if xp.isdtype(dtype, ("bool", "integral")):
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
-    return float(value)
-
-
-WIDE = Wide(_as_scalar)
+WIDE = Wide(as_float)
 TABLE = NativeNamespace("dpnp", "dpnp", CORRECTIONS, WIDE, takes_numpy=True)
 native = make_native_namespace(TABLE)
 

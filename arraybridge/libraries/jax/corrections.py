@@ -184,15 +184,14 @@ def linspace(
 # Elementwise functions, all and any.
 
 
-@functools.cache
-def _floating(dtype: Any) -> bool:
-    return bool(jnp.issubdtype(dtype, jnp.floating))
+def _test_of(kind: Any) -> Callable[[Any], bool]:
+    """Make the test of a kind of data types; JAX's own takes long."""
+    return functools.cache(lambda dtype: bool(jnp.issubdtype(dtype, kind)))
 
 
-@functools.cache
-def _complex_floating(dtype: Any) -> bool:
-    return bool(jnp.issubdtype(dtype, jnp.complexfloating))
-
+_floating = _test_of(jnp.floating)
+_complex_floating = _test_of(jnp.complexfloating)
+_inexact = _test_of(jnp.inexact)
 
 MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, complex=jax.lax.complex)
 
@@ -373,13 +372,10 @@ def permute_dims(a: Any, /, axes: Any) -> jax.Array:
 # give an infinity that is none of the elements.
 
 
-@functools.cache
-def _inexact(dtype: Any) -> bool:
-    return bool(jnp.issubdtype(dtype, jnp.inexact))
-
-
-def _of_numbers(x: Any) -> bool:
-    return _inexact(x.dtype)
+def _with_nan(found: Any, x: Any, **reduced: Any) -> Any:
+    """Put NaN in a reduction where an element is."""
+    gone = jnp.any(jnp.isnan(x), **reduced)
+    return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
 
 
 def _extremum(plain: Any) -> Callable[..., Any]:
@@ -388,14 +384,13 @@ def _extremum(plain: Any) -> Callable[..., Any]:
     @functools.partial(jax.jit, static_argnames=("axis", "keepdims"))
     def among(x: Any, axis: Any, keepdims: Any, where: Any = None, **kwargs: Any) -> Any:
         found = plain(x, axis=axis, keepdims=keepdims, where=where, **kwargs)
-        gone = jnp.any(jnp.isnan(x), axis=axis, keepdims=keepdims, where=where)
-        return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+        return _with_nan(found, x, axis=axis, keepdims=keepdims, where=where)
 
     @functools.wraps(plain)
     def function(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **kwargs: Any
     ) -> Any:
-        if out is None and hasattr(a, "dtype") and _of_numbers(a):
+        if out is None and hasattr(a, "dtype") and _inexact(a.dtype):
             return among(a, _hashable(axis), bool(keepdims), **kwargs)
         return plain(a, axis=axis, out=out, keepdims=keepdims, **kwargs)
 
@@ -411,19 +406,17 @@ def vector_norm(
 ) -> jax.Array:
     """Compute vector norms; of infinite order they are NaN where any element is."""
     found = jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
-    if ord not in (float("inf"), -float("inf")) or not _of_numbers(x):
+    if ord not in (float("inf"), -float("inf")) or not _inexact(x.dtype):
         return found
-    gone = jnp.any(jnp.isnan(x), axis=_hashable(axis), keepdims=keepdims)
-    return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+    return _with_nan(found, x, axis=_hashable(axis), keepdims=keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.Array:
     """Compute matrix norms that are NaN where any element is."""
     found = jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
-    if ord in ("fro", "nuc") or not _of_numbers(x):  # which add up
+    if ord in ("fro", "nuc") or not _inexact(x.dtype):  # which add up
         return found
-    gone = jnp.any(jnp.isnan(x), axis=(-2, -1), keepdims=keepdims)
-    return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
+    return _with_nan(found, x, axis=(-2, -1), keepdims=keepdims)
 
 
 _ISSUES = "https://github.com/jax-ml/jax/issues"

@@ -9,7 +9,7 @@ import torch
 from ...array.dtypes import DTypes
 from ...xp import fallback
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
-from ...xp.numbers import Wide
+from ...xp.numbers import Wide, as_float
 from .corrections import ALONE, CORRECTIONS
 
 # Other functions accept any integer type by themselves.
@@ -21,14 +21,7 @@ AXES = {
 }
 
 
-def _as_scalar(value: int, dtype: torch.dtype) -> float:
-    """Convert an integer beyond int64 for use with a floating-point tensor."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
-    return float(value)
-
-
-WIDE = Wide(_as_scalar)
+WIDE = Wide(as_float)
 
 _SAYS_SO = re.compile(
     r"not implemented for|(does|do) not support \w+ dtypes|dtypes? not supported"
