@@ -27,15 +27,9 @@ _Array = type(array_api_strict.empty(0))
 _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 
 
-def _devices() -> tuple[Any, ...]:
-    """The library's devices in its own order; the index is the id of the Device.
-
-    Not those of its ``__array_namespace_info__``, which flags may switch off.
-    """
-    return _ALL
-
-
-_ALL: tuple[Any, ...] = tuple(import_module(_CPU_DEVICE.__module__).ALL_DEVICES)
+# The library's devices in its own order; the index is the id of the Device. (Those of its
+# `__array_namespace_info__` may be switched off by flags.)
+_DEVICES: tuple[Any, ...] = tuple(import_module(_CPU_DEVICE.__module__).ALL_DEVICES)
 
 
 class ArrayAPIStrict(Library):
@@ -56,14 +50,16 @@ class ArrayAPIStrict(Library):
         return issubclass(array_type, _Array)
 
     def describe(self, x: Any) -> TensorInfo:
-        return NUMPY.describe(x._array)._replace(library="array_api_strict", device=_place(x))
+        return NUMPY.describe(x._array)._replace(
+            library="array_api_strict", device=_device_of(x.device)
+        )
 
     def may_change(self, x: Any) -> bool:
         return NUMPY.may_change(x._array)
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         tensor = NUMPY.export(x._array)
-        tensor.device = _place(x)
+        tensor.device = _device_of(x.device)
         return tensor
 
     def pin(self, x: Any, info: TensorInfo) -> object:
@@ -84,13 +80,13 @@ class ArrayAPIStrict(Library):
             raise ConversionError(f"{error}: ask for another data type, dtype=") from error
 
     def resolve(self, x: Any) -> Any:
-        return self._on(NUMPY.resolve(x._array), _place(x))
+        return self._on(NUMPY.resolve(x._array), _device_of(x.device))
 
     def copy(self, x: Any) -> Any:
         if x.device == _CPU_DEVICE:
             made = NUMPY.copy(x._array)
             return None if made is None else self._on(made, CPU)
-        return self._on(x._array.copy(order="C"), _place(x))
+        return self._on(x._array.copy(order="C"), _device_of(x.device))
 
     def empty(self, info: TensorInfo) -> Any:
         return self._on(np.empty(info.shape, numpy_dtype(info.dtype)), info.device)
@@ -106,10 +102,7 @@ class ArrayAPIStrict(Library):
         return _CPU_DEVICE if device == CPU else _own_device(device)
 
     def place(self, device: object) -> Device | None:
-        if device == _CPU_DEVICE:
-            return CPU
-        known = _devices()
-        return Device(DeviceType.EXT_DEV, known.index(device)) if device in known else None
+        return _device_of(device) if device in _DEVICES else None
 
     def native_namespace(self) -> Any:
         from .namespace import native
@@ -124,17 +117,16 @@ class ArrayAPIStrict(Library):
 
 def _own_device(place: Device) -> Any:
     """The library's device for a Device other than the CPU."""
-    known = _devices()
-    if place.type != DeviceType.EXT_DEV or not 0 < place.id < len(known):
+    last = len(_DEVICES) - 1
+    if place.type != DeviceType.EXT_DEV or not 0 < place.id <= last:
         raise ConversionError(
-            f"array-api-strict has no {place}: it has cpu and ext_dev:1 to ext_dev:{len(known) - 1}"
+            f"array-api-strict has no {place}: it has cpu and ext_dev:1 to ext_dev:{last}"
         )
-    return known[place.id]
+    return _DEVICES[place.id]
 
 
-def _place(x: Any) -> Device:
-    device = x.device
-    return CPU if device == _CPU_DEVICE else Device(DeviceType.EXT_DEV, _devices().index(device))
+def _device_of(own: Any) -> Device:
+    return CPU if own == _CPU_DEVICE else Device(DeviceType.EXT_DEV, _DEVICES.index(own))
 
 
 def _from_numpy(x: np.ndarray) -> Any:
