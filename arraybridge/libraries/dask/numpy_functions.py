@@ -169,10 +169,6 @@ def _sort(xp: Any, a: Any, axis: Any = -1) -> Any:
     return xp.sort(xp.reshape(a, (-1,))) if axis is None else xp.sort(a, axis=axis)
 
 
-def _argsort(xp: Any, a: Any, axis: Any = -1) -> Any:
-    return xp.argsort(a, axis=axis)
-
-
 def _asarray(
     xp: Any,
     a: Any,
@@ -245,7 +241,7 @@ def _stacked(axis: int) -> Callable[..., Any]:
 
 def _outer(xp: Any, a: Any, b: Any) -> Any:
     a, b = joined((a, b))
-    return xp.reshape(a, (-1, 1)) * xp.reshape(b, (1, -1))
+    return xp.linalg.outer(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -267,12 +263,6 @@ def _quantile(name: str) -> Callable[..., Any]:
         return cast(found, dtype)
 
     return function
-
-
-def _expand_dims(xp: Any, a: Any, axis: Any) -> Any:
-    for each in sorted(axis) if isinstance(axis, tuple | list) else (axis,):
-        a = xp.expand_dims(a, axis=each)
-    return a
 
 
 def _common(model: Any, choices: Any) -> list[Any]:
@@ -350,25 +340,17 @@ def _digitize(xp: Any, x: Any, bins: Any, right: bool = False) -> Any:
 def _diagonal(xp: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     axes = [n % a.ndim for n in (axis1, axis2)]
     a = xp.permute_dims(a, (*[n for n in range(a.ndim) if n not in axes], *axes))
-    *outer, rows, columns = a.shape
-    first = offset if offset >= 0 else -offset * columns
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    flat = xp.reshape(a, (*outer, rows * columns))
-    return flat[
-        ..., first : first + max(0, (count - 1) * (columns + 1) + 1) * bool(count) : columns + 1
-    ]
+    return xp.linalg.diagonal(a, offset=offset)
 
 
 def _diag(xp: Any, v: Any, k: int = 0) -> Any:
     if v.ndim != 1:
         return _diagonal(xp, v, k)
-    n = v.shape[0] + abs(k)
-    if not v.size:
-        return xp.zeros((n, n), dtype=v.dtype, device=v.device)
-    row = xp.arange(n, device=v.device)
-    on = row[None, :] - row[:, None] == k
-    moved = xp.take(v, xp.clip(row - max(k, 0), 0, v.shape[0] - 1), axis=0)
-    return xp.where(on, moved[None, :], xp.zeros_like(moved)[None, :])
+    n = v.size + abs(k)
+    flat = xp.zeros((n * n,), dtype=v.dtype, device=v.device)
+    first = k if k >= 0 else -k * n
+    flat[first : first + v.size * (n + 1) : n + 1] = v
+    return xp.reshape(flat, (n, n))
 
 
 def _trace(
@@ -390,18 +372,6 @@ def along_axis(function: Any, axis: int, x: Any, *args: Any, **options: Any) -> 
     axis %= x.ndim
     inner = range(len(outer), len(outer) + found[0].ndim)
     return numpy.moveaxis(made, tuple(inner), tuple(range(axis, axis + found[0].ndim)))
-
-
-def _moveaxis(xp: Any, a: Any, source: Any, destination: Any) -> Any:
-    source, destination = (
-        tuple(map(int, each)) if isinstance(each, list | tuple) else int(each)
-        for each in (source, destination)
-    )
-    return xp.moveaxis(a, source, destination)
-
-
-def _count_nonzero(xp: Any, a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return REDUCTIONS[numpy.sum](xp, cast(a, numpy.dtype(bool)), axis, numpy.int64, keepdims)
 
 
 def _isin(xp: Any, element: Any, test_elements: Any, *, invert: bool = False) -> Any:
@@ -465,8 +435,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.diagonal: _diagonal,
     numpy.diag: _diag,
     numpy.trace: _trace,
-    numpy.moveaxis: _moveaxis,
-    numpy.count_nonzero: _count_nonzero,
     numpy.isin: _isin,
     numpy.isreal: _is_complex(False),
     numpy.iscomplex: _is_complex(True),
@@ -494,7 +462,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.swapaxes: _swapaxes,
     numpy.broadcast_to: _broadcast_to,
     numpy.sort: _sort,
-    numpy.argsort: _argsort,
     # sorted is one of the orders that they allow
     numpy.partition: lambda xp, a, kth, axis=-1: xp.sort(a, axis=axis),
     numpy.argpartition: lambda xp, a, kth, axis=-1: xp.argsort(a, axis=axis),
@@ -506,7 +473,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.real: _real,
     numpy.imag: _imag,
     numpy.isclose: _isclose,
-    numpy.expand_dims: _expand_dims,
     numpy.unravel_index: _unravel_index,
     numpy.take_along_axis: _take_along_axis,
     numpy.vstack: _stacked(0),
