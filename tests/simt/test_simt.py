@@ -149,19 +149,97 @@ def fails(says, factory, memory, **changes):
         both()
 
 
+def wrong(ops, WHAT):
+    """An item of 4 bytes a thread, but for one mistake."""
+    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
+    load, store, stage, fetch = ops.ld[4], ops.st[4], ops.sts[4], ops.lds[4]
+
+    @ops.device
+    def inner(x):
+        return i32(x)
+
+    def kernel(dst, src, extents, divisions, steps):
+        t = i32(cuda.threadIdx.x)
+        at = i64(t) * 4
+        if WHAT == "the next":
+            store(dst + at, load(src + at + 4))
+        elif WHAT == "two to one place":
+            store(dst + (i64(t) >> 1) * 4, load(src))
+        elif WHAT == "again":
+            store(dst + at, load(src + at))
+            store(dst + at, load(src + at))
+        elif WHAT == "neighbours":
+            store(dst + at, load(src + (at ^ 4)))
+        elif WHAT == "overflow":
+            i32(t * 8421505)
+        elif WHAT == "overflow of one that takes no part":
+            if t < 255:
+                i32(t * 8421505)
+        elif WHAT == "negative":
+            u32(t - extents[0])
+        elif WHAT == "called":
+            inner(1 << 40)
+        elif WHAT == "a race":
+            sm = cuda.shared.array(257, u32, alignment=16)
+            fetch(sm, i32(t * 4 + 4))
+            stage(sm, i32(t * 4), t)
+        elif WHAT == "never staged":
+            sm = cuda.shared.array(256, u32)
+            store(dst + at, fetch(sm, t * 4))
+        elif WHAT == "barrier":
+            if t >= extents[0]:
+                return
+            cuda.syncthreads()
+        elif WHAT == "shift":
+            ops.shr(extents[0], extents[1])
+        elif WHAT == "divide":
+            i32(t // extents[0])
+        elif WHAT == "three":
+            i32(t % 3)
+        elif WHAT == "index":
+            for k in range(2):
+                i32(extents[k])
+        elif WHAT == "and":
+            i32(t and 1)
+        elif WHAT == "unset":
+            i32(late)  # noqa: F821
+            late = i32(1)
+            i32(late)
+
+    return kernel
+
+
+WRONG = {
+    "the next": r"4 bytes at 1024 of the source's 1024 .*test_simt.py:\d+",
+    "two to one place": "two threads",
+    "again": "or written before",
+    "neighbours": "1024 bytes of the destination are wrong",
+    "overflow": "2147483775 is no int32",
+    "negative": "-8 is no uint32",
+    "called": r"at test_simt.py:\d+, called at test_simt.py:\d+",
+    "a race": "a race: thread 0 reads 4 bytes at 4 ",
+    "barrier": "do not reach the barrier",
+    "shift": "32 or more",
+    "divide": "power of two",
+    "three": "a division by 3",
+    "index": "index of a tuple",
+    "and": "constants alone",
+    "unset": "nothing yet",
+}
+
+
 class TestMistakes:
+    @pytest.mark.parametrize("what", WRONG)
+    def test_of_a_kernel(self, what):
+        fails(WRONG[what], wrong, line(), constants=(what,), extents=(8, 32))
+
+    def test_only_of_those_that_take_part(self):
+        run(wrong, line(), constants=("overflow of one that takes no part",))
+        run(wrong, line(), constants=("barrier",), extents=(256,))
+
     def test_read_outside(self):
-        def wrong(ops):
-            i64, load, store = ops.i64, ops.ld[4], ops.st[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                t = i64(ops.cuda.threadIdx.x) * 4
-                store(dst + t, load(src + t + 4))
-
-            return kernel
-
-        fails(r"4 bytes at 1024 of the source's 1024 .*test_simt.py:\d+", wrong, line())
-        fails("4 bytes at -8 of the source's 1024", wrong, line(), src_offset=-12)
+        where = {"src_offset": -12, "constants": ("the next",)}
+        fails("4 bytes at -8 of the source's 1024", wrong, line(), **where)
 
     def test_vectors_of_the_source_may_stick_out(self):
         def some(ops):
@@ -194,73 +272,8 @@ class TestMistakes:
         fails("misaligned", straight, line(src_start=2), extents=(256,))
         fails("misaligned", straight, line(dst_start=2), extents=(256,))
 
-    def test_twice(self):
-        def same(ops):
-            store, load = ops.st[4], ops.ld[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                t = ops.i64(ops.cuda.threadIdx.x)
-                store(dst + (t >> 1) * 4, load(src))
-
-            return kernel
-
-        fails("two threads", same, line())
-
-        def again(ops):
-            store, load = ops.st[4], ops.ld[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                t = ops.i64(ops.cuda.threadIdx.x)
-                store(dst + t * 4, load(src + t * 4))
-                store(dst + t * 4, load(src + t * 4))
-
-            return kernel
-
-        fails("or written before", again, line())
-
     def test_never(self):
         fails("4 bytes of the destination were never written", straight, line(), extents=(255,))
-
-    def test_wrong_value(self):
-        def wrong(ops):
-            store, load = ops.st[4], ops.ld[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                t = ops.i64(ops.cuda.threadIdx.x) * 4
-                store(dst + t, load(src + (t ^ 4)))
-
-            return kernel
-
-        fails("1024 bytes of the destination are wrong", wrong, line())
-
-    def test_overflow(self):
-        def wrong(ops):
-            def kernel(dst, src, extents, divisions, steps):
-                t = ops.i32(ops.cuda.threadIdx.x)
-                t = ops.i32(t * 8421505)
-
-            return kernel
-
-        fails("2147483775 is no int32", wrong, line())
-
-        def negative(ops):
-            def kernel(dst, src, extents, divisions, steps):
-                ops.u32(ops.cuda.threadIdx.x - extents[0])
-
-            return kernel
-
-        fails("-1 is no uint32", negative, line(), extents=(1,))
-
-    def test_overflow_where_nobody_takes_part(self):
-        def guarded(ops):
-            def kernel(dst, src, extents, divisions, steps):
-                t = ops.i32(ops.cuda.threadIdx.x)
-                if t < 255:
-                    t = ops.i32(t * 8421505)
-
-            return kernel
-
-        run(guarded, line())
 
     @pytest.mark.parametrize("W", [1, 4, 16])
     def test_no_barrier(self, W):
@@ -270,33 +283,6 @@ class TestMistakes:
     def test_two_threads_write_one_place(self):
         memory = Memory((16, 16), (16, 1), (1, 16), 1)
         fails("a race: thread .* writes", turned, memory, constants=(1, True, 15))
-
-    def test_write_of_what_another_reads(self):
-        def wrong(ops):
-            cuda, i32 = ops.cuda, ops.i32
-
-            def kernel(dst, src, extents, divisions, steps):
-                sm = cuda.shared.array(257, ops.u32, alignment=16)
-                t = i32(cuda.threadIdx.x)
-                ops_fetch(sm, i32(t * 4 + 4))
-                ops_stage(sm, i32(t * 4), t)
-
-            ops_fetch, ops_stage = ops.lds[4], ops.sts[4]
-            return kernel
-
-        fails("a race: thread 0 reads 4 bytes at 4 ", wrong, line())
-
-    def test_barrier_that_some_do_not_reach(self):
-        def wrong(ops):
-            def kernel(dst, src, extents, divisions, steps):
-                if ops.cuda.threadIdx.x >= extents[0]:
-                    return
-                ops.cuda.syncthreads()
-
-            return kernel
-
-        fails("do not reach the barrier", wrong, line(), extents=(1,))
-        run(wrong, line(), extents=(256,))
 
     def test_a_barrier_of_some_blocks(self):
         """The others' phase goes on."""
@@ -319,24 +305,18 @@ class TestMistakes:
         fails("a race: thread 0 reads 4 bytes at 4", some, line(), grid=3, constants=(2,))
 
     def test_shared_memory_nobody_wrote(self):
-        def wrong(ops):
-            cuda, i64 = ops.cuda, ops.i64
-            store, fetch = ops.st[4], ops.lds[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                sm = cuda.shared.array(256, ops.u32)
-                t = ops.i32(cuda.threadIdx.x)
-                store(dst + i64(t) * 4, fetch(sm, t * 4))
-
-            return kernel
-
         memory = line()
         memory.source[:] = 0
         memory.expected[memory.pending == 1] = 0
-        fails("10[12][0-9] bytes of the destination are wrong", wrong, memory)
+        fails(
+            "10[12][0-9] bytes of the destination are wrong",
+            wrong,
+            memory,
+            constants=("never staged",),
+        )
 
     def test_shared_memory_outside(self):
-        def wrong(ops, WORDS, ALIGNMENT, W, OFF):
+        def outside(ops, WORDS, ALIGNMENT, W, OFF):
             fetch = ops.lds[W]
 
             def kernel(dst, src, extents, divisions, steps):
@@ -345,53 +325,13 @@ class TestMistakes:
 
             return kernel
 
-        run(wrong, line(), constants=(8, 16, 16, 16))
-        fails("16 bytes at 32 of 32 of shared", wrong, line(), constants=(8, 16, 16, 32))
-        fails("misaligned", wrong, line(), constants=(8, 16, 16, 8))
-        fails("aligned to 8", wrong, line(), constants=(8, 8, 16, 16))
-        fails("more than 49152", wrong, line(), constants=(12289, 16, 16, 16))
+        run(outside, line(), constants=(8, 16, 16, 16))
+        fails("16 bytes at 32 of 32 of shared", outside, line(), constants=(8, 16, 16, 32))
+        fails("misaligned", outside, line(), constants=(8, 16, 16, 8))
+        fails("aligned to 8", outside, line(), constants=(8, 8, 16, 16))
+        fails("more than 49152", outside, line(), constants=(12289, 16, 16, 16))
 
-    def test_shift_division_and_constants(self):
-        def wrong(ops, WHAT):
-            def kernel(dst, src, extents, divisions, steps):
-                if WHAT == "shift":
-                    ops.shr(extents[0], extents[1])
-                elif WHAT == "divide":
-                    ops.i32(ops.cuda.threadIdx.x // extents[0])
-                elif WHAT == "three":
-                    ops.i32(ops.cuda.threadIdx.x % 3)
-                elif WHAT == "index":
-                    for k in range(2):
-                        ops.i32(extents[k])
-                elif WHAT == "and":
-                    ops.i32(ops.cuda.threadIdx.x and 1)
-                elif WHAT == "unset":
-                    ops.i32(late)  # noqa: F821
-                    late = ops.i32(1)
-                    ops.i32(late)
-
-            return kernel
-
-        for what, says in {
-            "shift": "32 or more", "divide": "power of two", "three": "a division by 3",
-            "index": "index of a tuple", "and": "constants alone", "unset": "nothing yet",
-        }.items():  # fmt: skip
-            fails(says, wrong, line(), constants=(what,), extents=(8, 32))
-
-    def test_where_a_device_function_was_called(self):
-        def wrong(ops):
-            @ops.device
-            def inner(x):
-                return ops.i32(x)
-
-            def kernel(dst, src, extents, divisions, steps):
-                inner(1 << 40)
-
-            return kernel
-
-        fails(r"at test_simt.py:\d+, called at test_simt.py:\d+", wrong, line())
-
-    @pytest.mark.parametrize("wrong", [{"grid": 0}, {"extents": (2**31,)}, {"divisions": (-1, 0)}])
-    def test_numbers_of_a_plan(self, wrong):
+    @pytest.mark.parametrize("bad", [{"grid": 0}, {"extents": (2**31,)}, {"divisions": (-1, 0)}])
+    def test_numbers_of_a_plan(self, bad):
         with pytest.raises(ValueError, match="no launch can have"):
-            run(straight, line(), **wrong)
+            run(straight, line(), **bad)
