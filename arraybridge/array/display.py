@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from ..core.records import TensorInfo
-from ..core.registry import library_named
-from ..core.table import routed
 from ..drawing import array_html
 from ..drawing.memory import format_shape
+from .exporting import in_place
 
 if TYPE_CHECKING:
     from .array import Array
@@ -56,7 +55,7 @@ def _printed(array: Array) -> str:
 
 def _values(array: Array, info: TensorInfo) -> str:
     """Return the values, or those of the first block of an array of many axes."""
-    native = _viewed(array, info)
+    native = in_place(array, info)
     if native is None:
         if info.pending and info.nbytes > _READ:  # torch's repr, too, copies all of it
             return f"not read, which would copy {info.nbytes:,} bytes"
@@ -71,14 +70,3 @@ def _values(array: Array, info: TensorInfo) -> str:
         shown, max_line_width=_COLUMNS, separator=", ", threshold=_MOST, edgeitems=_EDGE
     )
     return f"[{', '.join('0' * leading)}, ...] =\n{text}" if leading else text
-
-
-def _viewed(array: Array, info: TensorInfo) -> Any:
-    """Return a NumPy array on the memory, for a moment; None where it would be a copy."""
-    if isinstance(array.native, numpy.ndarray):
-        return array.native
-    to = library_named("numpy")
-    route, _ = routed(array._native, array._library, to)
-    if route.kind != "view":
-        return None
-    return to.wrap(array._library.lend(array._native, info))

@@ -1,11 +1,18 @@
-"""What ``__dlpack__`` of an Array makes of it: decided here, for the Array and for the audit."""
+"""Views of an Array: what ``__dlpack__`` makes of it, and brief ones for those who print it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy
 
 from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_reason
+from ..core.registry import library_named
+from ..core.table import routed
 from ..dlpack import CPU, Device, reads_versioned
+
+if TYPE_CHECKING:
+    from .array import Array
 
 
 def export_route(
@@ -63,3 +70,17 @@ def export_route(
     if info.pending:
         return route("refuse", no_copy_allowed(why))
     return route("refuse", no_copy_allowed(why, "pass max_version=(1, 0)"))
+
+
+def in_place(array: Array, info: TensorInfo) -> Any:
+    """Return a NumPy array on the memory, for a moment; None where it would be a copy.
+
+    Nothing is pinned: PyTorch's storage can still be resized afterwards.
+    """
+    if isinstance(array.native, numpy.ndarray):
+        return array.native
+    to = library_named("numpy")
+    route, _ = routed(array._native, array._library, to)
+    if route.kind != "view":
+        return None
+    return to.wrap(array._library.lend(array._native, info))

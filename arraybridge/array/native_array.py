@@ -24,6 +24,7 @@ from . import indexing, operators, pickling
 from .array import Array
 from .dtypes import DTypes
 from .exchange_table import exchange_table
+from .exporting import in_place
 from .promotion import check_kind, check_number, scalar_of
 from .unsupported import FUNCTIONS, refer
 
@@ -478,7 +479,8 @@ class NativeArray(Array):
 
     def __repr__(self) -> str:
         try:
-            native = self.__array__()
+            native = in_place(self, self.info)
+            native = self.__array__() if native is None else native
         except Exception:  # a gradient, a tracer, a GPU's memory: a repr must not fail
             native = self._native
         if isinstance(native, numpy.ndarray):

@@ -257,6 +257,13 @@ def test_a_tensor_that_changes_between_calls(change):
         check(x, to, {} if copy is None else {"copy": copy})
 
 
+def test_what_reads_an_array_leaves_its_storage_as_it_was():
+    for look in (repr, ab.inspect, lambda x: ab.contiguous(x.T), lambda x: x + 1, np.array):
+        x = torch.ones(2, 3)
+        look(ab.from_dlpack(x))
+        assert x.untyped_storage().resizable()
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script")
 def test_inside_transformations():
     def inside(x):
