@@ -128,6 +128,13 @@ def test_an_argument_without_elements_comes_back_itself(library, make):
     assert ab.adapt(library)(lambda x: x)(x) is x
 
 
+@pytest.mark.parametrize("library", IN_PLACE)
+def test_a_row_that_is_flipped_comes_back_itself(library):
+    """No library is told of the step along an axis of one element."""
+    x = POSITIVE[:1].copy()[::-1]
+    assert ab.adapt(library)(lambda x: x)(x) is x
+
+
 @pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("result", ["caller", "numpy", "torch", "function"])
