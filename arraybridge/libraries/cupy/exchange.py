@@ -21,14 +21,9 @@ from ...core.planner import absent_device
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
-from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+from ...protocols.numpy_dtypes import NATIVE, dlpack_dtype, numpy_dtype
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
-    "complex128"
-).split()
-if int(cupy.__version__.partition(".")[0]) >= 14:
-    _NAMES.append("bfloat16")
+_BFLOAT16 = {"bfloat16"} if int(cupy.__version__.partition(".")[0]) >= 14 else set()
 _HIP = bool(cupy.cuda.runtime.is_hip)
 _DEVICES = (
     frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
@@ -45,7 +40,7 @@ class CuPy(Library):
     accepts = Accepts(
         library="cupy",
         tested="14.2.0",  # without a device: what it builds, not what it computes
-        dtypes=frozenset(_NAMES),
+        dtypes=frozenset(NATIVE).union(_BFLOAT16),
         devices=_DEVICES,
         remedies={"bfloat16": "CuPy has it from version 14 on; hand over its bits as uint16"},
     )

@@ -20,13 +20,9 @@ from ...core.planner import absent_device
 from ...core.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
-from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+from ...protocols.numpy_dtypes import NATIVE, dlpack_dtype, numpy_dtype
 from ...protocols.producer import Producer
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
-    "complex128"
-).split()
 _ONEAPI = DeviceType.ONEAPI
 
 
@@ -37,7 +33,7 @@ class Dpnp(Library):
     accepts = Accepts(
         library="dpnp",
         tested="0.20.0",
-        dtypes=frozenset(_NAMES),
+        dtypes=frozenset(NATIVE),
         devices=frozenset({_ONEAPI}),
         readonly=True,
     )
