@@ -7,10 +7,12 @@ into a Dask array, of which Dask would otherwise make NumPy's.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy
 from dask.array import chunk_types, dispatch
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...array.array import Array
 from ...array.array_types import ArrayType
@@ -84,9 +86,8 @@ def _of_others(function: Any) -> Any:
 
 def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8", **_: Any) -> Any:
     """Return the number of elements that a reduction covers, as a block, for means."""
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = {each % x.ndim for each in axes}
-    number = int(numpy.prod([n for i, n in enumerate(x.shape) if i in axes], dtype=int))
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    number = math.prod(x.shape[each] for each in axes)
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes)
     try:
         own, block = own_dtype(x.array, dtype), chunk_class(x.kind)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from .numpy_rules import cast, dtype_of, is_array, joined, number, own_dtype, positions
 from .reductions import REDUCTIONS, inverted_cdf
@@ -338,7 +339,7 @@ def _digitize(xp: Any, x: Any, bins: Any, right: bool = False) -> Any:
 
 
 def _diagonal(xp: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    axes = [n % a.ndim for n in (axis1, axis2)]
+    axes = normalize_axis_tuple((axis1, axis2), a.ndim)
     a = xp.permute_dims(a, (*[n for n in range(a.ndim) if n not in axes], *axes))
     return xp.linalg.diagonal(a, offset=offset)
 

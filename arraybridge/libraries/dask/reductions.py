@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from .numpy_rules import cast, dtype_of
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(a.ndim))
-    return (int(axis),) if isinstance(axis, int | numpy.integer) else tuple(axis)
+    return normalize_axis_tuple(range(a.ndim) if axis is None else axis, a.ndim)
 
 
 def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: bool, **extra: Any) -> Any:
@@ -140,7 +139,7 @@ class _Lines:
 
     def __init__(self, xp: Any, a: Any, axis: Any) -> None:
         self.xp, self.full = xp, a.shape
-        self.axes = tuple(n % a.ndim for n in _axes(a, axis))
+        self.axes = _axes(a, axis)
         self.kept = [n for n in range(a.ndim) if n not in self.axes]
         self.shape = tuple(a.shape[n] for n in self.kept)
         self.length = math.prod(a.shape[n] for n in self.axes)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.exceptions import AxisError
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...core.records import ConversionError, no_copy_allowed
 from ...xp import corrections
@@ -354,18 +353,14 @@ def cumulative_prod(
 
 def expand_dims(a: Any, axis: Any) -> jax.Array:
     """Insert axes; raise IndexError for an axis out of range."""
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
-    ndim = jnp.ndim(a) + len(axes)
-    for each in axes:
-        if not -ndim <= operator.index(each) < ndim:
-            raise AxisError(each, ndim)  # an IndexError, and JAX's ValueError
+    added = len(axis) if isinstance(axis, tuple | list) else 1
+    normalize_axis_tuple(axis, jnp.ndim(a) + added)  # raises an IndexError that is JAX's ValueError
     return jnp.expand_dims(a, axis)
 
 
 def permute_dims(a: Any, /, axes: Any) -> jax.Array:
     """Permute the axes, which may be negative."""
-    ndim = jnp.ndim(a)
-    return jnp.permute_dims(a, tuple([x + ndim if -ndim <= x < 0 else x for x in axes]))
+    return jnp.permute_dims(a, normalize_axis_tuple(axes, jnp.ndim(a)))
 
 
 # XLA's reductions by maximum and minimum of 4096 elements or more lose NaNs on the CPU, and may

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy
+from numpy.lib.array_utils import normalize_axis_tuple
 
 
 def sliding_window_view(
@@ -17,7 +18,7 @@ def sliding_window_view(
 ) -> Any:
     """All windows, whose axes are the last: a copy, which ``jax.jit`` may do without."""
     lengths = numpy.atleast_1d(window_shape)
-    axes = numpy.arange(x.ndim) if axis is None else numpy.atleast_1d(axis) % x.ndim
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if len(axes) != len(lengths):
         raise ValueError(f"{len(lengths)} lengths of windows for {len(axes)} axes")
     for each, length in zip(axes, lengths, strict=True):

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy
 
-__all__ = ["set"]
-
 
 def set(
     native: numpy.ndarray, key: Any, value: Any, may_share_memory: Any = numpy.may_share_memory

@@ -17,8 +17,6 @@ from ...native.blocks import Block
 from ...protocols.frames import speaks_arrow
 from .address import Memory
 
-__all__ = ["is_frozen"]
-
 _WRITEABLE = 0x400  # without the warning of `flags.writeable`
 _HOLDS = (
     (np.ndarray, "base"),

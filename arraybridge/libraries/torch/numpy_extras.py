@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 import torch
+from numpy.lib.array_utils import normalize_axis_tuple
 from torch import Tensor
 
 from ...array.promotion import fitting
@@ -21,12 +22,7 @@ from .namespace import native as xp
 
 def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
     """Return non-negative axes; all of them for None."""
-    if axis is None:
-        return tuple(range(x.ndim))
-    given = [int(each) for each in numpy.atleast_1d(axis)]
-    if any(not -x.ndim <= each < x.ndim for each in given):
-        raise IndexError(f"axis {axis} is out of bounds for {x.ndim} axes")
-    return tuple([each % x.ndim for each in given])
+    return normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
 
 
 def _floating(x: Tensor) -> Tensor:
