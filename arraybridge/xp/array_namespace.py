@@ -89,11 +89,12 @@ def _wrapped(template: Any, cls: type[NativeArray], native: Function, module: st
     """Wrap ``native`` for Arrays, with the signature and documentation of ``template``."""
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
-    result = _Results(cls, _returned(template))
+    returned = _returned(template)
     if native.path == "isdtype":
         made = remembering(native, lambda x: x._native if x.__class__ is cls else x)
     else:
-        made = _wrapper_for(signature, kinds, result)(native, cls, result.wrap, kinds)
+        wrapper = _wrapper_for(signature, kinds, returned)
+        made = wrapper(native, cls, _wrap_for(cls, returned), kinds)
     _describe(made, template, module)
     return made
 
@@ -114,40 +115,29 @@ def _returned(template: Any) -> Any:
     return annotation if found is Any else found  # the alias DType
 
 
-class _Results:
-    """The conversion of native results to Arrays."""
+def _wrap_for(cls: type[NativeArray], annotation: Any) -> Callable[[Any], Any]:
+    """Return what makes Arrays of a native function's results, by what the standard annotates."""
 
-    def __init__(self, cls: type[NativeArray], annotation: Any) -> None:
-        self.cls = cls
-        self.annotation = annotation
-        self.wrap: Callable[[Any], Any]
-        if annotation == "Array":
-            self.wrap = self._array
-        elif isinstance(annotation, str) and annotation.startswith("tuple[Array"):
-            self.wrap = self._arrays
-        elif isinstance(annotation, type) and issubclass(annotation, tuple):
-            self.wrap = self._named
-        elif cls._dtypes is not None and annotation == "DType":
-            self.wrap = cls._dtypes.given.__getitem__
-        elif cls._dtypes is not None and annotation in (FInfo, IInfo):
-            self.wrap = self._limits
-        else:
-            self.wrap = _same
-
-    def _array(self, result: Any) -> Any:
-        cls = self.cls
+    def array(result: Any) -> Any:
         if result.__class__ is tuple:  # where(condition), which is not in the standard: nonzero
-            return self._arrays(result)
+            return arrays(result)
         return cls._of(cls._normal(result))
 
-    def _arrays(self, results: Any) -> tuple[Any, ...]:
-        return tuple([self._array(x) for x in results])
+    def arrays(results: Any) -> tuple[Any, ...]:
+        return tuple([array(x) for x in results])
 
-    def _named(self, results: Any) -> Any:
-        return self.annotation(*self._arrays(results))
-
-    def _limits(self, result: Any) -> Any:
-        return Limits(result, dtype=self.cls._dtypes.given[result.dtype])  # type: ignore[union-attr]
+    if annotation == "Array":
+        return array
+    if isinstance(annotation, str) and annotation.startswith("tuple[Array"):
+        return arrays
+    if isinstance(annotation, type) and issubclass(annotation, tuple):
+        return lambda results: annotation(*arrays(results))
+    table = cls._dtypes
+    if table is not None and annotation == "DType":
+        return table.given.__getitem__
+    if table is not None and annotation in (FInfo, IInfo):
+        return lambda result: Limits(result, dtype=table.given[result.dtype])
+    return _same
 
 
 def _same(result: Any) -> Any:
@@ -179,11 +169,11 @@ def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
 
 
 def _wrapper_for(
-    signature: inspect.Signature, kinds: dict[str, str], result: _Results
+    signature: inspect.Signature, kinds: dict[str, str], returned: Any
 ) -> Callable[[Function, Any, Any, dict[str, str]], Wrapper]:
     """Return the quickest wrapper that a signature allows."""
     found = list(kinds.values())
-    if result.wrap == result._array:
+    if returned == "Array":
         if found[0] == "array" and {"else"}.issuperset(found[1:]):
             return _of_one
         first, *others = signature.parameters.values()
