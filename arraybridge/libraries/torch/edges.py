@@ -13,7 +13,7 @@ from ...core.records import TensorInfo
 from ...layout import in_bytes, relaxed
 from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
 from ..numpy.address import Memory, with_plain_strides
-from .state import in_storage, modes, shrunk
+from .state import in_storage, may_lack, modes
 from .tables import BITS, DLPACK_DTYPES, IN_NUMPY, MOST_AXES, TORCH_DTYPES
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
 
     Another thread may have done so before, or have given the tensor another storage.
     """
-    resizable = x.untyped_storage().resizable() or shrunk
-    if resizable:
+    unsure = may_lack(x)
+    if unsure:
         check_storage(x)
     try:
         view: np.ndarray = x.numpy()
@@ -81,7 +81,7 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
         if x.numel():
             raise
         return np.empty(x.shape, numpy_dtype(DLPACK_DTYPES[x.dtype]))  # of zeros in no memory
-    if resizable:
+    if unsure:
         check_storage(view.base)
     return view
 

@@ -98,9 +98,15 @@ def lacks_memory(x: torch.Tensor, data: int) -> str | None:
         if torch._is_functional_tensor(x):
             return "it is functionalized, without memory: convert outside torch.func.functionalize"
     needed = start + span * x.itemsize
-    there = x.untyped_storage().nbytes()
+    storage = x.untyped_storage()
+    there = storage.nbytes()
     if there < needed:
         shrunk.add(True)
+        if not storage.resizable():
+            return (
+                f"its storage was resized to {there} bytes, or could not be resized to the "
+                f"{needed} that its elements need, as a view pins it: make the tensor anew"
+            )
         return (
             f"its storage was resized to {there} bytes, of which its elements need {needed}: pass "
             f"x after x.untyped_storage().resize_({needed})"
@@ -140,9 +146,18 @@ def in_storage(x: torch.Tensor) -> bool:
 _spans: dict[tuple[torch.Size, tuple[int, ...]], int] = {}
 
 
+def may_lack(x: torch.Tensor) -> bool:
+    """Whether the storage may lack elements: it can be resized, or could not be.
+
+    ``resize_`` raises on a storage that is pinned, and leaves the tensor with its new shape.
+    """
+    storage = x.untyped_storage()
+    return storage.resizable() or storage.nbytes() < x.nbytes or bool(shrunk)
+
+
 def has_storage(x: torch.Tensor) -> bool:
-    """Whether the storage has all elements, or cannot have been resized."""
-    return not (x.untyped_storage().resizable() or shrunk) or in_storage(x)
+    """Whether the storage has all elements."""
+    return not may_lack(x) or in_storage(x)
 
 
 def not_negated(x: torch.Tensor) -> str | None:

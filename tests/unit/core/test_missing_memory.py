@@ -20,6 +20,7 @@ from arraybridge import pickling
 from arraybridge.core.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
 from tests.support.optional import optional
+from tests.support.processes import python
 
 torch = optional("torch")
 FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
@@ -243,6 +244,32 @@ def test_no_copy_of_an_array_reads_beyond_its_storage(copies, nbytes):
     with pytest.raises(ab.ConversionError, match=f"resized to {nbytes} bytes, .* need 48"):
         COPIES[copies](array.__array_namespace__(), array)
     assert "its storage was resized" in repr(array)
+
+
+def test_a_shape_that_the_storage_could_not_be_resized_to():
+    """It is pinned by a view, and PyTorch raises only once the tensor has its new shape."""
+    python(
+        """
+import torch
+import arraybridge as ab
+x = torch.arange(4.0)
+view, array = ab.convert(x, "numpy"), ab.from_dlpack(x)
+try:
+    x.resize_(1000, 1000)
+except RuntimeError:
+    assert x.shape == (1000, 1000)
+xp = array.__array_namespace__()
+for way in (lambda: ab.convert(x, "numpy"), lambda: xp.asarray(array, copy=True)) * 2:
+    try:
+        way()
+    except ab.ConversionError as error:
+        assert "could not be resized to the 4000000 that its elements need" in str(error), error
+    else:
+        raise AssertionError
+assert "<its storage was resized" in repr(array)
+assert ab.convert(x.resize_(2, 2), "numpy").tolist() == [[0, 1], [2, 3]]
+"""
+    )
 
 
 def test_copies_of_arrays_without_memory_by_design():
