@@ -17,6 +17,7 @@ EXTENDED = (
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
 CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of NATIVE, in either byte order
+PLAIN = frozenset(map(np.dtype, CHARS))  # in this machine's byte order
 
 _dlpack_dtypes: dict[np.dtype[Any], DataType] = {np.dtype(n): DataType.named(n) for n in NATIVE}
 _numpy_dtypes: dict[DataType, np.dtype[Any]] = {v: k for k, v in _dlpack_dtypes.items()}

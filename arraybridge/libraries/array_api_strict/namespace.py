@@ -11,6 +11,7 @@ import numpy
 from ...array.indexing import axes_of
 from ...array.native_array import NativeArray
 from ...array.promotion import is_numeric
+from ...core.registry import library_named
 from ...xp import corrections
 from ...xp.asarray import no_numbers
 from ...xp.corrections import Correction
@@ -19,7 +20,6 @@ from ...xp.native_namespace import NativeNamespace, corrected_operators, make_na
 from ...xp.numbers import Wide, as_float
 from ...xp.special_cases import Means, joined, sign
 from ...xp.standard import EXTENSIONS
-from .exchange import LIBRARY
 
 _Array = type(xp.zeros(()))
 _join = joined(numpy)
@@ -200,7 +200,7 @@ class StrictArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("array_api_strict")
     _native_namespace = native
     _native_type = _Array
     _errors = (OverflowError, ValueError)

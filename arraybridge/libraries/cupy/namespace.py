@@ -9,12 +9,12 @@ import cupy
 from array_api_compat import cupy as xp
 
 from ...array.native_array import NativeArray
+from ...core.registry import library_named
 from ...xp import corrections
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
 from ...xp.special_cases import numpy_like, remainder
-from .exchange import LIBRARY
 
 # Where CuPy departs from the standard: read from the source of CuPy 14.2, not measured, and
 # only what that leaves no doubt about.
@@ -78,7 +78,7 @@ class CuPyArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("cupy")
     _native_namespace = native
     _native_type = cupy.ndarray
     _corrected = corrected_operators(TABLE, native)

@@ -9,13 +9,13 @@ import numpy
 
 from ...array.indexing import axes_of, set_apart
 from ...array.native_array import NativeArray
+from ...core.registry import library_named
 from ...xp import corrections
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
 from ...xp.numbers import Wide, as_float
 from ...xp.special_cases import complex_function, numpy_like
-from .exchange import LIBRARY
 
 # Not eager: a look at values would wait for the device.
 MEANS = numpy_like(xp)
@@ -132,7 +132,7 @@ class DpnpArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("dpnp")
     _native_namespace = native
     _native_type = xp.ndarray
     _corrected = corrected_operators(TABLE, native)

@@ -24,6 +24,7 @@ import jax
 from ...array.exporting import export_route
 from ...array.native_array import NativeArray
 from ...core.observers import OBSERVERS, notify
+from ...core.registry import library_named
 from ...core.request import checked_copy
 from ...dlpack import CPU, check_stream, reads_versioned
 from ...native.pyapi import CapsuleType
@@ -31,8 +32,8 @@ from ...xp.asarray import native_device
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .exchange import LIBRARY, only_one_cpu
 from .namespace import TABLE, WIDE, native
+from .state import only_one_cpu
 
 try:
     from jax._src.array import ArrayImpl as _Concrete  # to make one would start JAX's backends
@@ -49,7 +50,7 @@ class JaxArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("jax")
     _native_namespace = native
     _native_type = _Concrete
     _errors = (OverflowError,)

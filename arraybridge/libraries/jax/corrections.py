@@ -31,9 +31,10 @@ from ...xp.special_cases import (
     sign,
     turned,
 )
-from .exchange import address_of_buffer
+from .state import ENABLE_X64, address_of_buffer
 
-_REMEDY = "enable 64-bit types with jax.config.update('jax_enable_x64', True)"
+_REMEDY = f"enable 64-bit types with {ENABLE_X64}"
+
 _OWN = (bool, int, float, complex)  # Python's types: the default dtypes of their kinds
 
 

@@ -27,6 +27,7 @@ from ...protocols.numpy_dtypes import numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.address import address_of
 from ..numpy.exchange import LIBRARY as NUMPY
+from .state import NARROWED, address_of_buffer, cpus, only_one_cpu
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
 _NAMES = (
@@ -41,11 +42,6 @@ _PLATFORMS = {
     "cuda": DeviceType.CUDA,
     "rocm": DeviceType.ROCM,
 }
-REMEDY = (
-    "64-bit types would be narrowed while x64 is off; enable it with "
-    "jax.config.update('jax_enable_x64', True), or ask for a 32-bit type by dtype="
-)
-
 _NARROW = Accepts(
     library="jax",
     tested="0.10.2",
@@ -56,7 +52,7 @@ _NARROW = Accepts(
     readonly=True,
     immutable=True,
     copied=frozenset(_PACKED),
-    remedies=dict.fromkeys(_NARROWED, REMEDY),
+    remedies=dict.fromkeys(_NARROWED, NARROWED),
 )
 _WIDE = _NARROW.dtypes.union(_NARROWED)
 
@@ -157,7 +153,7 @@ class Jax(Library):
         place = tensor.device
         if place.type != DeviceType.CPU:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move))
-        cpu = _cpus()[place.id]
+        cpu = cpus()[place.id]
         if tensor.dtype.name in _PACKED:
             return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
         if _import is None:
@@ -251,17 +247,6 @@ class Jax(Library):
         return JaxArray
 
 
-def address_of_buffer(x: jax.Array) -> int:
-    """Return the address of an array on one device, once it is computed.
-
-    ``unsafe_buffer_pointer`` waits for that too, but with the GIL: a thread of JAX's that ends what
-    it computed from is kept waiting by deleters that take the GIL, as NumPy's do, and none goes on.
-    """
-    x.block_until_ready()
-    address: int = x.unsafe_buffer_pointer()
-    return address
-
-
 def _check_one_device(x: jax.Array) -> None:
     count = len(x.sharding.device_set)
     if count > 1:
@@ -304,14 +289,8 @@ def _accepted() -> tuple[Accepts, Accepts]:
         with contextlib.suppress(RuntimeError):  # no such backend
             jax.devices(platform)
             devices.add(device_type)
-    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(_cpus()))
+    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(cpus()))
     return narrow, narrow._replace(dtypes=_WIDE, remedies={})
-
-
-@functools.cache
-def _cpus() -> list[jax.Device]:
-    """JAX's CPU devices: one, unless XLA_FLAGS asks for more; ``cpu:1`` is the second."""
-    return jax.devices("cpu")
 
 
 try:
@@ -324,17 +303,6 @@ try:
         _import = None
 except (ImportError, AttributeError):
     _import = None
-
-_single_cpu: bool | None = None
-
-
-def only_one_cpu() -> bool:
-    """Whether every JAX array there can be lies on one CPU device."""
-    global _single_cpu
-    if _single_cpu is None:
-        devices = jax.devices()
-        _single_cpu = len(devices) == 1 and devices[0].platform == "cpu"
-    return _single_cpu
 
 
 def numpy_view(x: jax.Array) -> np.ndarray | None:

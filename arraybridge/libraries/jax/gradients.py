@@ -25,7 +25,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from ...adapting.autograd import Differentiation, FlatFunction, Outcome, Pullback, Shape, Slot
 from ...core.records import ConversionError
-from .exchange import REMEDY, only_one_cpu
+from .state import NARROWED, only_one_cpu
 
 
 class JaxGradients(Differentiation):
@@ -38,7 +38,7 @@ class JaxGradients(Differentiation):
 
     def cast(self, x: Any, dtype: str) -> Any:
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ConversionError(f"jax has no {dtype}: {REMEDY}")
+            raise ConversionError(f"jax has no {dtype}: {NARROWED}")
         return x.astype(dtype)
 
     def record(self, flat: FlatFunction, arrays: list[Any]) -> Any:

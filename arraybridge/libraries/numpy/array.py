@@ -8,9 +8,10 @@ import numpy
 
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
+from ...core.registry import library_named
+from ...protocols.numpy_dtypes import PLAIN
 from ...xp.namespace import defer_namespace
 from . import indexing
-from .exchange import LIBRARY, PLAIN
 
 # A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.
 _UFUNCS = {
@@ -33,7 +34,7 @@ class NumPyArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("numpy")
     _native_type = numpy.ndarray
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS

@@ -16,7 +16,7 @@ from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...kernels.cpu import SMALL
 from ...layout import in_bytes, in_elements, may_overlap_itself
-from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, dlpack_dtype, numpy_dtype
+from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, PLAIN, dlpack_dtype, numpy_dtype
 from .address import Memory, address_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ C_ORDER, F_ORDER = 1, 2
 DENSE = C_ORDER | F_ORDER
 ALIGNED = 0x100
 WRITING = WRITEABLE | -1 << 31
-PLAIN = frozenset(map(np.dtype, CHARS))
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
 _made: Any = tuple.__new__

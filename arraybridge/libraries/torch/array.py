@@ -24,10 +24,10 @@ from torch.utils import _pytree
 
 from ...array.dtypes import DType
 from ...array.native_array import NativeArray
+from ...core.registry import library_named
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .exchange import LIBRARY
 from .namespace import DTYPES, TABLE, WIDE, native
 from .state import has_storage
 
@@ -37,7 +37,7 @@ class TorchArray(NativeArray):
 
     __slots__ = ()
 
-    _home = LIBRARY
+    _home = library_named("torch")
     _native_namespace = native
     _native_type = torch.Tensor
     _errors = (RuntimeError, OverflowError)

@@ -24,10 +24,12 @@ from ...array.pickling import restored
 from ...conversion import convert, inspect
 from ...copies import copyto
 from ...core.records import ConversionError
+from ...core.registry import library_named
 from ...kernels.cpu.pool import num_threads
 from ...protocols.frames import is_frame
-from .exchange import LIBRARY as TORCH
 from .tables import IN_NUMPY, TORCH_DTYPES
+
+_LIBRARY = library_named("torch")
 
 
 def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
@@ -48,8 +50,8 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
     natives = [_native(x) for x in batch]
     for x in natives:
         # The rest of what PyTorch alone has is collated, or refused, by its own functions.
-        if isinstance(x, torch.Tensor) and TORCH.carries(x) and not x.is_quantized:
-            TORCH.check_carried(x, read=True)
+        if isinstance(x, torch.Tensor) and _LIBRARY.carries(x) and not x.is_quantized:
+            _LIBRARY.check_carried(x, read=True)
     for kind in (torch.Tensor, np.ndarray):
         if all(isinstance(x, kind) and (kind is torch.Tensor or _is_text(x)) for x in natives):
             stacked: torch.Tensor = default_collate_fn_map[kind](natives)
@@ -154,7 +156,7 @@ def serve() -> list[Callable[[], object]]:
     """
     entries: tuple[tuple[Any, Any, Any], ...] = (
         (default_collate_fn_map, Array, collate_arrays),
-        (ForkingPickler._extra_reducers, TORCH.array_class(), _shared),  # type: ignore[attr-defined]
+        (ForkingPickler._extra_reducers, _LIBRARY.array_class(), _shared),  # type: ignore[attr-defined]
     )
     undo: list[Callable[[], object]] = []
     for table, kind, function in entries:

@@ -1,0 +1,37 @@
+"""What of JAX's own state decides: the width of its types, its CPU devices, what is computed."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+
+ENABLE_X64 = "jax.config.update('jax_enable_x64', True)"
+NARROWED = (
+    "64-bit types would be narrowed while x64 is off; enable it with "
+    f"{ENABLE_X64}, or ask for a 32-bit type by dtype="
+)
+
+
+@functools.cache
+def cpus() -> list[jax.Device]:
+    """JAX's CPU devices: one, unless XLA_FLAGS asks for more; ``cpu:1`` is the second."""
+    return jax.devices("cpu")
+
+
+@functools.cache
+def only_one_cpu() -> bool:
+    """Whether every JAX array there can be lies on one CPU device."""
+    devices = jax.devices()
+    return len(devices) == 1 and devices[0].platform == "cpu"
+
+
+def address_of_buffer(x: jax.Array) -> int:
+    """Return the address of an array on one device, once it is computed.
+
+    ``unsafe_buffer_pointer`` waits for that too, but with the GIL: a thread of JAX's that ends what
+    it computed from is kept waiting by deleters that take the GIL, as NumPy's do, and none goes on.
+    """
+    x.block_until_ready()
+    address: int = x.unsafe_buffer_pointer()
+    return address
