@@ -6,6 +6,7 @@ import copy
 import math
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from numbers import Number
 from typing import Any, ClassVar, Self
 
@@ -478,10 +479,12 @@ class NativeArray(Array):
         return pickling.reduced(self._home.name, self._native, self.device)
 
     def __repr__(self) -> str:
-        try:
-            native = in_place(self, self.info)
+        native = None
+        try:  # a repr must not fail
+            with suppress(Exception):  # over several devices, which JAX itself brings together
+                native = in_place(self, self.info)
             native = self.__array__() if native is None else native
-        except Exception:  # a gradient, a tracer, a GPU's memory: a repr must not fail
+        except Exception:  # a gradient, a tracer, a GPU's memory
             native = self._native
         if isinstance(native, numpy.ndarray):
             values = numpy.array2string(native, separator=", ", prefix="Array(")
