@@ -54,15 +54,7 @@ for _n in (6, 24, 100, 1000):
 
 
 def layouts(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
-    """Yield what is copied, by name, and its canonical form.
-
-    Parameters
-    ----------
-    item_sizes : iterable of int
-        In **bytes**.
-    sides : iterable of int
-        Of the squares that are copied, or whatever comes nearest to a square.
-    """
+    """Yield what is copied, by name, and its canonical form; `sides` are of squares, or nearly."""
     sides = tuple(sides)
     for item in item_sizes:
         for name, view in VIEWS.items():

@@ -20,14 +20,11 @@ _DIGEST = 32
 
 
 def folder() -> str | None:
-    """Name the folder of the disk cache.
+    """Name the folder of the disk cache; None where there is no home folder.
 
-    Returns
-    -------
-    str or None
-        ``ARRAYBRIDGE_CACHE_DIR``, or ``arraybridge`` in ``NUMBA_CACHE_DIR``, or in the user's own
-        cache folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification asks; on
-        macOS ``~/Library/Caches``; else ``~/.cache``). None where there is no home folder.
+    ``ARRAYBRIDGE_CACHE_DIR``, or ``arraybridge`` in ``NUMBA_CACHE_DIR``, or in the user's own cache
+    folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification asks; on macOS
+    ``~/Library/Caches``; else ``~/.cache``).
     """
     chosen = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
     if chosen:
@@ -59,15 +56,10 @@ def _home() -> str:
 
 
 def path(name: str, *depends: object) -> str | None:
-    """Name the file of a kernel; None where there is no folder for it.
+    """Name the file of a kernel, which begins with `name`; None where there is no folder for it.
 
-    Parameters
-    ----------
-    name : str
-        What the file's name begins with.
-    *depends : object
-        Everything that the code depends on, save Numba's settings in the environment, which are
-        added here; what counts is its ``repr``.
+    The code depends on all that `depends` holds (what counts is its ``repr``), and on Numba's
+    settings in the environment, which are added here.
     """
     from hashlib import blake2b
 
@@ -86,10 +78,7 @@ def path(name: str, *depends: object) -> str | None:
 def sources(where: str, *others: str) -> str:
     """Return a digest of the Python sources in a folder, and of other files.
 
-    Raises
-    ------
-    OSError
-        Where they cannot be read (a zip): old code would look like new.
+    OSError where they cannot be read (a zip): old code would look like new.
     """
     from hashlib import blake2b
 
@@ -105,12 +94,8 @@ def sources(where: str, *others: str) -> str:
 def version(package: str, file: str) -> bytes | None:
     """Read the version of a package from a file of its own; None where it is not installed.
 
-    Importing it would take longer than loading a kernel.
-
-    Raises
-    ------
-    OSError, ValueError, AttributeError
-        Where it cannot be read.
+    Importing it would take longer than loading a kernel. What cannot be read raises OSError,
+    ValueError or AttributeError.
     """
     from importlib.util import find_spec
 

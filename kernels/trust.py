@@ -23,13 +23,7 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def read(path: str) -> bytes:
-    """Read a file in a folder that belongs to this user.
-
-    Raises
-    ------
-    OSError
-        Where there is no such file, or others could have written it: the message says why.
-    """
+    """Read a file in a folder of this user's; OSError says why it is not there, or not trusted."""
     if not _CHECKED:
         with open(path, "rb") as file:
             return file.read(MOST)
@@ -50,20 +44,10 @@ def read(path: str) -> bytes:
 
 @contextmanager
 def folder(path: str, *, make: bool = False) -> Iterator[int | None]:
-    """Open a folder that belongs to this user, for a ``with`` block.
+    """Open a folder that belongs to this user, for a ``with`` block, if others cannot write to it.
 
-    Yields its descriptor; None on systems whose owners and modes cannot be checked.
-
-    Parameters
-    ----------
-    path : str
-    make : bool
-        Whether to make the folders that are missing, for this user alone.
-
-    Raises
-    ------
-    OSError
-        Where there is no such folder, or others can write to it: the message says why.
+    Yields its descriptor; None on systems whose owners and modes cannot be checked. With `make`,
+    folders that are missing are made, for this user alone. OSError says what is wrong.
     """
     if not _CHECKED:
         if make:

@@ -26,42 +26,19 @@ _ENTRY = "arraybridge_kernel"
 
 
 class Kernel(NamedTuple):
-    """A compiled kernel, ready to run; the code stays until the process ends.
+    """A compiled kernel, ready to run; the code stays until the process ends."""
 
-    Attributes
-    ----------
-    address : int
-        Of a ``void(int64)`` that takes the address of a record.
-    call : ctypes function
-        The same; the call is made without the GIL.
-    cached : bool
-        Whether it came from the disk.
-    """
-
-    address: int
-    call: Callable[[int], None]
-    cached: bool
+    address: int  # of a ``void(int64)`` that takes the address of a record
+    call: Callable[[int], None]  # the same; the call is made without the GIL
+    cached: bool  # whether it came from the disk
 
 
 def compiled(module: str, *arguments: str | int) -> Kernel:
     """Load a kernel from the disk cache, or compile it and keep it there.
 
-    Parameters
-    ----------
-    module : str
-        A module of this folder. Its function ``compiled(*arguments)`` gives a ``numba.cfunc`` of
-        the signature ``void(int64)``; the module is imported only if the disk has no such kernel.
-    *arguments : str or int
-        Which of the module's kernels.
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    ImportError
-        Where the kernel is not on disk and Numba cannot be imported.
+    `module` is one of this folder, whose ``compiled(*arguments)`` gives a ``numba.cfunc`` of the
+    signature ``void(int64)``. It is imported only if the disk has no such kernel: ImportError where
+    Numba is missing then.
     """
     path = _path(module, arguments)
     if path is not None:
@@ -82,23 +59,8 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
 def functions(name: str, ir: str, *entries: str) -> list[int]:
     """Load functions of LLVM IR from the disk cache, or compile them and keep them there.
 
-    Parameters
-    ----------
-    name : str
-        What the file's name begins with.
-    ir : str
-    *entries : str
-        The functions.
-
-    Returns
-    -------
-    list of int
-        Their addresses.
-
-    Raises
-    ------
-    ImportError
-        Where they are not on disk and llvmlite cannot be imported.
+    Returns the addresses of `entries`; ImportError where llvmlite is needed for that, and missing.
+    The file's name begins with `name`.
     """
     path = _path(name, (), ir)
     addresses = _linked(_read(path), *entries)

@@ -108,13 +108,7 @@ def describe(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> str:
-    """Name what `copy` would do now with a layout, such as ``tile 4 bytes x 16``, ``numpy copy``.
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length.
-    """
+    """Name what `copy` would do now with a layout: ``tile 4 bytes x 16``, ``numpy copy``."""
     form = canonical(shape, dst_strides, src_strides, itemsize)
     if not form.shape:
         return "memmove"
@@ -202,16 +196,8 @@ def is_loaded(made: Plan) -> bool:
 def copy_planned(dst: int, src: int, made: Plan) -> bool:
     """Copy by a plan, on as many threads as its bytes are worth.
 
-    Parameters
-    ----------
-    dst, src : int
-        The addresses that the plan was made for.
-    made : Plan
-
-    Returns
-    -------
-    bool
-        False where the kernel cannot be had: ``loader.unavailable`` says why.
+    The addresses are those that the plan was made for. False where the kernel cannot be had:
+    ``loader.unavailable`` says why.
     """
     kernel = loader.load("nest", *made.kernel)
     if kernel is None:

@@ -26,15 +26,7 @@ COMPILING = 64 << 20
 
 
 class Functions(NamedTuple):
-    """The functions of ``machine_code.threads``, ready to run.
-
-    Attributes
-    ----------
-    drain, run : ctypes functions
-        The calls are made without the GIL.
-    serve, move, carry : int
-        Addresses.
-    """
+    """The functions of ``machine_code.threads``: addresses, and calls, which release the GIL."""
 
     drain: Callable[[object], None]
     serve: int
@@ -57,29 +49,12 @@ if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
 
 
 def load(module: str, *arguments: str | int) -> cache.Kernel | None:
-    """Return a kernel, loaded or compiled on the first call.
-
-    Parameters
-    ----------
-    module, *arguments
-        As for ``arraybridge.kernels.cpu.cache.compiled``.
-
-    Returns
-    -------
-    Kernel or None
-        None where it cannot be had: `unavailable` says why.
-    """
+    """Return a kernel of `cache.compiled`; None where it cannot be had: `unavailable` says why."""
     return _kernels.get((module, *arguments)) or _load((module, *arguments))
 
 
 def callback(module: str, *arguments: str | int) -> int:
-    """Return the address of a function that calls CPython, loaded or compiled.
-
-    Raises
-    ------
-    ImportError
-        If it cannot be had.
-    """
+    """Return the address of a function that calls CPython; ImportError if it cannot be had."""
     with compiling():
         if _unavailable == FORKED:
             raise ImportError(FORKED)

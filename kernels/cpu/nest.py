@@ -296,16 +296,5 @@ def function(key: Key) -> Callable[[int], None]:
 
 
 def compiled(*key: Any) -> Any:
-    """Compile a kernel.
-
-    Parameters
-    ----------
-    *key : str or int
-        The fields of a ``plan.Key``.
-
-    Returns
-    -------
-    numba.core.ccallback.CFunc
-        A ``void(int64)`` taking the address of a record. Owns the code: keep it.
-    """
+    """Compile a kernel: a ``numba.cfunc`` that owns the code, of the fields of a ``plan.Key``."""
     return cfunc(types.void(types.int64))(function(Key(*key)))

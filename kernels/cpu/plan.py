@@ -53,19 +53,11 @@ ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32), (512, 256
 
 @lru_cache(1024)
 def plan(form: Canonical, fresh: bool = False) -> Plan:
-    """Choose the kernel for a layout, and block its loops.
+    """Choose the kernel for a layout that is not empty, and block its loops.
 
-    Parameters
-    ----------
-    form : Canonical
-        Of ``arraybridge.layout.canonical``, not empty; its offsets are the caller's to add.
-    fresh : bool
-        Whether the destination has no pages yet. The system clears each at its first write, and
-        so brings it into the cache: to write past that would take 1.4 times as long.
-
-    Returns
-    -------
-    Plan
+    The offsets of the canonical form are the caller's to add. `fresh`: the destination has no pages
+    yet. The system clears each at its first write, and so brings it into the cache: to write past
+    that would take 1.4 times as long.
     """
     axes = [
         Axis(*axis)

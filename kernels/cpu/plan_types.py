@@ -66,27 +66,13 @@ KINDS: dict[str, str] = {
 
 
 class Key(NamedTuple):
-    """What a kernel is compiled for.
+    """What a kernel is compiled for."""
 
-    Attributes
-    ----------
-    kind : str
-        Out of `KINDS`.
-    width : int
-        Bytes an item; 0 for any number of bytes, given in the record.
-    parts : int
-        ``tile``: items along a side of the square; ``split``, ``merge``: channels; else 0.
-    rows : int
-        ``split``: how many of the channels are wanted; else 0.
-    vector : int
-        Bytes of the host's vectors.
-    """
-
-    kind: str
-    width: int = 0
-    parts: int = 0
-    rows: int = 0
-    vector: int = VECTOR
+    kind: str  # out of `KINDS`
+    width: int = 0  # bytes an item; 0 for any number of bytes, given in the record
+    parts: int = 0  # ``tile``: items along a side of the square; ``split``, ``merge``: channels
+    rows: int = 0  # ``split``: how many of the channels are wanted
+    vector: int = VECTOR  # bytes of the host's vectors
 
     @property
     def least_rows(self) -> int:
@@ -106,24 +92,13 @@ class Key(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One loop of a copy.
+    """One loop of a copy."""
 
-    Attributes
-    ----------
-    extent : int
-        Steps.
-    dst, src : int
-        **Bytes** from one step to the next.
-    chunk : int
-        How much of it a block takes.
-    grain : int
-        The least that a slice may have of it. A loop that must stay whole has its extent here.
-    """
-
-    extent: int
-    dst: int
+    extent: int  # steps
+    dst: int  # as `src`: **bytes** from one step to the next
     src: int
-    chunk: int = 0
+    chunk: int = 0  # how much of it a block takes
+    # The least that a slice may have of it; the extent, of a loop that must stay whole.
     grain: int = 1
 
 
@@ -148,49 +123,23 @@ ONE = Axis(1, 0, 0, 1)
 
 
 class Plan(NamedTuple):
-    """How one layout is copied to another. Offsets and strides in **bytes**.
+    """How one layout is copied to another. Offsets and strides in **bytes**."""
 
-    Attributes
-    ----------
-    kernel : Key
-        What to compile.
-    nbytes : int
-        Bytes of the result.
-    item : int
-        Bytes that one step along `cols` writes: one item, or a whole pixel (``merge``).
-    stream : bool
-        Whether the result goes past the cache.
-    staged : bool
-        Whether blocks are made in a scratch buffer.
-    joined : bool
-        Whether a block is one run of the destination; else each of its rows is.
-    part_src : int
-        From a channel to the next in the source (``split``, ``merge``).
-    rows, planes, leaves, cols : Axis
-        The loops of a block. `cols` steps by `item` in the destination.
-    outer : tuple of Axis
-        The loops around them, outermost first.
-    dst_offset, src_offset : int
-        From the caller's addresses to the first item: axes were turned round.
-    ahead : int
-        Columns that one line of the source holds, if it is asked for a block ahead; else 0.
-    """
-
-    kernel: Key
-    nbytes: int
-    item: int = 1
-    stream: bool = False
-    staged: bool = False
-    joined: bool = False
-    part_src: int = 0
-    rows: Axis = ONE
+    kernel: Key  # what to compile
+    nbytes: int  # bytes of the result
+    item: int = 1  # bytes that one step along `cols` writes: one item, or a whole pixel (``merge``)
+    stream: bool = False  # whether the result goes past the cache
+    staged: bool = False  # whether blocks are made in a scratch buffer
+    joined: bool = False  # whether a block is one run of the destination; else each of its rows is
+    part_src: int = 0  # from a channel to the next in the source (``split``, ``merge``)
+    rows: Axis = ONE  # with the next three, a block's loops; `cols` steps by `item`
     planes: Axis = ONE
     leaves: Axis = ONE
     cols: Axis = ONE
-    outer: tuple[Axis, ...] = ()
-    dst_offset: int = 0
+    outer: tuple[Axis, ...] = ()  # the loops around them, outermost first
+    dst_offset: int = 0  # these: from the caller's addresses, as axes were turned round
     src_offset: int = 0
-    ahead: int = 0
+    ahead: int = 0  # columns that one line of the source holds, if it is asked for a block ahead
 
     @property
     def name(self) -> str:

@@ -110,21 +110,10 @@ def _here() -> _Pool | None:
 def run(kernel: int, records: int, stride: int, count: int) -> None:
     """Call a kernel once for each record, on as many threads as there are to be had.
 
-    Parameters
-    ----------
-    kernel : int
-        Address of a ``void(int64)`` that takes the address of a record, raises nothing, and may be
-        called on several threads at once, each with a record of its own.
-    records : int
-        Address of the first record.
-    stride : int
-        Bytes from one record to the next.
-    count : int
-        How many there are, several a thread: whoever is free takes the next.
-
-    Notes
-    -----
-    Returns when every call has. The GIL is not held meanwhile.
+    `kernel` is the address of a ``void(int64)`` that takes the address of a record, raises nothing,
+    and may be called on several threads at once, each with a record of its own; the GIL is not held
+    meanwhile. There are several records a thread, `stride` bytes apart: whoever is free takes the
+    next.
     """
     pool = _here()
     threads = min(get_num_threads(), count)

@@ -37,12 +37,8 @@ _PLACES = {"array": (32, 48, 64, 72), "schema": (32, 40, 56, 64)}
 def compiled(function: str, struct: str) -> Any:
     """Compile a callback for Numba's ``cfunc``.
 
-    Parameters
-    ----------
-    function : {"release", "destroy"}
-        The callback, which takes a struct; or the destructor of a capsule with one, whose context
-        is a reference to the memory of the struct.
-    struct : {"array", "schema"}
+    That is "release", which takes a struct ("array", "schema"), or "destroy", the destructor of a
+    capsule with one, whose context is a reference to the memory of the struct.
     """
     n_children, children, callback, private = _PLACES[struct]
 

@@ -24,16 +24,7 @@ def constant(value: int) -> ir.Constant:
 
 
 class Vectors:
-    """Emits operations on vectors of ``count`` items of ``width`` bytes.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-    width : int
-        Bytes an item: 1, 2, 4, 8, 16.
-    count : int
-        Items a vector, a power of two.
-    """
+    """Emits operations on vectors of `count` items, a power of two, of `width` bytes, 1 to 16."""
 
     def __init__(self, builder: ir.IRBuilder, width: int, count: int) -> None:
         self.builder = builder

@@ -14,26 +14,10 @@ from arraybridge.kernels.cpu.plan_types import LINE, SCRATCH, Axis, Plan
 
 
 def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array[int]]:
-    """Cut a copy into independent parts.
+    """Cut a copy into at most `count` independent parts: their records, all of one length.
 
-    Parameters
-    ----------
-    whole : Plan
-    dst, src : int
-        The caller's addresses.
-    count : int
-        How many parts, at most.
-
-    Returns
-    -------
-    list of array of int64
-        Records for the kernel, all of one length. No two write to the same byte. A kernel
-        counts in its record: one call at a time for each; every call leaves it as it was.
-
-    Raises
-    ------
-    RuntimeError
-        If the kernel cannot run a part: a defect of the plan.
+    No two write to the same byte. A kernel counts in its record: one call at a time for each; every
+    call leaves it as it was. RuntimeError if the kernel cannot run a part: a defect of the plan.
     """
     dst, src = dst + whole.dst_offset, src + whole.src_offset
     records = []

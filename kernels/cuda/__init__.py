@@ -131,14 +131,8 @@ def compact(
 ) -> None:
     """Put a copy to C-contiguous memory on a stream, as `copy` does, with fewer look-ups.
 
-    The caller answers for the device, too: it allocated the one and describes the other.
-
-    Parameters
-    ----------
-    shape, strides : tuple of int
-        Of the source; strides in **elements**, as DLPack and PyTorch have them.
-    dst, src, itemsize, stream, device
-        As for `copy`.
+    `shape` and `strides` are the source's; strides in **elements**, as DLPack and PyTorch have
+    them. The caller answers for the device, too: it allocated the one and describes the other.
     """
     key = (shape, strides, itemsize, dst & 15, src & 15, device)
     launches = _compact.get(key)
@@ -199,17 +193,7 @@ def describe(
 ) -> str:
     """Name what `copy` does with a layout, such as ``cuda tile 4 bytes``; no driver is asked.
 
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize
-        As for `copy`.
-    dst, src : int
-        Addresses, of which the remainders modulo 16 matter.
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length.
+    Of the addresses the remainders modulo 16 matter.
     """
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not planned:
@@ -230,16 +214,8 @@ def plans(
 ) -> tuple[Plan, ...]:
     """Return the launches that `copy` makes of a layout; their offsets are to its addresses.
 
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize, dst, src
-        As for `describe`.
-
-    Raises
-    ------
-    ValueError
-        Where the tuples differ in length, an extent is negative, `itemsize` is not positive, or
-        there are more bytes than any device has.
+    ValueError where `copy` raises it for the layout, and where there are more bytes than any device
+    has.
     """
     from arraybridge.kernels.cuda.plan import plan
 

@@ -60,32 +60,18 @@ SHARED = 24576
 
 
 def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes: int) -> Any:
-    """Make the kernel.
+    """Make the kernel for items of `width` bytes.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes of an item.
-    run : int
-        Axes that make a run, 1 to 3: all but the last, A, whole.
-    places : int
-        Axes that make the places, 0 to 2: all but the last, B, whole. With 0 the run itself is cut
-        in chunks, which are the places.
-    lines : int
-        Axes of the run over which the source jumps, 0 to 3; all others lie within a line.
-    far : int
-        1 where the lines of a box lie so far apart that 32 bits do not hold the distance.
-    axes : int
-        Axes that the grid walks over beside the pieces of A and B.
+    `run`: axes that make a run, 1 to 3: all but the last, A, whole. `places`: axes that make the
+    places, 0 to 2: all but the last, B, whole; with 0 the run itself is cut in chunks, which are
+    the places. `lines`: axes of the run over which the source jumps, 0 to 3; all others lie within
+    a line. `far`: 1 where the lines of a box lie so far apart that 32 bits do not hold the
+    distance. `axes`: what the grid walks over beside the pieces of A and B.
 
-    Notes
-    -----
-    In shared memory a line keeps its address modulo 16, so that where an item lies is linear in
-    its indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 *
-    p1``, ``digit0 = i - digit1 * n0``: ``x = i * p0 + digit1 * (p1 - n0 * p0)``; what is in
-    brackets is called the excess of the axis.
+    In shared memory a line keeps its address modulo 16, so that where an item lies is linear in its
+    indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 * p1``,
+    ``digit0 = i - digit1 * n0``: ``x = i * p0 + digit1 * (p1 - n0 * p0)``; what is in brackets is
+    called the excess of the axis.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     shr, prmt = ops.shr, ops.prmt

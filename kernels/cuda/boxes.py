@@ -28,14 +28,9 @@ def short(divisor: int, most: int) -> tuple[int, int]:
 def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None:
     """Return the launch that copies a nest box by box; None where that does not pay.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        Innermost first, in the order of the destination's strides; ``axes[0].dst == item``.
-    item : int
-        Bytes of an item: 1, 2, 4, 8 or 16. It divides the addresses and all strides.
-    dst, src : int
-        The addresses of the first items, modulo 16.
+    The axes come innermost first, in the order of the destination's strides; ``axes[0].dst ==
+    item``. An item has 1, 2, 4, 8 or 16 bytes, which divide the addresses and all strides; `dst`
+    and `src` are the addresses of the first items, modulo 16.
     """
     if any(axis.extent > MOST for axis in axes):
         return None

@@ -37,19 +37,11 @@ def entry(kernel: str) -> str:
 
 
 def ptx(plan: Plan) -> str:
-    """Compile the kernel of a plan by Numba.
+    """Compile the kernel of a plan by Numba, to PTX with one function, `entry`.
 
-    Returns
-    -------
-    str
-        PTX with one function, `entry`, whose parameters are the two addresses and the numbers of
-        the plan's three tuples.
-
-    Raises
-    ------
-    ImportError
-        Where Numba cannot do it: it is not there, only simulates, finds no NVVM, or does not work
-        with the NumPy that is installed.
+    Its parameters are the two addresses and the numbers of the plan's three tuples. ImportError
+    where Numba cannot do it: it is not there, only simulates, finds no NVVM, or does not work with
+    the NumPy that is installed.
     """
     with _compiling:
         try:
@@ -143,13 +135,7 @@ def _version(found: re.Match[str]) -> str:
 
 
 def cubin(text: str, device: Device) -> bytes:
-    """Link PTX to the machine code of a device, by its driver.
-
-    Raises
-    ------
-    CUDAError
-        With what the linker said.
-    """
+    """Link PTX to the machine code of a device, by its driver; CUDAError says what is wrong."""
     cuda = driver.installed()
     log = create_string_buffer(_LOG_BYTES)
     options = (c_int * 2)(_LOG, _LOG_SIZE)

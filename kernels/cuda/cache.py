@@ -25,12 +25,7 @@ def found(plan: Plan, device: Device) -> bytes | None:
 def compiled(plan: Plan, device: Device) -> bytes:
     """Compile a plan's kernel for a device, and keep it on disk.
 
-    Raises
-    ------
-    ImportError
-        Where there is no Numba for CUDA.
-    CUDAError
-        Where the driver cannot link it.
+    ImportError where there is no Numba for CUDA, CUDAError where the driver cannot link it.
     """
     code = build.cubin(build.ptx(plan), device)
     path = _path(plan, device.capability)

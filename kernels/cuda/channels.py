@@ -39,21 +39,9 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
     bytes chosen in registers. A thread's vectors lie side by side: what a warp's second request
     needs, the first has brought into L1.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes an item: 1, 2, 4 or 8.
-    channels : int
-        2, 3 or 4.
-    kept : tuple of int
-        The channels that are wanted, in the destination's order.
-    axes : int
-        Axes of the nest of pieces, at least 1.
+    `width`: bytes an item, 1, 2, 4 or 8. `channels`: 2, 3 or 4; `kept`: those that are wanted, in
+    the destination's order. `axes`: of the nest of pieces, at least 1.
 
-    Notes
-    -----
     ``extents``: pieces in all, then their nest; ``divisions``: `IDENTITY` and 0, then the nest;
     ``steps``: from channel to channel in the destination, then the nest. Everything is a multiple
     of 16 bytes.
@@ -114,24 +102,12 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
 
 
 def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
-    """Make the kernel that puts channels together (CHW to HWC).
+    """Make the kernel that puts channels together (CHW to HWC); width and channels as for `split`.
 
     A thread loads one vector of each channel and interleaves them in registers; a block's results
-    go through shared memory, so that a warp's stores are dense.
+    go through shared memory, so that a warp's stores are dense. `axes`: of the nest of a channel's
+    vectors, at least 1.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes an item: 1, 2, 4 or 8.
-    channels : int
-        2, 3 or 4.
-    axes : int
-        Axes of the nest of a channel's vectors, at least 1.
-
-    Notes
-    -----
     ``extents``: pieces in all, vectors of a row of the destination, then the nest, of which the
     innermost axis is a row of pieces; vectors of a row are the first of the `divisions`; ``steps``:
     from channel to channel in the source, then the nest. Everything is a multiple of 16 bytes.

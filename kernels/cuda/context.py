@@ -63,13 +63,7 @@ _lost: list[object] = []
 
 
 def device(ordinal: int) -> Device:
-    """Return a device, its primary context retained on the first call.
-
-    Raises
-    ------
-    CUDAError
-        Where there is no such device, no driver, or no memory for a context.
-    """
+    """Return a device, its primary context retained on the first call."""
     return _devices.get(ordinal) or _retained(ordinal)
 
 
@@ -100,13 +94,7 @@ def _retained(ordinal: int) -> Device:
 
 
 def count() -> int:
-    """Return how many devices there are; 0 where the driver finds none.
-
-    Raises
-    ------
-    CUDAError
-        Where there is no driver, or it does not work.
-    """
+    """Return how many devices there are; 0 where the driver finds none, CUDAError without one."""
     cuda = driver.installed()
     number = c_int()
     try:
@@ -147,18 +135,10 @@ def current(device: Device) -> Iterator[None]:
 
 
 def handle(stream: int | None) -> int:
-    """Return the driver's handle of a stream that work can be put on.
+    """Return the driver's handle of a stream for work, from the standard's numbering.
 
-    Parameters
-    ----------
-    stream : int or None
-        By the standard's numbering.
-
-    Raises
-    ------
-    ValueError
-        For 0, which the standard forbids as ambiguous; for -1, which asks for no order and is no
-        stream; for any other negative number.
+    ValueError for 0, which the standard forbids as ambiguous; for -1, which asks for no order and
+    is no stream; for any other negative number.
     """
     if stream is None:
         return LEGACY
@@ -200,21 +180,9 @@ def order(device: int, waiting: int | None, after: int | None, *, of: int | None
     """Let what is put on a stream from now on wait for what is on another one now.
 
     The host waits for nothing. While one of the streams captures a CUDA graph this is an edge of
-    it.
-
-    Parameters
-    ----------
-    device : int
-        The number of the device whose stream waits.
-    waiting, after : int or None
-        Streams by the standard's numbering; an `after` of -1 asks for no order.
-    of : int, optional
-        The device of the other stream, where that is another one.
-
-    Raises
-    ------
-    CUDAError
-        Where a stream is another device's, or does not exist.
+    it. Streams are by the standard's numbering; an `after` of -1 asks for no order. `device` is the
+    one whose stream waits, and `of` that of the other stream, where it is another one. CUDAError
+    where a stream is another device's, or does not exist.
     """
     if after == -1:
         return
@@ -263,25 +231,12 @@ def _give_back(device: Device, event: int) -> None:
 
 
 def hold(device: int, stream: int | None, owner: object) -> None:
-    """Keep an object alive until a stream has done what is on it now.
+    """Keep an object alive until a stream of a device has done what is on it now.
 
     For memory that a stream reads and whose owner cannot be told: it is released by a later call,
     here or of `order`, once the stream has come so far; nothing waits. A stream that captures a
     CUDA graph does nothing yet, and whoever replays the graph keeps its memory: this then does
-    nothing.
-
-    Parameters
-    ----------
-    device : int
-        The number of the stream's device.
-    stream : int or None
-        By the standard's numbering.
-    owner : object
-
-    Raises
-    ------
-    CUDAError
-        Where the driver fails; the object is then kept for good.
+    nothing. Where the driver fails (CUDAError) the object is kept for good.
     """
     queue = handle(stream)
     try:
@@ -348,10 +303,7 @@ def device_of(address: int) -> int:
 def managed(address: int) -> bool:
     """Tell whether memory is managed: the host and the devices have it in turn.
 
-    Raises
-    ------
-    CUDAError
-        Where CUDA knows no such memory.
+    CUDAError where CUDA knows no such memory.
     """
     return bool(_attribute(_IS_MANAGED, address))
 
@@ -359,11 +311,8 @@ def managed(address: int) -> bool:
 def owner(address: int) -> int | None:
     """Return the number of the device whose own memory an address lies in.
 
-    Returns
-    -------
-    int or None
-        None for memory that more than one device can have (managed, or the host's), and where CUDA
-        knows no such memory.
+    None for memory that more than one device can have (managed, or the host's), and where CUDA
+    knows no such memory.
     """
     try:
         if _attribute(_MEMORY_TYPE, address) != _DEVICE or managed(address):

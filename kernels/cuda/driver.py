@@ -117,15 +117,7 @@ ADVICE = {
 
 
 class CUDAError(RuntimeError):
-    """A call of NVIDIA's driver failed.
-
-    Attributes
-    ----------
-    call : str
-        The function that failed.
-    code : int or None
-        The driver's number for the error; None where there is no driver that could have one.
-    """
+    """A call of NVIDIA's driver failed: `code` is its number; None where there is no driver."""
 
     def __init__(self, message: str, call: str, code: int | None) -> None:
         super().__init__(message)
@@ -143,13 +135,8 @@ class CUDAMemoryError(CUDAError, MemoryError):
 class Driver:
     """The functions of one driver library: ``driver.cuCtxPushCurrent(context)``.
 
-    A function is looked up by its first call. It takes what its entry in `FUNCTIONS` says, runs
-    without the GIL, and raises `CUDAError` where it fails.
-
-    Parameters
-    ----------
-    lookup : callable
-        Gives the address of a symbol, 0 where the library has none of that name.
+    A function is looked up by its first call: ``lookup(name)`` gives its address, or 0. It takes
+    what its entry in `FUNCTIONS` says, runs without the GIL, and raises `CUDAError` where it fails.
     """
 
     def __init__(self, lookup: Callable[[str], int]) -> None:
@@ -175,13 +162,7 @@ class Driver:
         return ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
 
     def address(self, name: str) -> int:
-        """Return the address of a function.
-
-        Raises
-        ------
-        CUDAError
-            Where the driver has no such function.
-        """
+        """Return the address of a function, or raise `CUDAError`."""
         address = self._lookup(FUNCTIONS[name][0])
         if not address:
             raise CUDAError(
@@ -197,13 +178,7 @@ class Driver:
         return version.value
 
     def start(self) -> None:
-        """Call ``cuInit``, on the first call; check the driver's version.
-
-        Raises
-        ------
-        CUDAError
-            Where there is no device, or the driver is too old or does not work.
-        """
+        """Call ``cuInit``, on the first call; check that the driver works, and is not too old."""
         if self.started:
             return
         old = _too_old(self.version)
@@ -214,15 +189,7 @@ class Driver:
 
 
 def failed(driver: Driver, call: str, code: int) -> CUDAError:
-    """Make the error for a call that returned a code.
-
-    Parameters
-    ----------
-    driver : Driver
-        Knows the error's name and meaning.
-    call : str
-    code : int
-    """
+    """Make the error for a call that returned a code, with the driver's name and meaning for it."""
     name = _said(driver, "cuGetErrorName", code)
     words = f"{name} ({code})" if name else f"error {code}"
     meaning = _said(driver, "cuGetErrorString", code)
@@ -245,10 +212,7 @@ def _said(driver: Driver, function: str, code: int) -> str:
 def installed() -> Driver:
     """Return this process's driver, loaded on the first call.
 
-    Raises
-    ------
-    CUDAError
-        Where there is none, or this process was forked from one that used it.
+    CUDAError where there is none, or this process was forked from one that used it.
     """
     return _driver or _load()
 

@@ -28,21 +28,12 @@ from arraybridge.kernels.cuda.transpose import narrow, plain
 
 
 class Member(NamedTuple):
-    """A kernel of the family.
+    """A kernel of the family."""
 
-    Attributes
-    ----------
-    factory : callable
-        ``factory(ops, *plan.constants)`` returns the kernel.
-    constants : tuple of str
-        What a plan's constants are called, in order.
-    blocks : int
-        Blocks that must fit on a multiprocessor at once: the second of the launch bounds, which
-        keeps registers few enough that some blocks load while others store.
-    """
-
-    factory: Callable[..., Any]
-    constants: tuple[str, ...]
+    factory: Callable[..., Any]  # ``factory(ops, *plan.constants)`` returns the kernel
+    constants: tuple[str, ...]  # what a plan's constants are called, in order
+    # Blocks that must fit on a multiprocessor at once: the second of the launch bounds, which keeps
+    # registers few enough that some blocks load while others store.
     blocks: int
 
 

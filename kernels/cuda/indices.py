@@ -36,21 +36,9 @@ def divide(ops: Any) -> Any:
 def decode(ops: Any, axes: int, extent: int = 0, pair: int = 0, step: int = 0) -> Any:
     """Make the device function that finds a place in a nest of any number of axes.
 
-    It is one function an axis, each of which takes its digit off the index and calls the next.
-
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    axes : int
-        How many.
-    extent, pair, step : int
-        Where the axes begin in the kernel's extents, divisions and steps; see `outer`.
-
-    Returns
-    -------
-    callable
-        ``decode(index, extents, divisions, steps) -> (dst, src)``, in **bytes**.
+    It is one function an axis, each of which takes its digit off the index and calls the next:
+    ``decode(index, extents, divisions, steps) -> (dst, src)``, in **bytes**. `extent`, `pair`,
+    `step`: where the axes begin in the kernel's extents, divisions and steps; see `outer`.
     """
     i32, i64 = ops.i32, ops.i64
 

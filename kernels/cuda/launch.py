@@ -23,35 +23,17 @@ INVALID_HANDLE = 400
 
 
 class Launch(NamedTuple):
-    """A plan on a device.
-
-    Attributes
-    ----------
-    device : Device
-    plan : Plan
-    function : int
-        The driver's handle of the kernel; 0 for its own copy.
-    words : array of int64
-        The kernel's arguments; the first two, its addresses, are not used.
-    pointers : ctypes array
-        Their addresses.
-    """
+    """A plan on a device."""
 
     device: Device
     plan: Plan
-    function: int = 0
+    function: int = 0  # the driver's handle of the kernel; 0 for its own copy
+    # the kernel's arguments; the first two, its addresses, are not used
     words: array[int] | None = None
-    pointers: Any = None
+    pointers: Any = None  # their addresses
 
     def __call__(self, dst: int, src: int, stream: int) -> None:
-        """Put the copy from one address to another on a stream, by the driver's handle of it.
-
-        Threads may do so at the same time.
-
-        Raises
-        ------
-        CUDAError
-        """
+        """Put the copy on a stream, by the driver's handle of it; several threads may at once."""
         cuda, plan = driver.installed(), self.plan
         dst, src = dst + plan.dst_offset, src + plan.src_offset
         with current(self.device):
@@ -96,14 +78,8 @@ def _forget() -> None:
 def prepare(plan: Plan, device: Device) -> Launch:
     """Load what a plan needs, and describe its launch.
 
-    Raises
-    ------
-    ImportError
-        Where the kernel is not on disk and there is no Numba for CUDA.
-    CUDAError
-        Where the driver cannot link or load it.
-    OverflowError
-        Where a number of the plan does not fit 64 bits.
+    ImportError where the kernel is not on disk and there is no Numba for CUDA; CUDAError where the
+    driver cannot link or load it; OverflowError where a number of the plan does not fit 64 bits.
     """
     if plan.kernel == "memcpy":
         return Launch(device, plan)
@@ -115,13 +91,7 @@ def prepare(plan: Plan, device: Device) -> Launch:
 
 
 def load(plan: Plan, device: Device) -> int:
-    """Return the driver's handle of a plan's kernel on a device: loaded, or compiled, once.
-
-    Raises
-    ------
-    ImportError, CUDAError
-        As `prepare`.
-    """
+    """Return the driver's handle of a plan's kernel on a device: loaded, or compiled, once."""
     kernel = plan.kernel, plan.constants
     found = _functions.get((device.ordinal, kernel))
     if found:

@@ -9,36 +9,19 @@ from typing import NamedTuple
 
 
 class Permute(NamedTuple):
-    """One PRMT: byte n of the result is the byte of ``b:a`` that nibble n of `selector` names.
+    """One PRMT: byte n of the result is the byte of ``b:a`` that nibble n of `selector` names."""
 
-    Attributes
-    ----------
-    a : int
-        The word of the source that gives bytes 0 to 3; -1 for the result so far.
-    b : int
-        The word of the source that gives bytes 4 to 7.
-    selector : int
-    """
-
-    a: int
-    b: int
+    a: int  # the word of the source that gives bytes 0 to 3; -1 for the result so far
+    b: int  # the word of the source that gives bytes 4 to 7
     selector: int
 
 
 def network(table: tuple[int, ...]) -> tuple[tuple[Permute, ...], ...]:
     """Return the instructions that gather bytes, a tuple of them for each word of the result.
 
-    Parameters
-    ----------
-    table : tuple of int
-        ``table[i]`` is the byte of the source that byte i of the result is; a multiple of 4 of
-        them.
-
-    Returns
-    -------
-    tuple of tuple of Permute
-        The first of each tuple takes two words of the source (the same word twice where one is
-        enough), each further one puts another word's bytes into what there is.
+    ``table[i]`` is the byte of the source that byte i of the result is; a multiple of 4 of them.
+    The first instruction of each tuple takes two words of the source (the same word twice where one
+    is enough), each further one puts another word's bytes into what there is.
     """
     result = []
     for start in range(0, len(table), 4):
@@ -67,14 +50,8 @@ def _selector(nibbles: list[int]) -> int:
 def split_table(width: int, channels: int, kept: tuple[int, ...]) -> tuple[int, ...]:
     """Return the bytes that take interleaved channels apart, a vector of 16 bytes each.
 
-    Parameters
-    ----------
-    width : int
-        Bytes an item.
-    channels : int
-        Channels that lie interleaved in as many vectors of 16 bytes.
-    kept : tuple of int
-        The channels that are wanted, in this order.
+    Channels of items of `width` bytes lie interleaved in as many vectors of 16 bytes; `kept` are
+    those that are wanted, in this order.
     """
     return tuple(
         (byte // width * channels + channel) * width + byte % width

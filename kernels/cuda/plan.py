@@ -35,20 +35,9 @@ _VECTOR = 16
 def plan(form: Canonical, dst: int, src: int, small: int = SMALL) -> tuple[Plan, ...]:
     """Return the launches that copy a nest, in any order; none where there is nothing to copy.
 
-    Parameters
-    ----------
-    form : Canonical
-        The nest; see ``arraybridge.layout.canonical``.
-    dst, src : int
-        The addresses of its first items, of which only the remainders modulo 16 matter: pass
-        those, so that the cache serves all.
-    small : int
-        Bytes up to which a copy is not worth tiling.
-
-    Returns
-    -------
-    tuple of Plan
-        One, save where the nest has more than ``MOST`` bytes or so.
+    Of the addresses `dst` and `src` of its first items only the remainders modulo 16 matter: pass
+    those, so that the cache serves all. Up to `small` bytes a copy is not worth tiling. It is one
+    launch, save where the nest has more than ``MOST`` bytes or so.
     """
     if 0 in form.shape:
         return ()

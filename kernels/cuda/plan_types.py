@@ -31,33 +31,18 @@ class Plan(NamedTuple):
 
     The kernel is called with the two addresses and three tuples: ``kernel(dst, src, extents,
     divisions, steps)``; their lengths follow from `kernel` and `constants`.
-
-    Attributes
-    ----------
-    kernel : str
-        Out of `family.FAMILY`; or ``"memcpy"``, which the driver does: ``steps`` is then the number
-        of bytes alone.
-    constants : tuple
-        What the kernel is compiled for: the arguments of its factory.
-    grid : int
-        Blocks of `THREADS` threads, at most 2**31 - 1.
-    extents : tuple of int
-        int32.
-    divisions : tuple of int
-        uint32: a multiplier and a shift for each divisor; see `division`.
-    steps : tuple of int
-        int64.
-    dst_offset, src_offset : int
-        What is added to the caller's addresses.
     """
 
+    # Out of `family.FAMILY`; or ``"memcpy"``, which the driver does: ``steps`` is then the number
+    # of bytes alone.
     kernel: str
-    constants: tuple[object, ...]
-    grid: int
-    extents: tuple[int, ...] = ()
+    constants: tuple[object, ...]  # what the kernel is compiled for: the arguments of its factory
+    grid: int  # blocks of `THREADS` threads, at most 2**31 - 1
+    extents: tuple[int, ...] = ()  # int32
+    # Of uint32: a multiplier and a shift for each divisor; see `division`.
     divisions: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
-    dst_offset: int = 0
+    steps: tuple[int, ...] = ()  # int64
+    dst_offset: int = 0  # as the next: what is added to the caller's addresses
     src_offset: int = 0
 
 

@@ -56,24 +56,10 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
     A block's pieces lie side by side, so that a warp's are as dense as the nest allows, and a
-    thread's are a block apart.
+    thread's are a block apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest of pieces at
+    least 1 of the `axes`. ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated
+    over 16 bytes. ``reverse``: 16 bytes, their items of `item` bytes in reverse order.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes a piece: 1, 2, 4, 8 or 16.
-    axes : int
-        Axes of the nest of pieces, at least 1.
-    mode : {"copy", "fill", "reverse"}
-        ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated over 16 bytes.
-        ``reverse``: 16 bytes, their items of `item` bytes in reverse order.
-    item : int
-        Bytes; not used by ``copy``.
-
-    Notes
-    -----
     ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
     as `divisions` and `steps`: see ``indices.outer``.
     """

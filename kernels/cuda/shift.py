@@ -54,25 +54,13 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
 
     A thread makes aligned vectors of 16 bytes of the destination, from the two vectors of the
     source that they lie in; the first and the last of a run, where they are not whole, are stored
-    in pieces.
+    in pieces. `unit`: bytes of which everything is a multiple, and (but for ``copy``) bytes an
+    item: 1, 2, 4 or 8. ``fill``: a run repeats one item. ``reverse``: it has the source's items, of
+    which `src` is the first, backwards.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    unit : int
-        Bytes of which everything is a multiple, and (but for ``copy``) bytes an item: 1, 2, 4 or 8.
-    axes : int
-        Axes of the nest of runs.
-    mode : {"copy", "fill", "reverse"}
-        ``fill``: a run repeats one item. ``reverse``: it has the source's items, of which `src` is
-        the first, backwards.
-
-    Notes
-    -----
     ``extents``: vectors in all, vectors a block (`THREADS` or `PIECES` times as many), vectors a
-    run, bytes a run, then the nest; vectors a run are the first of the `divisions`; ``steps`` are
-    the nest's.
+    run, bytes a run, then the nest of runs; vectors a run are the first of the `divisions`;
+    ``steps`` are the nest's.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store = ops.ld[16], ops.st[16]

@@ -83,23 +83,11 @@ def tile(ops: Any, width: int, columns: int, axes: int) -> Any:
 
     The tile lies in shared memory as in the source: rows of the tile lie along the source's run.
     Chunk c (16 bytes) of row r is at chunk ``c ^ (r // G % 8)``, G the items of a chunk: 32 threads
-    that read down their columns, and 8 that write their chunks, always meet 32 different banks.
-    A thread reads a chunk's worth of items down one column; of small items a word of columns at
-    once, transposed in registers.
+    that read down their columns, and 8 that write their chunks, always meet 32 different banks. A
+    thread reads a chunk's worth of items down one column; of small items a word of columns at once,
+    transposed in registers. `width`: bytes an item, 1 to 16; `columns`: items that a tile is wide,
+    see `TILE`; `axes`: of the nest of transposes.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes an item: 1, 2, 4, 8 or 16.
-    columns : int
-        Items that a tile is wide; see `TILE`.
-    axes : int
-        Axes of the nest of transposes.
-
-    Notes
-    -----
     ``extents``: rows, columns, tiles down, tiles across, then the nest; the tiles are the first two
     `divisions`; ``steps``: from row to row in the source, from column to column in the destination,
     then the nest. Both extents and both sides are multiples of 16 bytes.

@@ -64,30 +64,10 @@ def upload(
     """Copy a strided array in host memory to C-contiguous memory of a device.
 
     When it returns the host memory has been read; the device's is written in the order of the
-    stream.
-
-    Parameters
-    ----------
-    dst : int
-        Address of memory of the device.
-    src : int
-        Address of the item in host memory whose indices are all 0.
-    shape : tuple of int
-    src_strides : tuple of int
-        In **bytes**, of any sign.
-    itemsize : int
-        In bytes.
-    stream : int or None
-        By the standard's numbering.
-    device : int
-    kernel : callable
-        ``kernel(dst, src, shape, dst_strides, src_strides, itemsize, None)``: it copies each slice,
-        on the host, as ``arraybridge.kernels.cpu.copy`` does.
-
-    Raises
-    ------
-    CUDAError
-        Where the driver fails; while a CUDA graph is captured.
+    stream, by the standard's numbering. `src` is the address of the item whose indices are all 0;
+    strides and item size in **bytes**. `kernel` copies each slice, on the host, as
+    ``arraybridge.kernels.cpu.copy`` does. CUDAError where the driver fails; while a CUDA graph is
+    captured.
     """
     cuda = driver.installed()
     lane = context.handle(stream)
@@ -105,19 +85,8 @@ def upload(
 def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> None:
     """Copy contiguous memory of a device to the host; it is there when this returns.
 
-    Parameters
-    ----------
-    dst, src : int
-        Addresses in host memory and in the device's.
-    nbytes : int
-    stream : int or None
-        By the standard's numbering: what is on it now is waited for.
-    device : int
-
-    Raises
-    ------
-    CUDAError
-        Where the driver fails; while a CUDA graph is captured.
+    What is on the stream (by the standard's numbering) now is waited for. CUDAError where the
+    driver fails; while a CUDA graph is captured.
     """
     cuda = driver.installed()
     lane = context.handle(stream)
@@ -149,20 +118,7 @@ def move(
 ) -> None:
     """Copy contiguous memory of one device to another one's, in the order of both streams.
 
-    Parameters
-    ----------
-    dst, src : int
-        Addresses.
-    nbytes : int
-    streams : (int or None, int or None)
-        The one to copy on, of the destination's device, and the source's.
-    devices : (int, int)
-        The destination's and the source's.
-
-    Raises
-    ------
-    CUDAError
-        Where the driver fails.
+    Of each pair the destination's comes first, on whose stream the copy is.
     """
     cuda = driver.installed()
     to, of = (context.device(ordinal) for ordinal in devices)
@@ -178,14 +134,8 @@ def slices(
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Cut an array into slices of at most `BLOCK` bytes that follow each other in C order.
 
-    Yields
-    ------
-    offset : int
-        Bytes from the start of the C-contiguous result.
-    start : int
-        Bytes from the first item of the strided array.
-    part : tuple of int
-        The slice's extents, with as many axes as the array.
+    Yields the bytes from the start of the C-contiguous result, the bytes from the first item of the
+    strided array, and the slice's extents, with as many axes as the array.
     """
     if 0 in shape:
         return
@@ -210,14 +160,7 @@ def slices(
 
 @contextmanager
 def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
-    """Have a ring of a device, whose context is current, for a ``with`` block.
-
-    Parameters
-    ----------
-    device : int
-    lane : int
-        The handle of the stream that all copies from and to the ring are put on.
-    """
+    """Have a ring of a device, whose context is current, for the copies on a stream, `lane`."""
     place = context.device(device)
     if context.capturing(place, lane):
         raise CUDAError(

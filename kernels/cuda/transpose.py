@@ -20,22 +20,8 @@ def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
     """Make the kernel that transposes tiles item by item, 32 of them side by side on both sides.
 
     The tile lies in shared memory as in the source, its rows one item longer than they need be: 32
-    threads that read down a column meet 32 different banks.
-
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes an item: 4 or 8.
-    columns : int
-        Items that a tile is wide; see `PLAIN`.
-    axes : int
-        Axes of the nest of transposes.
-
-    Notes
-    -----
-    ``extents``, `divisions` and ``steps`` are those of `tile`.
+    threads that read down a column meet 32 different banks. `width`: bytes an item, 4 or 8;
+    `columns`: items that a tile is wide, see `PLAIN`; the rest as of `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, fetch, stage = ops.ld[width], ops.st[width], ops.lds[width], ops.sts[width]
@@ -124,7 +110,7 @@ def _gathered(ops: Any, width: int) -> Any:
 
 
 def narrow(ops: Any, width: int, axes: int) -> Any:
-    """Make the kernel that transposes tiles of small items, whatever their rows' alignment.
+    """Make the kernel that transposes tiles of items of 1 or 2 bytes, of any alignment of rows.
 
     Rows of the source are staged raw, as the aligned vectors that they lie in; in shared memory
     they keep their address modulo 16, so that where an item lies is linear in its indices. A column
@@ -132,20 +118,9 @@ def narrow(ops: Any, width: int, axes: int) -> Any:
     the grid's line, at a multiple of 16, and for that a tile has a few rows of the one above it.
     Only the ends of a column of the whole transpose are written item by item.
 
-    Parameters
-    ----------
-    ops : object
-        The operations.
-    width : int
-        Bytes an item: 1 or 2.
-    axes : int
-        Axes of the nest of transposes.
-
-    Notes
-    -----
-    ``extents``: rows, columns, tiles down, tiles across, **bytes** from row to row in shared
-    memory (congruent to the source's, modulo 16), then the nest; `divisions` and ``steps`` are
-    those of `tile`.
+    ``extents``: rows, columns, tiles down, tiles across, **bytes** from row to row in shared memory
+    (congruent to the source's, modulo 16), then the nest; `divisions` and ``steps`` are those of
+    `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, single = ops.ld[16], ops.st[16], ops.st[width]
