@@ -102,13 +102,8 @@ def in_elements(
 ) -> tuple[tuple[int, ...], bool]:
     """Strides in bytes as strides in elements, and whether those are whole numbers.
 
-    Returns
-    -------
-    steps : tuple of int
-        Rounded down where they are not whole. Those that reach no element, and are negative or not
-        whole, are as in a dense array.
-    whole : bool
-        Whether every stride that reaches an element is a multiple of `itemsize`.
+    Those that reach an element are rounded down where they are not multiples of `itemsize`. Those
+    that reach none, and are negative or not whole, are as in a dense array, and count as whole.
     """
     steps = list(c_strides(shape))
     whole, empty = True, 0 in shape
@@ -129,19 +124,8 @@ def is_c_contiguous(
 ) -> bool:
     """Whether the elements are one dense block with the last axis fastest.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Extents.
-    strides : tuple of int or None
-        In bytes with `itemsize` in bytes, in elements with ``itemsize=1``; None is C order.
-    itemsize : int
-        The unit of `strides`.
-
-    Returns
-    -------
-    bool
-        What ``numpy.ndarray.flags.c_contiguous`` says of the same layout.
+    `strides` are in bytes with `itemsize` in bytes, in elements with ``itemsize=1``; None is C
+    order. It is what ``numpy.ndarray.flags.c_contiguous`` says of the same layout.
     """
     if strides is None or 0 in shape:
         return True
@@ -155,13 +139,7 @@ def is_c_contiguous(
 def is_f_contiguous(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
-    """Whether the elements are one dense block with the first axis fastest.
-
-    Parameters
-    ----------
-    shape, strides, itemsize
-        As for `is_c_contiguous`.
-    """
+    """Whether the elements are one dense block with the first axis fastest."""
     if strides is None:
         strides = c_strides(shape, itemsize)
     return is_c_contiguous(shape[::-1], strides[::-1], itemsize)
@@ -172,11 +150,6 @@ def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize
 
     This is what JAX takes through DLPack (jax-ml/jax#17784: it derives a minor-to-major permutation
     and refuses pitches, zeros and negatives).
-
-    Parameters
-    ----------
-    shape, strides, itemsize
-        As for `is_c_contiguous`.
     """
     if strides is None or 0 in shape:
         return True
@@ -215,19 +188,10 @@ def relaxed(
     """Set the strides that reach no element to those of a dense array.
 
     Consumers that compare strides literally refuse, or abort on, zero-size and size-1 axes with
-    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066).
-
-    Parameters
-    ----------
-    shape, strides, itemsize
-        As for `is_c_contiguous`.
-
-    Returns
-    -------
-    tuple of int
-        `strides` where the extent is 2 or more. On an axis of extent 1: the step past the axis
-        after it. `c_strides` where `strides` is None, or C-contiguous, or there is no element;
-        `f_strides` where it is Fortran-contiguous.
+    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066). Where the extent is 2 or more,
+    a stride stays. On an axis of extent 1 it is the step past the axis after it. They are
+    `c_strides` where `strides` is None, or C-contiguous, or there is no element; `f_strides` where
+    it is Fortran-contiguous.
     """
     if strides is None or 0 in shape:
         return c_strides(shape, itemsize)
@@ -261,18 +225,7 @@ def exported(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...
 
 
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
-    """Name a layout by a word of `LAYOUTS`.
-
-    Parameters
-    ----------
-    shape, strides, itemsize
-        As for `is_c_contiguous`.
-
-    Returns
-    -------
-    str
-        The first word of `LAYOUTS` that holds.
-    """
+    """Name a layout by the first word of `LAYOUTS` that holds."""
     if is_c_contiguous(shape, strides, itemsize):
         return "c"
     if is_f_contiguous(shape, strides, itemsize):
@@ -300,11 +253,6 @@ def may_overlap_itself(
     bounded Diophantine problem, NP-hard in the number of axes: elements whose indices differ by
     ``d`` share a byte where ``abs(d . strides) < itemsize``. Every ``d`` is tried that the axes
     with smaller strides could still bring there, and after `_TRIES` of them the answer is True.
-
-    Parameters
-    ----------
-    shape, strides, itemsize
-        As for `is_c_contiguous`; strides of any sign.
     """
     if strides is None or 0 in shape:
         return False
@@ -351,20 +299,7 @@ def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
 def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> tuple[int, int]:
     """Bytes that the elements cover, relative to the pointer to the element with all indices 0.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Extents.
-    strides : tuple of int or None
-        In **bytes** (or in elements with ``itemsize=1``); None is C order.
-    itemsize : int
-        Bytes an item.
-
-    Returns
-    -------
-    low, high : int
-        The touched bytes lie in ``[low, high)``: `low` is 0 or negative. ``(0, 0)`` where there is
-        no element.
+    They lie in ``[low, high)``: `low` is 0 or negative. ``(0, 0)`` where there is no element.
     """
     if 0 in shape:
         return 0, 0
@@ -386,27 +321,19 @@ class Canonical(NamedTuple):
     NVIDIA/cccl#7823): drop unit axes, flip negatives, order by stride, fuse, widen the item.
 
     The copy is: for every index ``i`` of `shape`, `itemsize` bytes from ``src + src_offset + i .
-    src_strides`` to ``dst + dst_offset + i . dst_strides``.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is nothing to
-        copy.
-    dst_strides, src_strides : tuple of int
-        In **bytes**. `dst_strides` are never negative, and fall from the first axis to the last; a
-        stride of 0 (several elements into one cell) comes first.
-    itemsize : int
-        Bytes an item: the caller's, or a multiple of it where a run of bytes is contiguous on both
-        sides.
-    dst_offset, src_offset : int
-        Bytes from the caller's pointers to the first item: not 0 where an axis was flipped.
+    src_strides`` to ``dst + dst_offset + i . dst_strides``, all in **bytes**.
     """
 
+    # Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is nothing to
+    # copy.
     shape: tuple[int, ...]
+    # Never negative, and fall from the first axis to the last; a stride of 0 (several elements into
+    # one cell) comes first.
     dst_strides: tuple[int, ...]
     src_strides: tuple[int, ...]
+    # The caller's, or a multiple of it where a run of bytes is contiguous on both sides.
     itemsize: int
+    # from the caller's pointers to the first item: not 0 where an axis was flipped
     dst_offset: int = 0
     src_offset: int = 0
 
@@ -421,31 +348,14 @@ def canonical(
     """Restate a copy of one layout to another in the fewest axes and the widest items.
 
     Unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
-    put in the order of the destination's strides, so that it is written forwards; neighbors
-    that step as one axis on both sides are fused; and the last axis becomes part of the item where
-    it is contiguous on both sides. It is the same copy: every byte comes from where it came from,
-    only the order of the moves differs, which matters only where the destination overlaps
-    itself.
+    put in the order of the destination's strides, so that it is written forwards; neighbors that
+    step as one axis on both sides are fused; and the last axis becomes part of the item where it is
+    contiguous on both sides. It is the same copy: every byte comes from where it came from, only
+    the order of the moves differs, which matters only where the destination overlaps itself.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Extents, the same on both sides; any number of axes.
-    dst_strides, src_strides : tuple of int
-        In **bytes**, of any sign, zero included.
-    itemsize : int
-        Bytes an item, any positive number.
-
-    Returns
-    -------
-    Canonical
-        Contiguous to contiguous gives ``shape == ()``, whatever the order of the axes, so long as
-        it is one order.
-
-    Raises
-    ------
-    ValueError
-        Where the three tuples differ in length.
+    Strides are in **bytes**, of any sign, zero included. Contiguous to contiguous gives ``shape ==
+    ()``, whatever the order of the axes, so long as it is one order. ValueError where the three
+    tuples differ in length.
     """
     if not len(shape) == len(dst_strides) == len(src_strides):
         raise ValueError(

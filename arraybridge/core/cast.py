@@ -60,29 +60,15 @@ def _has_device(library: Library, device: Device) -> bool:
 
 
 class CastCopy(NamedTuple):
-    """A copy to another data type, or to another layout.
+    """A copy to another data type, or to another layout."""
 
-    Attributes
-    ----------
-    library : Library
-        The one that casts.
-    dtype : DataType
-    casting : str
-    axes : tuple of int
-        From the outermost in memory to the innermost.
-    onward : Plan or None
-        What follows, unless the target takes a view of what is made.
-    given : Signature or TensorInfo
-        What is cast.
-    """
-
-    library: Library
+    library: Library  # the one that casts
     source: Library
     dtype: DataType
     casting: str
-    axes: tuple[int, ...]
-    onward: Any
-    given: TensorInfo
+    axes: tuple[int, ...]  # from the outermost in memory to the innermost
+    onward: Any  # a `Plan` of what follows, unless the target takes a view of what is made
+    given: TensorInfo  # what is cast
 
     def __str__(self) -> str:
         given, library = self.given, self.library
@@ -95,11 +81,8 @@ class CastCopy(NamedTuple):
     def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
         """Return the cast as a function of the array alone, if libraries have all of it.
 
-        Parameters
-        ----------
-        take : callable or None
-            The target's view of what is cast. NumPy casts small arrays only: what is large is cast
-            into a block, by whom it may take less time.
+        `take` is the target's view of what is cast. NumPy casts small arrays only: what is large is
+        cast into a block, by whom it may take less time.
         """
         library, source, given, dtype, axes = (
             self.library, self.source, self.given, self.dtype, self.axes,
@@ -305,19 +288,8 @@ Cast = Callable[[Any, DataType], Any]
 
 
 def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> Any:
-    """Return an array of bools: where ``new``, the cast of ``old``, has another value.
+    """Return an array of bools: where `new`, which `cast` made of `old`, has another value.
 
-    Parameters
-    ----------
-    old, new : array
-        Of one shape and library.
-    given, made : DataType
-        Theirs.
-    cast : callable
-        Makes an array of another data type.
-
-    Notes
-    -----
     What comes back from a cast of a value that does not fit depends on the machine, hence more than
     one comparison. NaN counts as the same as NaN, -0.0 as 0.0.
     """

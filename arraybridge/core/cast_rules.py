@@ -33,12 +33,8 @@ _NATIVE = frozenset(
 def data_type_named(dtype: object) -> DataType:
     """Read a data type: a DataType, a name, NumPy's or any library's own object, a Python type.
 
-    Raises
-    ------
-    ValueError
-        For a name that DLPack does not have, and a foreign byte order.
-    TypeError
-        For what is no data type.
+    ValueError for a name that DLPack does not have, and a foreign byte order; TypeError for what is
+    no data type.
     """
     key = type(dtype), dtype  # some compare equal to those of others, and some warn of it
     try:
@@ -99,13 +95,7 @@ def _no_dtype(dtype: object) -> TypeError:
 
 
 def checked_casting(casting: object) -> str:
-    """Return the argument ``casting``.
-
-    Raises
-    ------
-    ValueError
-        If it is none of `CASTINGS`.
-    """
+    """Return the argument `casting`; ValueError if it is none of `CASTINGS`."""
     if isinstance(casting, str) and casting in CASTINGS:
         return casting
     raise ValueError(f"casting is {casting!r}{meant(casting, CASTINGS)}")

@@ -54,18 +54,10 @@ __all__ = [
 
 
 class OwnCopy(NamedTuple):
-    """A copy that a library makes by itself.
+    """A copy that a library makes by itself."""
 
-    Attributes
-    ----------
-    library : Library
-        The one of the array, or the target.
-    why : str or None
-        Why no kernel of arraybridge's does it, where there could be one.
-    """
-
-    library: Library
-    why: str | None = None
+    library: Library  # the one of the array, or the target
+    why: str | None = None  # why no kernel of arraybridge's does it, where there could be one
 
     def __str__(self) -> str:
         return f"{self.library.name}'s own copy" + (f" ({self.why})" if self.why else "")
@@ -85,15 +77,9 @@ class OwnCopy(NamedTuple):
 
 
 class SmallCopy(NamedTuple):
-    """A copy of a small array on the CPU by libraries' own functions: the plan's edge.
+    """A copy of a small array on the CPU by libraries' own functions: the plan's edge."""
 
-    Attributes
-    ----------
-    library : Library
-        The one that copies.
-    """
-
-    library: Library
+    library: Library  # the one that copies
 
     def __str__(self) -> str:
         return f"{self.library.name}'s own copy"
@@ -158,14 +144,7 @@ class LibraryCopy(NamedTuple):
 
 
 class HostCopy(NamedTuple):
-    """A copy in host memory by a kernel.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    info : TensorInfo
-        What is copied.
-    """
+    """A copy in host memory by a kernel, of what `info` describes."""
 
     kernel: Kernel
     info: TensorInfo
@@ -185,20 +164,11 @@ class HostCopy(NamedTuple):
 
 
 class DeviceCopy(NamedTuple):
-    """A copy off the host by a kernel, on the stream of the library that allocates the result.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    allocator : Library
-        The target, if it allocates on the device, or else the source.
-    info : TensorInfo
-        What is copied.
-    """
+    """A copy off the host by a kernel, on the stream of the library that allocates the result."""
 
     kernel: Kernel
-    allocator: Library
-    info: TensorInfo
+    allocator: Library  # the target, if it allocates on the device, or else the source
+    info: TensorInfo  # what is copied
 
     def __str__(self) -> str:
         return self.kernel.name
@@ -265,10 +235,7 @@ def stream_of(library: Library, device: Device) -> int | None:
 def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return shape, strides and item size (bytes) of what a kernel copies.
 
-    Raises
-    ------
-    ValueError
-        For packed elements smaller than a byte, unless they follow each other in C order.
+    ValueError for packed elements smaller than a byte, unless they follow each other in C order.
     """
     if not info.dtype.subbyte or info.padded:
         return info.shape, info.strides, info.itemsize
@@ -291,12 +258,9 @@ def copies_itself(target: Library, info: TensorInfo) -> bool:
 
 
 def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
-    """Check what a library allocated, before a kernel writes to it; return its description.
+    """Describe what a library allocated, before a kernel writes to it.
 
-    Raises
-    ------
-    ConversionError
-        For anything but a C-contiguous array of the described shape, dtype and device.
+    ConversionError for anything but a C-contiguous array of the described shape, dtype and device.
     """
     made = library.describe(block)
     for what in ("shape", "dtype", "device"):
@@ -317,13 +281,7 @@ def allocates(library: Library) -> bool:
 
 
 def resolved(x: object, library: Library, info: TensorInfo) -> object:
-    """Copy ``x`` with everything ``pending`` applied.
-
-    Raises
-    ------
-    ConversionError
-        If its library has none.
-    """
+    """Copy `x` with everything `pending` applied; ConversionError if its library cannot."""
     fresh = library.resolve(x)
     if fresh is x:
         raise ConversionError(

@@ -39,26 +39,16 @@ def _missing(error: ImportError) -> NoKernel:
 
 
 class Kernel(NamedTuple):
-    """A copy on one kind of device.
-
-    Attributes
-    ----------
-    name : str
-        What ``explain`` prints.
-    copy : callable
-        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides
-        and item size in bytes; every element of ``src`` goes to its place in ``dst``.
-    to_compact : callable, optional
-        ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
-        memory, where that can be had sooner; strides of the source in elements.
-    several : bool
-        Whether `copy` and `to_compact` take the number of the device as well.
-    """
+    """A copy on one kind of device, of which `explain` prints the name."""
 
     name: str
+    # ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides and
+    # item size in bytes; every element of ``src`` goes to its place in ``dst``.
     copy: Callable[..., None]
+    # ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
+    # memory, where that can be had sooner; strides of the source in elements.
     to_compact: Callable[..., None] | None = None
-    several: bool = False
+    several: bool = False  # whether both take the number of the device as well
 
     def run(
         self,
@@ -71,13 +61,7 @@ class Kernel(NamedTuple):
         stream: int | None,
         device: Device,
     ) -> None:
-        """Copy on a device; strides in **bytes**.
-
-        Raises
-        ------
-        NoKernel
-            If arraybridge's own turns out not to be there.
-        """
+        """Copy on a device; strides in **bytes**. NoKernel if arraybridge's own proves missing."""
         given = (dst, src, shape, dst_strides, src_strides, itemsize, stream)
         if not self.several:
             self.copy(*given)

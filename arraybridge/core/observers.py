@@ -15,20 +15,11 @@ __all__ = ["OBSERVERS", "Event", "notify", "notify_copy", "notify_view"]
 
 
 class Event(NamedTuple):
-    """A route that is about to be taken.
-
-    Attributes
-    ----------
-    route : Route
-    info : TensorInfo
-        What takes it.
-    call : str
-        What is called; "" for the function by which the program called arraybridge.
-    """
+    """A route that is about to be taken."""
 
     route: Route
-    info: TensorInfo
-    call: str = ""
+    info: TensorInfo  # what takes it
+    call: str = ""  # what is called; "" for the function by which the program called arraybridge
 
 
 #: Each is called with an `Event`; an exception that it raises refuses the route.

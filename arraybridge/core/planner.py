@@ -41,21 +41,12 @@ Reason = str | Callable[[TensorInfo], str]
 class Plan:
     """How all arrays of one signature are converted.
 
-    Attributes
-    ----------
-    kind : {"view", "kernel", "transfer", "refuse"}
-    why : str or callable
-        The reason, or a function from a `TensorInfo` to it: `explain` and errors ask for it.
-    source, target : Library
-    device : Device or None
-        Where the result lies; None: where the array does.
-    copier : object or None
-        What copies; its text is what ``explain`` prints.
-    edge : callable or None
-        The whole conversion as a function of the array alone, where there is such a function. One
-        that copies may return None: of what is not small, for which the copier is made.
-    dtype : DataType or None
-        Of the result, if it is another one.
+    `kind` is "view", "kernel", "transfer" or "refuse"; `why` the reason, or a function from a
+    `TensorInfo` to it: `explain` and errors ask for it. The result lies on `device` (None: where
+    the array does), and is of `dtype`, if that is another one. The `copier` copies; its text is
+    what ``explain`` prints. `edge` is the whole conversion as a function of the array alone, where
+    there is such a function. One that copies may return None: of what is not small, for which the
+    copier is made.
     """
 
     __slots__ = ("copier", "device", "dtype", "edge", "kind", "source", "target", "why")
@@ -110,22 +101,9 @@ def plan(
 ) -> Plan:
     """Plan the conversion of the arrays of a signature.
 
-    Parameters
-    ----------
-    s : Signature or TensorInfo
-    source, target : Library
-    request : Request
-    edges : bool
-        Whether the libraries' own functions serve arrays of the type: subclasses have none.
-    same : bool, optional
-        Whether the array is one of the target's already.
-
-    Raises
-    ------
-    Finer
-        If the signature does not say enough.
-    ValueError
-        For an order that arrays of so many axes do not have.
+    `edges`: whether the libraries' own functions serve arrays of the type: subclasses have none.
+    `same`: whether the array is one of the target's already. Finer if the signature does not say
+    enough; ValueError for an order that arrays of so many axes do not have.
     """
     return _Planning(s, source, target, request, edges, same).plan()
 
@@ -543,13 +521,7 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
 def absent_device(library: str, wanted: Device, count: int) -> str | None:
     """Return why a library that is built for a kind of device cannot use one of them here, or None.
 
-    Parameters
-    ----------
-    library : str
-        Its name, as the message has it.
-    wanted : Device
-    count : int
-        How many of the kind it finds now.
+    `count` is how many of the kind the library of that name finds now.
     """
     if wanted.id < count:
         return None

@@ -16,58 +16,29 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A library that comes with arraybridge; see the table in ``arraybridge.libraries``.
+    """A library that comes with arraybridge; see the table in ``arraybridge.libraries``."""
 
-    Attributes
-    ----------
-    name : str
-        What ``convert(x, name)`` calls it.
-    install : str
-        The pip requirement.
-    packages : tuple of str
-        The top-level packages whose classes are its arrays; by default the one of its name.
-    synonyms : tuple of str
-        What ``convert`` takes for its name as well.
-    nicknames : tuple of str
-        Names that it is imported as, for "did you mean".
-    computes : mapping
-        The kinds of devices on which it computes for arrays that have no library of their own,
-        and what to install for that.
-    differentiates : bool
-        Whether ``Library.differentiation`` has anything.
-    """
-
-    name: str
-    install: str
+    name: str  # what ``convert(x, name)`` calls it
+    install: str  # the pip requirement
+    # the top-level packages whose classes are its arrays; by default the one of its name
     packages: tuple[str, ...] = ()
-    synonyms: tuple[str, ...] = ()
-    nicknames: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()  # what ``convert`` takes for its name as well
+    nicknames: tuple[str, ...] = ()  # names that it is imported as, for "did you mean"
+    # The kinds of devices on which it computes for arrays that have no library of their own, and
+    # what to install for that.
     computes: Mapping[str, str] = {}
-    differentiates: bool = False
+    differentiates: bool = False  # whether ``Library.differentiation`` has anything
 
 
 class TypeRecord:
     """What is known about the arrays of one type, each item computed once.
 
-    Attributes
-    ----------
-    library : Library or None
-        The library that they belong to.
-    lazy : Library or None
-        The library that they belong to, if they are graphs, to be computed later.
-    table : dict
-        By the request as callers spell it, the entry of `arraybridge.conversion`.
-    entries : dict
-        By the libraries and the normalised request, the entry of `arraybridge.core.table`.
-    frame : callable or None
-        What gives, of a data frame or a column of one, what stands for it; see
-        ``arraybridge.protocols.frames``.
-    namespace : module or None
-        Their array-API namespace.
-    wrap : callable or None
-        What makes an Array of one, and what asks whether it may.
-    sort : int
-        See ``arraybridge.xp.asarray``.
+    They belong to `library`, or to `lazy` if they are graphs, to be computed later. `table` has, by
+    the request as callers spell it, the entry of `arraybridge.conversion`; `entries`, by the
+    libraries and the normalised request, that of `arraybridge.core.table`. `frame` gives what
+    stands for a data frame or a column of one (``arraybridge.protocols.frames``), `namespace` is
+    their array-API namespace, and `wrap` makes an Array of one, and asks whether it may. For `sort`
+    see ``arraybridge.xp.asarray``.
     """
 
     __slots__ = (
@@ -116,13 +87,8 @@ def provide(
 ) -> None:
     """Register the libraries of a table.
 
-    Parameters
-    ----------
-    entries : iterable of Entry
-    load : callable
-        Gives the library of a name; ImportError if it is not installed.
-    watched : mapping
-        By the library, what :attr:`Library.watched` is for others.
+    `load` gives the library of a name; ImportError if it is not installed. `watched` has, by the
+    library, what :attr:`Library.watched` is for others.
     """
     global _load
     _load = load
@@ -245,12 +211,7 @@ def computing_on(device_kind: str) -> dict[str, str]:
 def library_named(to: object) -> Library:
     """Return the library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
 
-    Raises
-    ------
-    ValueError
-        For a name that arraybridge does not know.
-    ImportError
-        If it is not installed; the message says what to install.
+    ValueError for a name that arraybridge does not know; ImportError if it is not installed.
     """
     name = to if isinstance(to, str) else known_name(to)
     found = _registered.get(name) or _loaded.get(name)
@@ -279,12 +240,7 @@ def _loading(name: str) -> Library:
 def known_name(to: object) -> str:
     """Return arraybridge's name for a library or a module, without loading it.
 
-    Raises
-    ------
-    ValueError
-        For a name that arraybridge does not know.
-    TypeError
-        For what is neither a name nor a module.
+    ValueError for one that it does not know; TypeError for what is neither a name nor a module.
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str) or isinstance(to, type):

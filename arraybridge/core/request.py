@@ -34,52 +34,27 @@ _MEMORY_FORMATS = {
 
 
 class Request(NamedTuple):
-    """What of a conversion is asked for beside the target.
+    """What of a conversion is asked for beside the target."""
 
-    Attributes
-    ----------
-    device : Device or None
-        Where the result shall be; without it no route leaves the device.
-    copy : bool or None
-        None: a view where it is safe; False: a view or a refusal; True: always a copy.
-    alias_readonly : bool
-        Take a view of read-only memory even where the target cannot mark it.
-    cast : Cast or None
-        Data type and order.
-    share : bool
-        Memory that may still be written is shared with immutable arrays too: nobody else has it, or
-        the standard's ``from_dlpack`` is meant.
-    contiguous : bool
-        The request of :func:`arraybridge.contiguous`: `x` itself, or a copy in C order.
-    """
-
-    device: Device | None = None
+    device: Device | None = None  # where the result shall be; without it no route leaves the device
+    # None: a view where it is safe; False: a view or a refusal; True: always a copy
     copy: bool | None = None
+    # take a view of read-only memory even where the target cannot mark it
     alias_readonly: bool = False
     cast: Cast | None = None
+    # Memory that may still be written is shared with immutable arrays too: nobody else has it, or
+    # the standard's ``from_dlpack`` is meant.
     share: bool = False
-    contiguous: bool = False
+    contiguous: bool = False  # :func:`arraybridge.contiguous`: `x` itself, or a copy in C order
 
 
 class Cast(NamedTuple):
-    """The data type and the order that are asked of a result.
+    """The data type and the order that are asked of a result."""
 
-    Attributes
-    ----------
-    dtype : DataType or None
-        None: that of the array, unless it is in the table.
-    casting : str
-        The rule that the cast must obey.
-    order : {"C", "F", "channels_last"} or None
-        The order of the axes in memory; None: any.
-    table : tuple of (DataType, DataType)
-        What arrays of some data types become.
-    """
-
-    dtype: DataType | None
-    casting: str
-    order: str | None
-    table: tuple[tuple[DataType, DataType], ...] = ()
+    dtype: DataType | None  # None: that of the array, unless it is in the table
+    casting: str  # the rule that the cast must obey
+    order: str | None  # of the axes in memory: "C", "F", "channels_last"; None: any
+    table: tuple[tuple[DataType, DataType], ...] = ()  # what arrays of some data types become
 
     def wanted(self, given: DataType) -> DataType:
         """Return the data type of the result for that of an array."""
@@ -97,25 +72,16 @@ def request_of(
     order: object = None,
     share: bool = False,
 ) -> Request:
-    """Return the request of keywords, spelled as callers do.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a keyword that is none of what it may be.
-    """
+    """Return the request of keywords, spelled as callers do; ValueError, TypeError for others."""
     place = None if device is None else place_named(device)
     cast = None if dtype is None and order is None else cast_of(dtype, casting, order)
     return Request(place, checked_copy(copy), bool(alias_readonly), cast, share)
 
 
 def checked_copy(copy: object) -> bool | None:
-    """Return the argument ``copy`` as None, True or False; 0, 1 and NumPy's booleans are accepted.
+    """Return the argument `copy` as None, True or False; 0, 1 and NumPy's booleans are accepted.
 
-    Raises
-    ------
-    ValueError
-        For anything else, which would otherwise silently be a copy or a view.
+    ValueError for anything else, which would otherwise silently be a copy or a view.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -125,17 +91,9 @@ def checked_copy(copy: object) -> bool | None:
 
 
 def cast_of(dtype: object, casting: object = "same_kind", order: object = None) -> Cast | None:
-    """Read the keywords; None where nothing is asked for.
+    """Read the keywords; None where nothing is asked for, ValueError or TypeError for what is none.
 
-    Parameters
-    ----------
-    dtype : data type or mapping, optional
-        A mapping is from the data types of arrays to those of the results; others stay.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what is no data type, no rule of casting, or no order.
+    A mapping, for `dtype`, is from the data types of arrays to those of the results; others stay.
     """
     from .cast_rules import checked_casting, data_type_named
 
@@ -160,10 +118,7 @@ def _order_named(order: object) -> str | None:
 def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
     """Return the axes of an order, from the outermost in memory to the innermost.
 
-    Raises
-    ------
-    ValueError
-        For "channels_last" of an array that has no channels.
+    ValueError for "channels_last" of an array that has no channels.
     """
     if order == "F":
         return tuple(reversed(range(ndim)))

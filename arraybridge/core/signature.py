@@ -100,13 +100,8 @@ def dense_like(
 ) -> TensorInfo:
     """Return the signature of a new dense array with the axes of another.
 
-    Parameters
-    ----------
-    s : Signature or TensorInfo
-    dtype : DataType, optional
-        By default that of the other array.
-    axes : tuple of int, optional
-        Their order in memory, the outermost first; C order by default.
+    They are in C order, or in that of `axes`, the outermost first; the dtype is the other's by
+    default.
     """
     dtype = dtype or s.dtype
     if s._exact:

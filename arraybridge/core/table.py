@@ -37,17 +37,9 @@ def _one_key(x: Any) -> None:
 class Entry:
     """The conversions of one type of array by one request.
 
-    Attributes
-    ----------
-    source, target : Library
-    request : Request
-    sign : callable
-        From an array to its key: the coarse signature, and what of the target's state decides; None
-        where nothing is looked at, or all is.
-    runs : dict
-        By the key, what converts the arrays that have it: a function of the array.
-    views : dict
-        Those of them that are views.
+    `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
+    None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
+    have it, a function of the array; `views` those of them that are views.
     """
 
     __slots__ = (
@@ -223,13 +215,7 @@ def routed(
 
 
 def execute(x: Any, found: Plan, info: TensorInfo) -> Any:
-    """Convert an array, whose memory cannot become another meanwhile, as its plan says.
-
-    Raises
-    ------
-    ConversionError
-        If the plan is a refusal.
-    """
+    """Convert an array, whose memory cannot become another meanwhile, as its plan says."""
     if OBSERVERS:
         notify(found.route(info), info)
     return _executed(x, found, info)

@@ -24,17 +24,10 @@ _BYTES = DataType.named("uint8")
 
 
 class Fetch(NamedTuple):
-    """A copy to the host by the library of the array.
-
-    Attributes
-    ----------
-    library : Library
-    compact : DeviceCopy or None
-        What makes the array contiguous before.
-    """
+    """A copy to the host by the library of the array."""
 
     library: Library
-    compact: Copier | None
+    compact: Copier | None  # what makes the array contiguous before
 
     def __str__(self) -> str:
         return _steps(self.compact, f"{self.library.name}'s own copy to the host")
@@ -94,20 +87,11 @@ class Upload(NamedTuple):
 
 
 class PinnedUpload(NamedTuple):
-    """A copy from the host to a CUDA device: slices in C order, by way of pinned memory.
+    """A copy from the host to a CUDA device: slices in C order, by way of pinned memory."""
 
-    Attributes
-    ----------
-    library : Library
-        The target, which allocates.
-    place : Device
-    info : TensorInfo
-        What is copied.
-    """
-
-    library: Library
+    library: Library  # the target, which allocates
     place: Device
-    info: TensorInfo
+    info: TensorInfo  # what is copied
 
     def __str__(self) -> str:
         return f"{on_host(self.info)} to pinned memory, then a copy to {self.place}"
@@ -138,18 +122,10 @@ class PinnedUpload(NamedTuple):
 
 
 class PinnedFetch(NamedTuple):
-    """A copy from a CUDA device to the host by way of pinned memory.
+    """A copy from a CUDA device to the host by way of pinned memory."""
 
-    Attributes
-    ----------
-    library : Library
-        The source.
-    compact : Copier or None
-        What makes the array contiguous before.
-    """
-
-    library: Library
-    compact: Copier | None
+    library: Library  # the source
+    compact: Copier | None  # what makes the array contiguous before
 
     def __str__(self) -> str:
         return _steps(self.compact, "a copy to the host through pinned memory")
@@ -190,20 +166,11 @@ def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
 
 
 class PeerCopy(NamedTuple):
-    """A copy from one CUDA device to another.
+    """A copy from one CUDA device to another."""
 
-    Attributes
-    ----------
-    library : Library
-        The target, which allocates.
-    place : Device
-    compact : Copier or None
-        What makes the array contiguous before.
-    """
-
-    library: Library
+    library: Library  # the target, which allocates
     place: Device
-    compact: Copier | None
+    compact: Copier | None  # what makes the array contiguous before
 
     def __str__(self) -> str:
         return _steps(self.compact, f"a peer copy to {self.place}")
@@ -312,13 +279,7 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
 
 
 def fetched(x: object, library: Library, info: TensorInfo) -> object:
-    """Copy an array to the CPU as ``convert`` does: into its library, or NumPy.
-
-    Raises
-    ------
-    ConversionError
-        If nothing can.
-    """
+    """Copy an array to the CPU as ``convert`` does: into its library, or NumPy."""
     own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
     target = library if own else library_named("numpy")
     obstacle = no_way(info, library, target, CPU)

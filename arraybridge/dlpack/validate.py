@@ -27,10 +27,8 @@ _PAGE = 4096  # the first one is never mapped: a smaller address is a number tha
 def check_version(version: tuple[int, int]) -> None:
     """Check the version of a versioned struct.
 
-    Raises
-    ------
-    UnsupportedVersionError
-        For another major version: nothing behind the deleter is known, only that may be called.
+    UnsupportedVersionError for another major version: nothing behind the deleter is known, only
+    that may be called.
     """
     if version[0] != VERSION[0]:
         raise UnsupportedVersionError(
@@ -42,10 +40,8 @@ def check_version(version: tuple[int, int]) -> None:
 def struct_address(address: object, what: str) -> int:
     """Check the address of a struct that is to be read.
 
-    Raises
-    ------
-    MalformedTensorError
-        For NULL, a number within the first page or past 64 bits, or one that is not aligned.
+    MalformedTensorError for NULL, a number within the first page or past 64 bits, or one that is
+    not aligned.
     """
     place = pointer(address, what)
     if not place:
@@ -64,13 +60,7 @@ _POINTING = (
 
 
 def pointer(address: Any, what: str) -> int:
-    """Convert an address to an int.
-
-    Raises
-    ------
-    TypeError
-        For what is neither an integer nor a ``ctypes.c_void_p``.
-    """
+    """Convert an address, an integer or a ``ctypes.c_void_p``, to an int."""
     if isinstance(address, ctypes.c_void_p):
         return address.value or 0
     try:
@@ -93,10 +83,7 @@ def pointer(address: Any, what: str) -> int:
 def integer(value: Any, wanted: str, where: str = "") -> int:
     """Convert an integer to an int; floats and booleans are refused, whatever they equal.
 
-    Raises
-    ------
-    TypeError
-        For anything else: ``wanted``, what came, and ``where``.
+    The TypeError says what is `wanted`, what came, and `where`.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{wanted}, got {value!r}{where}")
@@ -104,13 +91,7 @@ def integer(value: Any, wanted: str, where: str = "") -> int:
 
 
 def integers(values: Any, what: str) -> tuple[int, ...]:
-    """Convert a shape or strides to a tuple of ints; a single integer stands for one axis.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-    """
+    """Convert a shape or strides to a tuple of ints; a single integer stands for one axis."""
     wanted = f"{what} is a tuple of ints"
     if hasattr(values, "__index__") and not hasattr(values, "__len__"):
         values = (values,)
@@ -124,12 +105,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
-    """Return the data type of a ``DLDataType``; codes pass that a later minor version may define.
-
-    Raises
-    ------
-    MalformedTensorError
-    """
+    """Return the data type of a ``DLDataType``; codes pass that a later minor version may have."""
     known = KNOWN_DTYPES.get((code, bits, lanes))
     if known is not None:
         return known
@@ -154,12 +130,7 @@ def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> 
 
 
 def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
-    """Return the device of a ``DLDevice``; codes pass that a later minor version may define.
-
-    Raises
-    ------
-    MalformedTensorError
-    """
+    """Return the device of a ``DLDevice``; codes pass that a later minor version may define."""
     known = KNOWN_DEVICES.get((code, index))
     if known is not None:
         return known
@@ -188,17 +159,8 @@ def extent(
 ) -> tuple[tuple[int, ...], int, int]:
     """Return (strides, first byte, end byte) of a layout, counted from element 0; cached.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    strides : tuple of int or None
-        In elements; None for C order.
-    dtype : DataType
-
-    Raises
-    ------
-    MalformedTensorError
-        For negative extents, and sizes or strides that overflow 63 bits of elements or bytes.
+    Strides are in elements; None for C order. MalformedTensorError for negative extents, and sizes
+    or strides that overflow 63 bits of elements or bytes.
     """
     if shape and min(shape) < 0:
         raise MalformedTensorError(f"shape {shape} has a negative extent; expected 0 or more")
@@ -233,12 +195,9 @@ def extent(
 
 
 def check_address(data: int, byte_offset: int, first: int, end: int, device: Device) -> None:
-    """Check that memory from byte ``first`` to byte ``end`` of element 0 can exist.
+    """Check that memory from byte `first` to byte `end` of element 0 can exist.
 
-    Raises
-    ------
-    MalformedTensorError
-        For a NULL pointer under elements, and addresses that wrap around.
+    MalformedTensorError for a NULL pointer under elements, and addresses that wrap around.
     """
     if not data and first != end:
         raise MalformedTensorError(
@@ -297,13 +256,7 @@ def check_stream(stream: Any, device: Device) -> None:
 
 
 def reads_versioned(max_version: Any) -> bool:
-    """Whether a consumer reads versioned capsules, by the argument ``max_version``.
-
-    Raises
-    ------
-    TypeError
-        For what is no version.
-    """
+    """Whether a consumer reads versioned capsules; TypeError if `max_version` is no version."""
     if max_version is None:
         return False
     try:
