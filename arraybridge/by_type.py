@@ -17,14 +17,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a m
 class ByType(dict[type, V], Generic[V]):
     """The results of ``find`` for classes, each computed once and kept no longer than the class.
 
-    A class that is there for good is a plain key, for speed. Others (classes are made by the
-    thousand too, each Mock has its own) are held weakly, and cost a call more.
-
-    Attributes
-    ----------
-    lasting : dict
-        The results for classes that are there for good, once they are known: looking one up in a
-        plain dict is quicker than in one of a derived class.
+    A class that is there for good is a plain key, for speed: `lasting` has those results alone,
+    since looking one up in a plain dict is quicker than in one of a derived class. Others (classes
+    are made by the thousand too, each Mock has its own) are held weakly, and cost a call more.
     """
 
     def __init__(self, find: Callable[[type], V]) -> None:

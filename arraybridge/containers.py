@@ -21,23 +21,12 @@ Rebuild = Callable[[Leaf, Any, IsLeaf], Any]
 
 
 def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """Apply ``function`` to the leaves of ``tree``, in order.
+    """Apply ``function`` to the leaves of ``tree``, in order; ``tree`` itself if none changes.
 
-    Parameters
-    ----------
-    function : callable
-    tree : object
-        A container, or a leaf.
-    is_leaf : callable, optional
-        Whether an object is a leaf although it looks like a container; not asked about plain lists,
-        tuples and dicts.
-
-    Returns
-    -------
-    object
-        Containers are of the classes that they were, made without their ``__init__``: a list or
-        dict of a derived class, and a dataclass's instance, is a shallow copy with new elements; a
-        tuple's attributes are taken along. ``tree`` itself if each leaf came back as it was.
+    ``is_leaf`` says whether an object is a leaf although it looks like a container; not asked about
+    plain lists, tuples and dicts. Containers are of the classes that they were, made without their
+    ``__init__``: a list or dict of a derived class, and a dataclass's instance, is a shallow copy
+    with new elements; a tuple's attributes are taken along.
     """
     try:
         return _mapped(function, tree, is_leaf)

@@ -9,20 +9,9 @@ __all__ = ["whole_number"]
 
 
 def whole_number(variable: str, least: int, what: str) -> int | None:
-    """Return the number that an environment variable holds.
+    """Return the number that an environment variable holds, at least `least`; None if it has none.
 
-    Parameters
-    ----------
-    variable : str
-    least : int
-        The smallest number that can be used.
-    what : str
-        What it counts, for the warning.
-
-    Returns
-    -------
-    int or None
-        None if it is unset or empty; with a RuntimeWarning, if it holds anything else.
+    If it holds anything else, that is a RuntimeWarning, which says `what` it counts.
     """
     text = os.environ.get(variable, "").strip()
     if not text:

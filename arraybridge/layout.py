@@ -333,7 +333,7 @@ class Canonical(NamedTuple):
     src_strides: tuple[int, ...]
     # The caller's, or a multiple of it where a run of bytes is contiguous on both sides.
     itemsize: int
-    # from the caller's pointers to the first item: not 0 where an axis was flipped
+    # From the caller's pointers to the first item: not 0 where an axis was flipped.
     dst_offset: int = 0
     src_offset: int = 0
 

@@ -255,19 +255,11 @@ def _graphs(
 
 
 class Goal(NamedTuple):
-    """What arrays become.
-
-    Attributes
-    ----------
-    array_type : ArrayType
-    model : array or None
-    device : Device or None
-        The model's, if one was asked for.
-    """
+    """What arrays become."""
 
     array_type: ArrayType
     model: Any
-    device: Device | None
+    device: Device | None  # the model's, if one was asked for
 
     def check(self, arrays: list[Any]) -> None:
         """Check that arrays of the type can be computed with the model and each other."""

@@ -49,20 +49,11 @@ class Shape(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a `FlatFunction` returns.
+    """What a `FlatFunction` returns."""
 
-    Attributes
-    ----------
-    floats : sequence of array
-        What can be differentiated.
-    others : sequence of array
-        Integers and booleans.
-    rebuilt : callable
-        Makes the function's result of arrays in place of these two.
-    """
-
-    floats: Sequence[Any]
-    others: Sequence[Any]
+    floats: Sequence[Any]  # what can be differentiated
+    others: Sequence[Any]  # integers and booleans
+    # Makes the function's result of arrays in place of these two.
     rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
@@ -70,12 +61,8 @@ class Differentiation:
     """How a library differentiates; `arraybridge.core.library.Library.differentiation` has it.
 
     Cotangents that cross are gradients in PyTorch's sense: of complex numbers, the conjugates of
-    what JAX pulls back. This class itself is that of a library without gradients.
-
-    Attributes
-    ----------
-    traces : bool
-        Whether what is tracked has no values yet, so that ``callback=True`` is for it as well.
+    what JAX pulls back. This class itself is that of a library without gradients. `traces`: what is
+    tracked has no values yet, so that ``callback=True`` is for it as well.
     """
 
     traces = False
@@ -162,15 +149,8 @@ class Slot:
 class FlatFunction:
     """A function of the tracked arrays of a call, as arrays of the function's library.
 
-    Parameters
-    ----------
-    options : Options
-    differentiation : Differentiation
-        Of the function's library.
-    device : Device or None
-        That of the caller's arrays, if they are sent to another device.
-    run : callable, optional
-        The function of a list of arrays, which returns an Outcome; by default what was `call`-ed.
+    `differentiation` is that library's; `device` that of the caller's arrays, if they are sent to
+    another one. `run` is the function of a list of arrays; by default what was `call`-ed.
     """
 
     def __init__(
@@ -243,12 +223,7 @@ class FlatFunction:
     def gradient(self, wanted: Sequence[bool], given: Sequence[bool]) -> FlatFunction:
         """Return the function of the arrays and cotangents that returns the gradients.
 
-        Parameters
-        ----------
-        wanted : sequence of bool
-            At which of the arrays.
-        given : sequence of bool
-            Which of the outcome's floats have a cotangent.
+        `wanted`: at which of the arrays. `given`: which of the outcome's floats have a cotangent.
         """
         count = len(wanted)
 
@@ -279,10 +254,7 @@ def find_tracked(
 ) -> tuple[Differentiation, list[Any]] | None:
     """Find the library that tracks arrays among the arguments, and those arrays.
 
-    Returns
-    -------
-    tuple or None
-        None if the function's own library tracks them, or nobody.
+    None if the function's own library tracks them, or nobody.
     """
     tracked: dict[int, Any] = {}
     first: Differentiation | None = None

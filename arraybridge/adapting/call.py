@@ -34,16 +34,11 @@ _NOTHING = object()
 
 
 class Converted:
-    """An array that was passed.
+    """An array that was passed: `given` by the caller, `seen` by the function.
 
-    Attributes
-    ----------
-    given, seen : array
-        As the caller passed it, and as the function sees it.
-    copied : Copied or None
-        What is known of ``seen``, if it is a copy that may have to be written back.
-    address : int or None
-        Of ``seen``, if it is a view to whose array the function may give other memory.
+    `copied` says what is known of ``seen``, if it is a copy that may have to be written back;
+    `address` is that of ``seen``, if it is a view to whose array the function may give other
+    memory.
     """
 
     __slots__ = ("address", "copied", "given", "seen")

@@ -15,21 +15,9 @@ _SIGNATURE = re.compile(rf"({_ARRAYS})->({_ARRAYS})")
 
 
 class Signature:
-    """The axes of a function's arguments and results, by name.
+    """The names of the last axes of a function's arguments and results, each: `inputs`, `outputs`.
 
-    Parameters
-    ----------
-    text : str
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of tuple of str
-        The names of the last axes of each.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no signature.
+    TypeError or ValueError for a text that is no signature.
     """
 
     __slots__ = ("inputs", "outputs", "text")
@@ -49,22 +37,11 @@ class Signature:
     def check_arguments(
         self, function: str, shapes: Sequence[tuple[int, ...] | None], sizes: Mapping[str, int]
     ) -> None:
-        """Check the arguments of a call.
+        """Check the arguments of a call, for ValueError.
 
-        Parameters
-        ----------
-        function : str
-            Its name.
-        shapes : sequence of tuple of int, or of None
-            Of the arguments; extents may be NaN, which are not known yet. None: the axes of the
-            signature are not the last ones, and nothing is known of them.
-        sizes : mapping
-            Those of axes that only results have.
-
-        Raises
-        ------
-        ValueError
-            If they are not those of the signature.
+        Extents may be NaN, which are not known yet. Of a shape that is None the axes of the
+        signature are not the last ones, and nothing is known of them. `sizes` are those of axes
+        that only results have.
         """
         if len(shapes) != len(self.inputs):
             raise ValueError(
@@ -95,13 +72,7 @@ class Signature:
                 )
 
     def check_results(self, function: str, result: Any) -> None:
-        """Check what a call returned: an array, or as many as the signature says.
-
-        Raises
-        ------
-        ValueError
-            If it returned others.
-        """
+        """Check what a call returned: an array, or as many as the signature says."""
         count = len(result) if isinstance(result, tuple | list) else None
         wanted = len(self.outputs)
         if count != (None if wanted == 1 else wanted):

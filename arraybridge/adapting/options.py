@@ -22,24 +22,11 @@ _UNKNOWN: Any = object()
 class Options:
     """The options of an adapted function; see :func:`arraybridge.adapt`.
 
-    Attributes
-    ----------
-    function : str
-        The function's name, for messages.
-    library : str
-        The library that it is written for, by arraybridge's name for it.
-    own_type : ArrayType
-        That of its arrays.
-    method_of : (str, str) or None
-        The module and the name of the class in whose body the function is defined.
-    convert : callable
-        Converts an argument to the library, as ``conversion`` and ``cast`` ask.
-    converts_own : bool
-        Whether arrays of its own library are converted, too.
-    moves_results : bool
-        Whether results may be sent to another device.
-    memo : dict
-        What a library keeps of the function.
+    `function` is its name, for messages; `library` the one that it is written for, by arraybridge's
+    name; `own_type` that of its arrays; `method_of` the module and the name of the class in whose
+    body it is defined. `convert` converts an argument to the library, as `conversion` and `cast`
+    ask; with `converts_own` those of its own library, too. `moves_results`: results may be sent to
+    another device. `memo` is what a library keeps of the function.
     """
 
     def __init__(
@@ -107,20 +94,10 @@ class Options:
 
 
 class Argument:
-    """An argument of a function, by its name or position.
+    """An argument of a function, by its name or position; ValueError if it has none such.
 
-    Parameters
-    ----------
-    function : callable
-    name : str or int
-    optional : bool, default False
-        Whether it may be missing, and counts only where it has a default, as NumPy's ``out=None``:
-        a function of ``out`` and ``target`` is of other arguments.
-
-    Raises
-    ------
-    ValueError
-        For a name or a position that the function does not have.
+    An optional one may be missing, and counts only where it has a default, as NumPy's ``out=None``:
+    a function of ``out`` and ``target`` is of other arguments.
     """
 
     __slots__ = ("given", "name", "position")

@@ -31,18 +31,10 @@ from .options import Options
 
 
 class Copied:
-    """An argument that had to be copied for the function.
+    """An argument, of a library, that had to be copied for the function.
 
-    Parameters
-    ----------
-    array, library
-        What the caller passed, and its library.
-    info : TensorInfo
-        The description of that.
-    seen : array
-        The copy, as the function sees it.
-    again : callable
-        Makes such a copy of what the caller's array holds by then.
+    `info` describes it, `seen` is the copy, and `again` makes such a copy of what the caller's
+    array holds by then.
     """
 
     __slots__ = (
@@ -125,16 +117,9 @@ class Copied:
     def write_back(self, results: Callable[[], list[Any]]) -> None:
         """Write the function's changes to the copy to the caller's array, if there are any.
 
-        Parameters
-        ----------
-        results : callable
-            Returns what the function gives: if the copy itself is there, nothing is lost.
-
-        Raises
-        ------
-        ConversionError
-            If the caller's array cannot be written, and the copy was not returned. If that array
-            has changed meanwhile, so that one of the two writes would be lost.
+        `results` returns what the function gives: if the copy itself is there, nothing is lost.
+        Else it is a ConversionError if the caller's array cannot be written; and in any case if
+        that array has changed meanwhile, so that one of the two writes would be lost.
         """
         now = self.home.describe(self.seen)
         problem = self._follow(now)
@@ -203,17 +188,8 @@ def check_outputs(
 ) -> list[tuple[Any, tuple[int, ...]]]:
     """Check the arrays of ``out`` before a call, and return what `check_shapes` takes afterwards.
 
-    Parameters
-    ----------
-    options : Options
-    out : object
-        What the caller passed.
-    arguments : list of arraybridge.adapting.call.Converted
-
-    Raises
-    ------
-    ConversionError
-        If the caller would not see what the function writes.
+    ConversionError if the caller would not see what the function writes. The arguments are of
+    `arraybridge.adapting.call.Converted`.
     """
     found = []
     for x in leaves(out, is_array):

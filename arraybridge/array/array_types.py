@@ -24,17 +24,10 @@ _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic
 
 
 class ArrayType(NamedTuple):
-    """The type of an array, as callers see it.
-
-    Attributes
-    ----------
-    library : str
-    wrapped : bool
-        Whether it is an :class:`Array` of the library, rather than its native array.
-    """
+    """The type of an array, as callers see it."""
 
     library: str
-    wrapped: bool
+    wrapped: bool  # whether it is an :class:`Array` of the library, rather than its native array
 
     def convert(
         self,
@@ -44,13 +37,7 @@ class ArrayType(NamedTuple):
         copy: bool | None = None,
         cast: Cast | None = None,
     ) -> Any:
-        """Convert ``x`` to this type; return ``x`` itself if it is of it and that is allowed.
-
-        Raises
-        ------
-        ConversionError
-            As of :func:`arraybridge.convert`.
-        """
+        """Convert ``x`` to this type; return ``x`` itself if it is of it and that is allowed."""
         native = unwrapped(x)
         own = RECOGNIZED[type(native)].array_type == (self.library, False)
         if own and device is None and copy is not True and cast is None:
@@ -73,16 +60,9 @@ class ArrayType(NamedTuple):
 class Recognized:
     """What is known of the instances of a class.
 
-    Attributes
-    ----------
-    is_array : bool or None
-        Whether they are arrays; None if each must be asked.
-    in_memory : bool
-        False for graphs and files.
-    library : Library or None
-        The library that they belong to, if they are its native arrays in memory.
-    array_type : ArrayType or None
-        None if it is not the same for all of them.
+    `is_array` is None if each must be asked, `in_memory` False for graphs and files. `library` is
+    the one that they belong to, if they are its native arrays in memory; `array_type` None if it is
+    not the same for all of them.
     """
 
     __slots__ = ("array_type", "in_memory", "is_array", "library")
@@ -145,16 +125,9 @@ def unwrapped(x: Any) -> Any:
 def array_type_of(x: Any, source: Any = None) -> ArrayType:
     """Return the type of an array; without a library, of the one that computes on its device.
 
-    Parameters
-    ----------
-    x : array
-    source : array or tensor, optional
-        What ``x`` was converted to before, so that its producer is not called again.
-
-    Raises
-    ------
-    ImportError, BufferError
-        If there is none; see :func:`arraybridge.array.fallback.fallback_library`.
+    `source` is what ``x`` was converted to before, so that its producer is not called again.
+    ImportError or BufferError if there is no such library:
+    `arraybridge.array.fallback.fallback_library`.
     """
     known = RECOGNIZED[type(x)].array_type
     if known is not None:

@@ -148,10 +148,7 @@ def numpys(x: Any) -> Any:
 class DTypes:
     """The data types of one library, between Arrays and native arrays.
 
-    Attributes
-    ----------
-    given : dict
-        From each of the library's data types to its DType: what an Array has.
+    `given` is from each of the library's data types to its DType: what an Array has.
     """
 
     def __init__(self, natives: Iterable[Any]) -> None:

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 def export_route(
     info: TensorInfo, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Route:
-    """Return the route of an export with the standard's keywords.
-
-    Raises
-    ------
-    TypeError
-        For keywords of the wrong type.
-    """
+    """Return the route of an export with the standard's keywords; TypeError for other types."""
     here = place = info.device
     problem = None
     if dl_device is not None:

@@ -21,12 +21,8 @@ from .operators import OPERATORS
 def in_fallback_library(x: Array) -> NativeArray:
     """View ``x`` as an Array of the library that computes on its device.
 
-    Raises
-    ------
-    ImportError
-        If no such library is installed and built for the device; the message names the candidates.
-    BufferError
-        If no library computes on the device, or none takes the array as a view.
+    ImportError if no such library is installed and built for the device; the message names the
+    candidates. BufferError if no library computes on the device, or none takes the array as a view.
     """
     found: NativeArray
     if isinstance(x, NativeArray):
@@ -68,10 +64,7 @@ def fallback_library(device: Device, but: str | None = None) -> str:
 def _serves(name: str, device: Device) -> bool:
     """Whether a library is installed and built for a device: PyTorch may be built for the CPU.
 
-    Raises
-    ------
-    ConversionError
-        If it is, and cannot use the device here.
+    ConversionError if it is, and cannot use the device here.
     """
     if find_spec(name) is None:
         return False

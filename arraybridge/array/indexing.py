@@ -133,15 +133,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
-    """Restate an index with positive steps; None if it has no negative ones.
-
-    Parameters
-    ----------
-    key : tuple
-        Integers, slices, ``...``, None and native arrays.
-    shape : tuple of int
-        Of the array that it indexes.
-    """
+    """Restate an index of a shape with positive steps; None if it has no negative ones."""
     if not any(_backward(part) for part in key):
         return None
     forward: list[Any] = []
@@ -191,21 +183,9 @@ def set_apart(
     """Restate an index for libraries that select integers before they look at index arrays.
 
     In NumPy an integer counts as an index array beside one, and where something stands between
-    them, their axes come first. ``parts`` is changed: there, integers become arrays.
-
-    Parameters
-    ----------
-    parts : list
-        Integers, slices, ``...``, None and native arrays.
-    shape : tuple of int
-        Of the array that it indexes.
-    array_of : callable
-        Makes an index array of one element.
-
-    Returns
-    -------
-    int or None
-        An axis of extent 1 that the result has by these parts, and is not to have.
+    them, their axes come first. ``parts`` is changed: there, integers become arrays of one element,
+    by ``array_of``. Returns an axis of extent 1 that the result has by these parts, and is not to
+    have.
     """
     places, within = [], []
     arrays = axis = 0

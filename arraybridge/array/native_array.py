@@ -135,58 +135,34 @@ class NativeArray(Array):
     operators are made from the table of `operators` when the class is defined, and
     `arraybridge.xp.namespace.open_namespace` fills the module of its functions, then or, by
     ``defer_namespace``, when one of them is first needed.
-
-    Attributes
-    ----------
-    _home : Library
-    _native_namespace : module
-        The array-API namespace of the library's native arrays.
-    _native_type : type
-        The type of most native arrays.
-    _errors : tuple of exception types
-        What the library's operators raise for data types that they lack: the functions of the
-        native namespace are tried then.
-    _operators : dict
-        Functions that do what the operator of that meaning does, by their names in the standard.
-    _corrected : dict
-        Functions that correct an operator, and its in-place variant.
-    _get : callable
-        ``_get(native, key)``: elements by index.
-    _set : callable
-        ``_set(native, key, value)``: write elements; return the native array to which the Array
-        refers afterwards.
-    _slices : bool
-        Whether the library's own reading does for slices without a step, and gives a native array.
-    _in_place : callable or None
-        ``_in_place(operation)``: a corrected in-place operator of the library.
-    _promotes : bool
-        Whether the library's operators promote two dtypes as the standard does.
-    _mutable : bool
-        Whether native arrays can be written. If not, in-place operators rebind the Array.
-    _weakly_typed : bool
-        Whether functions may give arrays of ``_native_type`` that are not yet of a dtype.
-    _takes_stream : bool
-        Whether ``to_device`` takes a stream.
-    _dtypes : DTypes or None
-        The library's data types, if they are none of NumPy's; ``dtype`` then gives a `DType`.
     """
 
     __slots__ = ()
 
     _home: ClassVar[Library]
-    _native_namespace: ClassVar[Any]
-    _native_type: ClassVar[type]
+    _native_namespace: ClassVar[Any]  # the array-API namespace of the library's native arrays
+    _native_type: ClassVar[type]  # the type of most native arrays
+    # What the library's operators raise for data types that they lack: the functions of the native
+    # namespace are tried then.
     _errors: ClassVar[tuple[type[Exception], ...]] = ()
+    # Functions that do what the operator of that meaning does, by their names in the standard.
     _operators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    # Functions that correct an operator, and its in-place variant.
     _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    _get: ClassVar[Any] = staticmethod(operator.getitem)
+    _get: ClassVar[Any] = staticmethod(operator.getitem)  # ``_get(native, key)``: elements by index
+    # ``_set(native, key, value)``: write elements; return the native array to which the Array
+    # refers afterwards.
     _set: ClassVar[Any] = staticmethod(indexing.set_in_place)
+    # Whether the library's own reading does for slices without a step, and gives a native array.
     _slices: ClassVar[bool] = True
-    _in_place: ClassVar[Any] = None
-    _promotes: ClassVar[bool] = True
+    _in_place: ClassVar[Any] = None  # ``_in_place(operation)``: a corrected in-place operator
+    _promotes: ClassVar[bool] = True  # whether operators promote two dtypes as the standard does
+    # Native arrays can be written; else in-place operators rebind the Array.
     _mutable: ClassVar[bool] = True
+    # Functions may give arrays of ``_native_type`` not yet of a dtype.
     _weakly_typed: ClassVar[bool] = False
-    _takes_stream: ClassVar[bool] = False
+    _takes_stream: ClassVar[bool] = False  # ``to_device`` takes a stream
+    # The library's, if they are none of NumPy's; ``dtype`` then gives a `DType`.
     _dtypes: ClassVar[DTypes | None] = None
 
     # Set by open_namespace, and below.

@@ -21,21 +21,13 @@ Function = Callable[..., Any]
 
 
 class Operator(NamedTuple):
-    """One operator of the language.
+    """One operator of the language."""
 
-    Attributes
-    ----------
-    name : str
-        The method's name without underscores; ``"add"`` stands for ``__add__`` and, if it is
-        binary and not a comparison, ``__radd__`` and ``__iadd__``.
-    function : str
-        The function of the standard that means the same.
-    forms : str
-        "unary"; "compare" (no reflected form but its mirror image); "arithmetic" (all three forms).
-    """
-
+    # The method's name without underscores; ``"add"`` stands for ``__add__`` and, if it is binary
+    # and not a comparison, ``__radd__`` and ``__iadd__``.
     name: str
-    function: str
+    function: str  # the function of the standard that means the same
+    # "unary"; "compare" (no reflected form but its mirror image); "arithmetic" (all three forms).
     forms: str
 
     @property
@@ -246,22 +238,10 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
 
 
 def compared(function: str, value: int, x: Any, namespace: Any) -> Any:
-    """Return the result of a comparison with an integer that the dtype does not hold.
+    """Return the result of a comparison of a native array with an integer that its dtype lacks.
 
-    None if there is nothing to settle: the dtype holds it.
-
-    Parameters
-    ----------
-    function : str
-        ``function(x, value)`` by its name in the standard.
-    value : int
-    x : array
-        A native array; ``namespace`` is that of its library.
-
-    Raises
-    ------
-    OverflowError
-        For a function that is no comparison.
+    `function` has its name in the standard; OverflowError if it is no comparison. None if there is
+    nothing to settle: the dtype holds the integer.
     """
     side = promotion.side(value, x.dtype)
     if not side or function == "divide":  # which makes no integers of integers

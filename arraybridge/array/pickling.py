@@ -28,12 +28,7 @@ def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...
 def reduced_native(native: Any, readonly: bool = True) -> tuple[Any, tuple[Any, ...]] | None:
     """Return what a reducer of native arrays returns; None where the library's own must do.
 
-    Parameters
-    ----------
-    native : array
-        Of a library that has Arrays.
-    readonly : bool
-        Whether memory that is read-only on arrival stays so. If not, it is copied then.
+    `readonly`: memory that is read-only on arrival stays so; else it is copied then.
     """
     library = library_of_type(type(native))
     if library is None:
@@ -110,17 +105,9 @@ def _native(
 ) -> Any:
     """Return a native array of a library, from what `reduced` made of one.
 
-    Parameters
-    ----------
-    readonly : bool
-        Whether it is read-only where the memory is; a copy of that if not.
-    library : str
-    native : array
-        A native array of the library, or NumPy's of the bytes.
-    dtype : numpy.dtype, optional
-        What the bytes are, if not the elements of ``native``.
-    shape, strides, offset
-        The layout over the bytes, with strides and offset in bytes; that of ``native`` without.
+    It is read-only where the memory is; a copy of that if not ``readonly``. ``native`` is an array
+    of the library, or NumPy's of the bytes: ``dtype`` then says what these are, and ``shape``,
+    ``strides`` and ``offset`` (in bytes) the layout over them.
     """
     home = library_named(library)
     native = _laid_out(native, dtype, shape, strides, offset)

@@ -164,27 +164,12 @@ def _check_byte_order(dtype: Any) -> None:
 
 
 def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
-    """Check that a tensor that begins in its owner's memory also ends in it.
+    """Check that a tensor that begins in its owner's memory also ends in it; ValueError if not.
 
-    Where that memory is read-only, the tensor becomes so.
-
-    Parameters
-    ----------
-    tensor : ManagedTensor
-    pointer : int
-        What its offset counts from.
-
-    Returns
-    -------
-    object
-        What holds that memory: the owner's exported buffer, which cannot be resized or closed
-        meanwhile, or what its library exports, since an array can be given other memory. None where
-        the owner has none or its memory is somewhere else.
-
-    Raises
-    ------
-    ValueError
-        For a tensor that reaches past the memory: how many bytes it needs, and how many there are.
+    ``pointer`` is what its offset counts from. Where that memory is read-only, the tensor becomes
+    so. Returns what holds the memory: the owner's exported buffer, which cannot be resized or
+    closed meanwhile, or what its library exports, since an array can be given other memory. None
+    where the owner has none or its memory is somewhere else.
     """
     owner = tensor.owner
     if owner is None or not tensor.device.addressable:

@@ -20,19 +20,12 @@ _INTEGER = re.compile(r"(u?)int(\d+)$")
 
 
 class Range(NamedTuple):
-    """The numbers that a dtype holds.
+    """The numbers that a dtype holds."""
 
-    Attributes
-    ----------
-    kind : int
-        Its place among the kinds of numbers, each of which includes those before: bool, integral,
-        real, complex.
-    least, most : int
-        The integers that it holds; of no meaning for floating-point numbers.
-    """
-
+    # Its place among the kinds of numbers, each of which includes those before: bool, integral,
+    # real, complex.
     kind: int
-    least: int = 0
+    least: int = 0  # as `most`: of no meaning for floating-point numbers
     most: int = 0
 
 
@@ -85,12 +78,8 @@ def check(value: int, dtype: Any) -> None:
 def fitting(value: Any, dtype: Any) -> Any:
     """Convert a Python scalar or an array for writing to an array of ``dtype``.
 
-    Raises
-    ------
-    OverflowError
-        If an integer is out of the range of ``dtype``.
-    TypeError
-        If the value is of a higher kind: a fraction for integers, a complex number for real ones.
+    OverflowError for an integer out of its range; TypeError for a value of a higher kind: a
+    fraction for integers, a complex number for real ones.
     """
     kind, least, most = range_of(dtype)
     cls = value.__class__  # no dictionary: torch.compile mistakes what is in one of types

@@ -104,12 +104,7 @@ thread = _Thread()
 
 
 def _observe(event: Event) -> None:
-    """Log a route; forbid it, or warn, where an audit says so.
-
-    Raises
-    ------
-    CopyForbiddenError
-    """
+    """Log a route; forbid it, or warn, where an audit says so."""
     at, (route, info, call) = caller(), event
     if call == "from_dlpack" != at.call:  # an Array that something else makes on its way
         return

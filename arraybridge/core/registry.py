@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
     name: str  # what ``convert(x, name)`` calls it
     install: str  # the pip requirement
-    # the top-level packages whose classes are its arrays; by default the one of its name
+    # The top-level packages whose classes are its arrays; by default the one of its name.
     packages: tuple[str, ...] = ()
     synonyms: tuple[str, ...] = ()  # what ``convert`` takes for its name as well
     nicknames: tuple[str, ...] = ()  # names that it is imported as, for "did you mean"

@@ -39,7 +39,7 @@ class Request(NamedTuple):
     device: Device | None = None  # where the result shall be; without it no route leaves the device
     # None: a view where it is safe; False: a view or a refusal; True: always a copy
     copy: bool | None = None
-    # take a view of read-only memory even where the target cannot mark it
+    # Take a view of read-only memory even where the target cannot mark it.
     alias_readonly: bool = False
     cast: Cast | None = None
     # Memory that may still be written is shared with immutable arrays too: nobody else has it, or

@@ -125,13 +125,7 @@ class Canvas:
     def svg(self, description: str, *, page: bool = False, title: str = "") -> str:
         """Return the SVG: for a page of HTML, or with `page` as a file of its own.
 
-        Parameters
-        ----------
-        description : str
-            What the picture shows, for those who do not see it.
-        page : bool
-        title : str
-            A line above the picture.
+        The description is for those who do not see the picture, the title a line above it.
         """
         above = 34 if title else 12 if page else 0
         beside = 10 if page else 0

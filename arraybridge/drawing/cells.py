@@ -14,59 +14,26 @@ _WIDEST = 9  # characters of an index; longer ones give way to the number of the
 
 
 class Cell(NamedTuple):
-    """One item of memory.
+    """One item of memory."""
 
-    Attributes
-    ----------
-    at : int
-        Items from element 0, ..., 0; negative below it.
-    element : tuple of int or None
-        The first element that lies there; None for a gap.
-    label : str
-        What is written in the box.
-    sharing : int
-        Elements that were found there, those along axes of stride 0 counted once.
-    known : bool
-        Whether those are all; an item of which nothing is known is no gap.
-    """
-
-    at: int
-    element: tuple[int, ...] | None
-    label: str
-    sharing: int = 1
-    known: bool = True
+    at: int  # items from element 0, ..., 0; negative below it
+    element: tuple[int, ...] | None  # the first element that lies there; None for a gap
+    label: str  # what is written in the box
+    sharing: int = 1  # elements that were found there, those along axes of stride 0 counted once
+    known: bool = True  # whether those are all; an item of which nothing is known is no gap
 
 
 class Memory(NamedTuple):
-    """The items that a layout covers, in the order of addresses.
+    """The items that a layout covers, in the order of addresses."""
 
-    Attributes
-    ----------
-    low : int
-        Items from element 0, ..., 0 to the lowest; 0 or negative.
-    length : int
-        Items from the lowest to the highest, both included; 0 where there is no element.
-    width : int
-        Items in a row of the picture.
-    rows : tuple of tuple of Cell
-    hidden : int
-        Items that are not shown.
-    after : int
-        Rows that are shown before the hidden items.
-    repeats : int
-        How often each item is read along axes of stride 0.
-    numbered : bool
-        Whether labels are numbers of elements in C order, not indices.
-    """
-
-    low: int
-    length: int
-    width: int
+    low: int  # items from element 0, ..., 0 to the lowest; 0 or negative
+    length: int  # items from the lowest to the highest, both included; 0 where there is no element
+    width: int  # items in a row of the picture
     rows: tuple[tuple[Cell, ...], ...]
-    hidden: int
-    after: int
-    repeats: int
-    numbered: bool
+    hidden: int  # items that are not shown
+    after: int  # rows that are shown before the hidden items
+    repeats: int  # how often each item is read along axes of stride 0
+    numbered: bool  # whether labels are numbers of elements in C order, not indices
 
 
 def label_width(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, bool]:
@@ -81,16 +48,7 @@ def label_width(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, 
 
 
 def memory_of(shape: tuple[int, ...], strides: tuple[int, ...], most: int) -> Memory:
-    """Return the items that a layout covers.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    strides : tuple of int
-        In elements.
-    most : int
-        Boxes that a row has room for.
-    """
+    """Return the items that a layout (in elements) covers, in rows of at most `most` boxes."""
     low, high = span(shape, strides, 1)
     length = high - low
     _, numbered = label_width(shape, strides)

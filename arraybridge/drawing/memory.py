@@ -92,20 +92,9 @@ def facts(info: TensorInfo) -> str:
 
 
 def memory_svg(info: TensorInfo, *, title: str = "", page: bool = False) -> str:
-    """Return the picture of an array's memory as SVG.
+    """Return the picture of an array's memory as SVG, with a line above it if there is a title.
 
-    Parameters
-    ----------
-    info : TensorInfo
-        As :func:`arraybridge.inspect` returns it.
-    title : str, optional
-        A line above the picture.
-    page : bool, default False
-        Whether it will be a file of its own: with a background, and colors for light and dark.
-
-    Returns
-    -------
-    str
+    As a file of its own (``page``) it has a background, and colors for light and dark.
     """
     canvas = Canvas()
     description = draw_memory(canvas, info)

@@ -43,33 +43,13 @@ def _aside(text: str) -> str:
 
 
 def route_html(route: Route) -> str:
-    """Return a route for a notebook.
-
-    Parameters
-    ----------
-    route : Route
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else.
-    """
+    """Return a route for a notebook: HTML that needs nothing else."""
     kind = {"kernel": "copied", "refuse": "refused"}.get(route.kind, route.kind)
     return _card(_head("Route", f"{route.source} → {route.target}: {kind}"), route_svg(route))
 
 
 def info_html(info: TensorInfo) -> str:
-    """Return the description of an array for a notebook.
-
-    Parameters
-    ----------
-    info : TensorInfo
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else.
-    """
+    """Return the description of an array for a notebook: HTML that needs nothing else."""
     size = "" if nameless(info) else f", {number(info.nbytes)} bytes"
     head = f"{info.library}: {facts(info)} on {info.device}{size}"
     details = [f"strides {format_strides(info)}", format_layout(info)]
@@ -90,23 +70,10 @@ def info_html(info: TensorInfo) -> str:
 def table_html(
     kind: str, text: str, rows: Sequence[Sequence[str]], numbers: int, after: Sequence[str]
 ) -> str:
-    """Return a table for a notebook.
+    """Return a table for a notebook, of what is shown (`kind`), with a summary of it.
 
-    Parameters
-    ----------
-    kind, text : str
-        What is shown, and a summary of it.
-    rows : sequence of sequence of str
-        The first is the header.
-    numbers : int
-        Columns of numbers, which come first.
-    after : sequence of str
-        Lines below the table.
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else.
+    The first row is the header, the first columns are of `numbers`, and lines come `after` the
+    table.
     """
     lines: list[str] = []
     for row in rows:
@@ -124,21 +91,9 @@ def table_html(
 
 
 def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:
-    """Return an Array for a notebook: what it is, its values, its memory.
+    """Return an Array for a notebook: what it is (`head`), its values, its memory.
 
-    Parameters
-    ----------
-    info : TensorInfo or None
-        None where the library does not describe it.
-    head : str
-        Library, data type, shape and device.
-    values : str or None
-        The values as text, truncated; None where they were not read.
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else.
+    `info` is None where the library does not describe it, `values` where they were not read.
     """
     parts = []
     if info is None:

@@ -20,20 +20,9 @@ _COLORS = {"view": BLUE, "kernel": GREEN, "transfer": GREEN, "refuse": RED}
 
 
 def route_svg(route: Route, *, title: str = "", page: bool = False) -> str:
-    """Return the picture of a route as SVG.
+    """Return the picture of a route as SVG; see `memory_svg`.
 
-    Parameters
-    ----------
-    route : Route
-        As :func:`arraybridge.explain` returns it; another's picture lacks the memory.
-    title : str, optional
-        A line above the picture.
-    page : bool, default False
-        Whether it will be a file of its own: with a background, and colors for light and dark.
-
-    Returns
-    -------
-    str
+    A route that :func:`arraybridge.explain` did not return has a picture without the memory.
     """
     canvas = Canvas()
     return canvas.svg(draw_route(canvas, route), page=page, title=title)

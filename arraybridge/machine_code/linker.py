@@ -30,12 +30,7 @@ _CPYTHON = (
 def linked(code: bytes, *names: str) -> list[int]:
     """Link object code (of `object_code` or `object_of`) and return the addresses of functions.
 
-    0 for what is not there.
-
-    Raises
-    ------
-    RuntimeError
-        LLVM's, of an object file that is none.
+    0 for what is not there; LLVM's RuntimeError for an object file that is none.
     """
     llvm = _llvm()
     for name in _CPYTHON:
@@ -65,21 +60,10 @@ def object_of(ir: str) -> bytes:
 def object_code(ir: str, function: str, name: str) -> bytes | None:
     """Compile the IR of a ``numba.cfunc`` to object code that needs nothing of Numba or Python.
 
-    Parameters
-    ----------
-    ir : str
-        The module.
-    function : str
-        The function of the C calling convention in it. Numba has it report an exception by
-        functions of its own and of Python's; a kernel raises none, which LLVM finds out once
-        everything else is internal to the module.
-    name : str
-        What the function is called in the object code.
-
-    Returns
-    -------
-    bytes or None
-        None if the code calls more than the C library's ``memcpy`` and its kind, and `_CPYTHON`.
+    `function` is that of the C calling convention in it, called `name` in the object code. Numba
+    has it report an exception by functions of its own and of Python's; a kernel raises none, which
+    LLVM finds out once everything else is internal to the module. None if the code calls more than
+    the C library's ``memcpy`` and its kind, and `_CPYTHON`.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(ir)

@@ -27,20 +27,10 @@ FUNCTIONS = ("drain", "serve", "run", "move", "carry")
 
 
 class Job(Structure):
-    """A kernel, and the records to call it with.
+    """A kernel, the address of a ``void(int64)``, and the records to call it with.
 
-    Attributes
-    ----------
-    kernel : int
-        Address of a ``void(int64)``.
-    records : int
-        Address of the first record.
-    stride : int
-        Bytes from one record to the next.
-    count : int
-        How many there are.
-    next : int
-        The next one; on a cache line of its own, as every thread counts in it.
+    There are `count` records, `stride` bytes apart; `next` is the next one, on a cache line of its
+    own, as every thread counts in it.
     """
 
     _fields_ = (
@@ -57,19 +47,9 @@ class Job(Structure):
 class Pool(Structure):
     """What the threads share; all zeros but for the mutex and the conditions.
 
-    Attributes
-    ----------
-    mutex, work, done : bytes
-        A mutex and two conditions: there is a place in a job; the last helper has left. More bytes
-        than any system's.
-    job : int
-        Address of the job.
-    places : int
-        How many threads may still join it.
-    active : int
-        How many have joined and not left.
-    busy : int
-        1 while a caller has the pool.
+    The conditions: there is a place in a job (`work`); the last helper has left (`done`). They have
+    more bytes than any system's. Threads may still join the job for so many `places`; `active` have
+    joined and not left. `busy` is 1 while a caller has the pool.
     """
 
     _fields_ = (

@@ -52,14 +52,7 @@ _limit: int | None = None
 
 
 class Block:
-    """Memory of one result.
-
-    Attributes
-    ----------
-    memory : ndarray
-    fresh : bool
-        Whether the system has yet to give it pages, as far as is known.
-    """
+    """Memory of one result; `fresh`: the system has yet to give it pages, as far as is known."""
 
     __slots__ = ("fresh", "memory")
 
@@ -69,12 +62,7 @@ class Block:
 
 
 def new_block(nbytes: int) -> tuple[Block, int]:
-    """Return a block, and the address in it of ``nbytes`` bytes, a multiple of 64.
-
-    Raises
-    ------
-    MemoryError
-    """
+    """Return a block, and the address in it of ``nbytes`` bytes, a multiple of 64."""
     if nbytes < LEAST:
         block = Block(_fresh(nbytes), True)
     else:

@@ -75,15 +75,7 @@ def _failed(error: BaseException) -> int:
 
 
 def callback(prototype: Any, function: Callable[..., object]) -> Any:
-    """Make a C function that returns 0, or -1 with an exception set.
-
-    Parameters
-    ----------
-    prototype : type
-        A ``PYFUNCTYPE`` that returns a ``c_int``.
-    function : callable
-        What it calls.
-    """
+    """Make a C function, of a ``PYFUNCTYPE`` with a ``c_int``: 0, or -1 with an exception set."""
 
     @wraps(function)
     def called(*arguments: object) -> int:

@@ -23,25 +23,13 @@ _NAMES = b"dltensor", b"dltensor_versioned"
 
 
 class Export(NamedTuple):
-    """A capsule, whose struct describes `Context`'s memory until it is rewritten.
+    """A capsule, whose struct describes `Context`'s memory until it is rewritten."""
 
-    Attributes
-    ----------
-    capsule : capsule
-        Named ``dltensor_versioned`` or ``dltensor``.
-    address : int
-        Of its struct.
-    context, deleter : int
-        What the struct must keep.
-    axes : int
-        Address of the extents and strides, which live as long as the struct.
-    """
-
-    capsule: CapsuleType
-    address: int
-    context: int
+    capsule: CapsuleType  # named ``dltensor_versioned`` or ``dltensor``
+    address: int  # of its struct
+    context: int  # as the next: what the struct must keep
     deleter: int
-    axes: int
+    axes: int  # address of the extents and strides, which live as long as the struct
 
 
 class Context(np.ndarray):

@@ -70,13 +70,7 @@ def new_capsule(pointer: int, name: bytes, destructor: int = 0, context: int = 0
 
 
 def capsule_pointer(capsule: object, name: bytes) -> int:
-    """Return the pointer in a capsule of that name.
-
-    Raises
-    ------
-    ValueError
-        If the capsule has another name (CPython's own error).
-    """
+    """Return the pointer in a capsule of that name; CPython's ValueError if it has another."""
     address: int = _capsule_pointer(capsule, _NAMES[name])
     return address
 

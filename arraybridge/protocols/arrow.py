@@ -64,12 +64,8 @@ def _transient(cls: type) -> str | None:
 def assembled(x: Any, doors: Doors | None = None) -> Assembled:
     """Take the arrays of an object; why there is no tensor of them `Assembled.refused` says.
 
-    ``doors`` are those of its class, if they are known.
-
-    Raises
-    ------
-    ConversionError, MalformedTensorError, TypeError
-        As of `arrow_memory.columns`, and for arrays that contradict their type.
+    ``doors`` are those of its class, if they are known. Errors are those of `arrow_memory.columns`,
+    and of arrays that contradict their type.
     """
     chunks: list[Column] = []
     try:

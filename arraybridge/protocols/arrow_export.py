@@ -131,14 +131,7 @@ def _array_on(tensor: ManagedTensor) -> np.ndarray:
 class Exported:
     """Memory in Arrow's layout, for importers that take an object.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : DataType
-    data : int
-        Address of the elements, in C order; of booleans, of their bits.
-    owner : object
-    device : Device
+    `data` is the address of the elements, in C order; of booleans, of their bits.
     """
 
     __slots__ = ("data", "device", "dtype", "owner", "shape")
@@ -193,10 +186,7 @@ EXPORTS.forms = (Exported,)
 def exported(x: Any, library: Library, device: bool = False) -> Exported:
     """Bring an array into Arrow's layout: a view where it has that already.
 
-    Raises
-    ------
-    ConversionError
-        For what Arrow has no arrays of, and for memory off the host unless ``device``.
+    ConversionError for what Arrow has no arrays of, and for memory off the host unless ``device``.
     """
     held = library.held(x)
     found, info = routed(held, library, EXPORTS)
@@ -240,10 +230,7 @@ def _finish(struct: Any, owner: object, release: int) -> None:
 def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
     """Make the capsule with the type of the arrays of a shape.
 
-    Raises
-    ------
-    ConversionError
-        For a data type that Arrow lacks, and an array without axes.
+    ConversionError for a data type that Arrow lacks, and an array without axes.
     """
     form = _FORMATS.get(dtype.name)
     if form is None or not shape:

@@ -116,10 +116,7 @@ class DeviceStream(ctypes.Structure):
 class Owned:
     """Own a producer's struct: released once, when the last reference goes.
 
-    Attributes
-    ----------
-    struct : ctypes.Structure
-        Zeroed memory that a producer fills in, or to which a struct is moved.
+    `struct` is zeroed memory that a producer fills in, or to which a struct is moved.
     """
 
     __slots__ = ("struct",)
@@ -152,12 +149,8 @@ _NAMES = {
 def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
     """Move the struct out of a capsule, as its consumer does: the capsule's is marked released.
 
-    Raises
-    ------
-    TypeError
-        For anything but a capsule of that name.
-    MalformedTensorError
-        For a struct that was released, or moved, before.
+    TypeError for anything but a capsule of that name; MalformedTensorError for a struct that was
+    released, or moved, before.
     """
     name = _NAMES[kind]
     if not is_capsule(capsule) or pyapi.capsule_name(capsule) != name:
@@ -178,15 +171,9 @@ def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
 class Column:
     """An array and its type, of which the memory lives as long as this does.
 
-    Attributes
-    ----------
-    schema, array : ctypes.Structure
-        `Schema` and `Array`, within what `owner` keeps alive.
-    owner : tuple of Owned
-    device : tuple of int
-        Kind and number.
-    event : int
-        Address of what has to happen on the device before its memory is read; 0 for nothing.
+    `schema` and `array` are structs within what `owner` keeps alive. `device` is its kind and
+    number, `event` the address of what has to happen there before its memory is read; 0 for
+    nothing.
     """
 
     __slots__ = ("array", "device", "event", "owner", "schema")
@@ -208,10 +195,7 @@ class Column:
     def children(self) -> list[Column]:
         """Return the columns of a struct, or the elements of a list.
 
-        Raises
-        ------
-        MalformedTensorError
-            Where the type and the array do not have as many.
+        MalformedTensorError where the type and the array do not have as many.
         """
         schemas = kinds_of(self.schema)
         count = self.array.n_children
@@ -312,12 +296,8 @@ def doors_of(cls: type) -> Doors:
 def columns(x: Any, doors: Doors) -> Generator[Column, None, None]:
     """Take the arrays of an object; the first has no rows where there is none.
 
-    Raises
-    ------
-    ConversionError
-        For an error of the producer's stream.
-    MalformedTensorError, TypeError
-        For structs that contradict the format, and what is no capsule.
+    ConversionError for an error of the producer's stream; MalformedTensorError, TypeError for
+    structs that contradict the format, and what is no capsule.
     """
     for door, kind, of in doors:
         try:

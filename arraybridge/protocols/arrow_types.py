@@ -49,29 +49,14 @@ _OTHERS = {
 
 
 class Kind(NamedTuple):
-    """What the arrays of a type are as tensors.
-
-    Attributes
-    ----------
-    dtype : DataType
-    bits : bool
-        Whether elements are packed eight to a byte.
-    inner : tuple of int
-        The extents behind the axis of rows.
-    steps : tuple of int
-        Their strides, in elements.
-    lists : tuple of int
-        How many elements each level of lists has, from the outermost.
-    refused : str or None
-        Why there is no tensor, and what to do.
-    """
+    """What the arrays of a type are as tensors."""
 
     dtype: DataType
-    bits: bool = False
-    inner: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
-    lists: tuple[int, ...] = ()
-    refused: str | None = None
+    bits: bool = False  # whether elements are packed eight to a byte
+    inner: tuple[int, ...] = ()  # the extents behind the axis of rows
+    steps: tuple[int, ...] = ()  # their strides, in elements
+    lists: tuple[int, ...] = ()  # how many elements each level of lists has, from the outermost
+    refused: str | None = None  # why there is no tensor, and what to do
 
     @property
     def row(self) -> int:
@@ -80,13 +65,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(schema: Any, depth: int = 0) -> Kind:
-    """Return the kind of the arrays of a schema.
-
-    Raises
-    ------
-    MalformedTensorError
-        For a schema that contradicts the format.
-    """
+    """Return the kind of the arrays of a schema."""
     if depth > DEEPEST:
         raise MalformedTensorError(f"an Arrow type is nested deeper than {DEEPEST} levels")
     extension = metadata_of(schema).get(EXTENSION)

@@ -32,70 +32,34 @@ _GAP = 64  # bytes between neighbors in one buffer: padding, not the rest of the
 
 
 class Piece(NamedTuple):
-    """Rows of one column that lie together.
+    """Rows of one column that lie together."""
 
-    Attributes
-    ----------
-    data : int
-        Address of the first element; of the byte that has it, if it is a bit.
-    bit : int
-        Which bit of that byte it is.
-    rows : int
-    step : int, optional
-        Bytes from one row to the next, where it may not be the size of a row.
-    """
-
-    data: int
-    bit: int
+    data: int  # address of the first element; of the byte that has it, if it is a bit
+    bit: int  # which bit of that byte it is
     rows: int
-    step: int | None = None
+    step: int | None = None  # bytes from one row to the next, where it may not be the size of a row
 
 
 class Assembled(NamedTuple):
-    """What is known of an array in pieces.
-
-    Attributes
-    ----------
-    rows : int
-    dtype : DataType
-    columns : tuple of tuple of Piece
-        Those that have rows.
-    frame : bool
-        Whether the columns are an axis; otherwise there is one.
-    inner, steps : tuple of int
-        Extents and strides, in elements, of what is within a row of a column.
-    row : int
-        Elements of such a row.
-    bits : bool
-        Whether the elements are packed eight to a byte.
-    device : Device
-    readonly : bool
-    refused : str or None
-    owner : object
-        Keeps all of the memory.
-    immutable : bool
-        Whether nobody writes to it: Arrow promises so.
-    parts : tuple of (label, object, Library)
-        Of a frame of several data types, what stands for each column and its library.
-    parts_cast : Cast or None
-        What the parts are cast to; see `cast`.
-    """
+    """What is known of an array in pieces."""
 
     rows: int
     dtype: DataType = NO_DTYPE
-    columns: tuple[tuple[Piece, ...], ...] = ()
-    frame: bool = False
-    inner: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
-    row: int = 1
-    bits: bool = False
+    columns: tuple[tuple[Piece, ...], ...] = ()  # those that have rows
+    frame: bool = False  # whether the columns are an axis; otherwise there is one
+    inner: tuple[int, ...] = ()  # extents of what is within a row of a column
+    steps: tuple[int, ...] = ()  # strides of that, in elements
+    row: int = 1  # elements of such a row
+    bits: bool = False  # whether the elements are packed eight to a byte
     device: Device = CPU
     readonly: bool = True
     refused: str | None = None
-    owner: object = None
-    immutable: bool = True
+    owner: object = None  # keeps all of the memory
+    immutable: bool = True  # whether nobody writes to it: Arrow promises so
+    # Of a frame of several data types: the label, what stands for it, and its library, of each
+    # column.
     parts: tuple[tuple[Any, Any, Library], ...] = ()
-    parts_cast: Cast | None = None
+    parts_cast: Cast | None = None  # what the parts are cast to; see `cast`
 
     def advised(self, advice: str, nulls: str) -> Assembled:
         """Return it with other advice on what to do: in general, and about nulls in its parts."""
@@ -244,10 +208,7 @@ def _cast(x: Assembled) -> ManagedTensor:
 def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
     """Return an array in pieces as one tensor; `shared`: without a copy.
 
-    Raises
-    ------
-    ConversionError
-        For what can be no tensor, or only by a copy.
+    ConversionError for what can be no tensor, or only by a copy.
     """
     info = LIBRARY.describe(x)
     if info.refused:

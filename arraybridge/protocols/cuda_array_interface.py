@@ -57,26 +57,9 @@ def tensor_of(
 ) -> ManagedTensor:
     """Return an owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
 
-    Parameters
-    ----------
-    x : object
-        It is kept alive by the tensor.
-    interface : mapping, optional
-        What ``x.__cuda_array_interface__`` gave, if it was asked already.
-    device : Device, optional
-        Where the memory is, if that is known; else the driver is asked.
-
-    Returns
-    -------
-    ManagedTensor
-        Nothing was synchronized: :func:`order` does that.
-
-    Raises
-    ------
-    MalformedTensorError
-        For a dictionary that contradicts the interface.
-    ConversionError
-        For a mask, or elements without a DLPack type, with what to do.
+    The interface, and the device, are asked for where the caller does not know them. Nothing is
+    synchronized: :func:`order` does that. MalformedTensorError for a dictionary that contradicts
+    the interface; ConversionError, with what to do, for a mask, or elements without a DLPack type.
     """
     if interface is None:
         interface = x.__cuda_array_interface__
@@ -129,16 +112,8 @@ def tensor_of(
 def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, object]:
     """Make the ``__cuda_array_interface__``, version 3, of a tensor that the caller keeps alive.
 
-    Parameters
-    ----------
-    tensor : ManagedTensor
-    stream : int, optional
-        On which the memory's contents are ready; None says that there is nothing to wait for.
-
-    Raises
-    ------
-    ConversionError
-        If CUDA cannot address the memory, or a type string cannot name the data type.
+    On the `stream` the memory's contents are ready; None says that there is nothing to wait for.
+    ConversionError if CUDA cannot address the memory, or a type string cannot name the data type.
     """
     if tensor.device.type not in _DEVICES:
         raise ConversionError(f"the CUDA array interface cannot describe memory on {tensor.device}")
@@ -204,20 +179,10 @@ def device_of_pointer(pointer: int) -> Device:
 def order(producer: int | None, consumer: int | None, device: Device) -> None:
     """Make later work on stream ``consumer`` wait for the current work on stream ``producer``.
 
-    On the device: the host does not wait.
-
-    Parameters
-    ----------
-    producer, consumer : int or None
-        CUDA streams (1: legacy default, 2: per-thread default, else handles). None for the
-        producer: there is nothing to wait for. None or -1 for the consumer: it does not want to.
-    device : Device
-        That they belong to.
-
-    Raises
-    ------
-    ConversionError
-        If the driver refuses; a stream is of another device, or gone, say.
+    On the device: the host does not wait. Streams of CUDA are 1 (legacy default), 2 (per-thread
+    default), else handles. None for the producer: there is nothing to wait for. None or -1 for the
+    consumer: it does not want to. ConversionError if the driver refuses; a stream is of another
+    device, or gone, say.
     """
     if producer is None or consumer in (None, -1) or producer == consumer:
         return

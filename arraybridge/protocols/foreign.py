@@ -118,14 +118,8 @@ def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
 def check_whole(x: Any) -> None:
     """Refuse what has a mask or a unit that would be lost, and what is not in memory.
 
-    As :func:`arraybridge.convert` does.
-
-    Raises
-    ------
-    ConversionError
-        Whether anything is masked or not.
-    TypeError
-        For a graph or a file, which nobody asked to compute or read.
+    As :func:`arraybridge.convert` does: ConversionError, whether anything is masked or not;
+    TypeError for a graph or a file, which nobody asked to compute or read.
     """
     kind = type(x)
     if kind is np.ndarray or isinstance(x, np.generic):

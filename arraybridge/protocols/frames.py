@@ -42,11 +42,7 @@ def speaks_arrow(cls: type) -> bool:
 def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None:
     """Return what stands for a frame, and its library; None for what is none.
 
-    Parameters
-    ----------
-    x : object
-    looking : bool
-        Whether it is only described; what would be consumed or computed is refused then.
+    If it is only described (`looking`), what would be consumed or computed is refused.
     """
     cls = type(x)
     opener = _opener(cls)

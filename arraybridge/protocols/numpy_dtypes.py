@@ -36,12 +36,8 @@ def _extended_dtype(name: str) -> np.dtype[Any] | None:
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
     """Return NumPy's dtype for a DLPack data type.
 
-    Raises
-    ------
-    ImportError
-        For a type of ml_dtypes where that is not installed.
-    TypeError
-        For a type that neither has.
+    ImportError for a type of ml_dtypes where that is not installed; TypeError for one that neither
+    has.
     """
     found = _numpy_dtypes.get(dtype)
     if found is not None:

@@ -45,20 +45,10 @@ LIBRARY = Protocol()
 def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Library]:
     """Return an array or tensor that stands for ``x``, and its library; consume a capsule.
 
-    Parameters
-    ----------
-    x : object
-    looking : bool
-        ``x`` is only described: what would be consumed, or computed, is refused.
-    to : str
-        The library that it is converted to, if any: errors name it.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not an array in memory by any protocol.
-    ConversionError
-        If its memory is not all of it: it has a unit, or passes on the protocol of what it wraps.
+    If it is only described (`looking`), what would be consumed or computed is refused. `to` is the
+    library that it is converted to, if any, for errors. TypeError if ``x`` is not an array in
+    memory by any protocol; ConversionError if its memory is not all of it: it has a unit, or passes
+    on the protocol of what it wraps.
     """
     record = RECORDS[type(x)]
     library = record.library

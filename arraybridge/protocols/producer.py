@@ -6,14 +6,7 @@ from ..dlpack import ManagedTensor, to_capsule
 
 
 class Producer:
-    """An object whose ``__dlpack__`` gives one kind of capsule, whatever is asked for.
-
-    Parameters
-    ----------
-    tensor : ManagedTensor
-    versioned, move : bool
-        As :func:`arraybridge.dlpack.to_capsule` takes them.
-    """
+    """An object whose ``__dlpack__`` gives one kind of `to_capsule`'s, whatever is asked for."""
 
     __slots__ = ("move", "tensor", "versioned")
 

@@ -30,17 +30,7 @@ Wrapper = Callable[..., Any]
 
 
 def build(module: Any, cls: type[NativeArray], native: Any) -> None:
-    """Fill a namespace's module: functions, extensions, constants, dtypes.
-
-    Parameters
-    ----------
-    module : module
-        ``arraybridge.xp.<library>``.
-    cls : type
-        The class of its Arrays.
-    native : module
-        The library's native namespace.
-    """
+    """Fill a module ``arraybridge.xp.<library>``: functions, extensions, constants, dtypes."""
     own = refusing_other_dtypes(native._functions["asarray"], lambda: cls._namespace)
     module.asarray, module.from_dlpack = of_arrays(cls, own), from_dlpack_of_arrays(cls)
     names: list[str] = []

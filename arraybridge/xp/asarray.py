@@ -76,17 +76,9 @@ def arguments(
 ) -> Check:
     """Make the function that converts the arguments of ``asarray`` for the library's own.
 
-    Parameters
-    ----------
-    library : str
-    namespace : module
-        The library's native namespace.
-    check_dtype : callable
-        Returns the data type for a requested one; raises for one that the result would not have.
-    takes_numpy : bool
-        Whether the library's own ``asarray`` copies NumPy's arrays, to its default device.
-    takes_nested : bool
-        Whether it takes nested sequences of its own arrays.
+    `check_dtype` returns the data type for a requested one, or raises for one that the result would
+    not have. `takes_numpy`: the library's own ``asarray`` copies NumPy's arrays, to its default
+    device; `takes_nested`: it takes nested sequences of its own arrays.
     """
     home = library_named(library)
     take = _Input(home, namespace, takes_numpy, takes_nested)
@@ -306,15 +298,7 @@ def _refusal(x: Any) -> TypeError:
 
 
 def of_arrays(cls: type[NativeArray], made: Function) -> Callable[..., Any]:
-    """Make ``asarray`` of a namespace of Arrays, which accepts every library's arrays.
-
-    Parameters
-    ----------
-    cls : type
-        The class of its Arrays.
-    made : Function
-        The native ``asarray``.
-    """
+    """Make ``asarray`` of a namespace of Arrays of the native one: it takes anyone's arrays."""
     own, errors, recover = made.own, made.errors, made.recovery()
     before: Any = made.before
     owns, check = cls._home.owns, cls._home.check_carried

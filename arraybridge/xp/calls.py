@@ -19,40 +19,22 @@ Operands: TypeAlias = Callable[[Any, Any], tuple[Any, Any, Any]]
 
 
 class Function(NamedTuple):
-    """A function of the standard in one library, with its checks and handlers.
+    """A function of the standard in one library, with its checks and handlers."""
 
-    Attributes
-    ----------
-    path : str
-        Its name in the standard, such as ``"linalg.qr"``.
-    own : callable
-        The library's function, or the correction in its place.
-    parameters : tuple of str
-        The names of its parameters in the standard.
-    handlers : tuple of Handler
-        Tried in turn when it raises.
-    before : callable, optional
-        Called with the arguments first: it raises, or returns them as ``own`` is to have them; None
-        is as they are. For what a library takes and gets wrong without an error.
-    dtype_at : int, optional
-        Where the data type is among the arguments, if ``before`` is called only for its sake.
-    operands : callable, optional
-        Called first if the two operands are not of one type: see `numbers.Wide.operands`.
-    namespace : module, optional
-        The native namespace that it belongs to.
-    alone : callable, optional
-        What ``own`` does with a single array of the library's own type and nothing else, in fewer
-        steps.
-    """
-
-    path: str
-    own: Callable[..., Any]
-    parameters: tuple[str, ...]
-    handlers: tuple[Handler, ...] = ()
+    path: str  # its name in the standard, such as ``"linalg.qr"``
+    own: Callable[..., Any]  # the library's function, or the correction in its place
+    parameters: tuple[str, ...]  # the names of its parameters in the standard
+    handlers: tuple[Handler, ...] = ()  # tried in turn when it raises
+    # Called with the arguments first: it raises, or returns them as ``own`` is to have them; None
+    # is as they are. For what a library takes and gets wrong without an error.
     before: Check | None = None
+    # Where the data type is among the arguments, if ``before`` is called only for its sake.
     dtype_at: int | None = None
+    # Called first if the two operands are not of one type: see `numbers.Wide.operands`.
     operands: Operands | None = None
-    namespace: Any = None
+    namespace: Any = None  # the native namespace that it belongs to
+    # What ``own`` does with a single array of the library's own type and nothing else, in fewer
+    # steps.
     alone: Callable[[Any], Any] | None = None
 
     @property
@@ -177,11 +159,7 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 def remembering(function: Function, taken: Callable[[Any], Any]) -> Callable[..., Any]:
     """Make a function of data types and names alone, whose answers never change.
 
-    Parameters
-    ----------
-    function : Function
-    taken : callable
-        Gives an argument as ``own`` is to have it.
+    `taken` gives an argument as ``own`` is to have it.
     """
     own, errors, recover, before = (
         function.own, function.errors, function.recovery(), function.before,

@@ -21,30 +21,16 @@ from .special_cases import Means, complex_function, deviation, floor_divide, tur
 
 
 class Correction(NamedTuple):
-    """A corrected function.
+    """A corrected function."""
 
-    Attributes
-    ----------
-    name : str
-        The function in the standard, with its extension: ``"floor_divide"``, ``"linalg.qr"``.
-    function : callable
-        What takes its place, over native arrays.
-    clause : str
-        The clause of the standard (2025.12) that the library's own departs from.
-    upstream : str
-        The upstream issue, by its address; or why there is none.
-    operators : bool
-        Whether the operator of the same meaning has the defect too.
-    until : str, optional
-        The first version of the library that keeps the clause by itself: nothing is put over that
-        one or a later one.
-    """
-
+    # The function in the standard, with its extension: ``"floor_divide"``, ``"linalg.qr"``.
     name: str
-    function: Callable[..., Any]
-    clause: str
-    upstream: str
-    operators: bool = False
+    function: Callable[..., Any]  # what takes its place, over native arrays
+    clause: str  # the clause of the standard (2025.12) that the library's own departs from
+    upstream: str  # the upstream issue, by its address; or why there is none
+    operators: bool = False  # whether the operator of the same meaning has the defect too
+    # The first version of the library that keeps the clause by itself: nothing is put over that one
+    # or a later one.
     until: str | None = None
 
     def applies_to(self, version: str) -> bool:
@@ -90,12 +76,7 @@ def diff(xp: Any) -> Correction:
 def matrix_rank(xp: Any, linalg: Any, integer: Any) -> Correction:
     """The entry of a library whose ``matrix_rank`` looks for the largest of no singular values.
 
-    Parameters
-    ----------
-    xp, linalg : module
-        The namespace underneath, and its extension, which may be switched off.
-    integer : data type
-        Of the result.
+    `linalg` is the extension, which may be switched off; `integer` the data type of the result.
     """
     plain = linalg.matrix_rank
 
@@ -248,10 +229,7 @@ def integers_between(
 ) -> numpy.ndarray:
     """Return ``num`` integers from ``start`` to ``stop``, rounded as in NumPy; exact if large.
 
-    Raises
-    ------
-    OverflowError
-        If the data type does not hold one of them.
+    OverflowError if the data type does not hold one of them.
     """
     values: Any
     if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) >= _EXACT:
@@ -277,16 +255,8 @@ def linspace(
 ) -> Correction:
     """The entry of a library whose own wraps, rounds otherwise, or lacks dtypes.
 
-    Parameters
-    ----------
-    xp : module
-        The namespace underneath.
-    own : callable
-        The library's own ``linspace``, which may lack ``endpoint``.
-    name_of : callable
-        NumPy's name of an integer data type; None for another one.
-    make : callable
-        An array of the library from one of NumPy's: ``make(x, dtype=, device=)``.
+    The library's own may lack ``endpoint``. `name_of` gives NumPy's name of an integer data type,
+    None for another one; ``make(x, dtype=, device=)`` an array of the library from one of NumPy's.
     """
 
     def linspace(

@@ -18,14 +18,10 @@ _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
 def checking_dtype(place: int, check: Callable[[Any], Any]) -> Check:
-    """Make a check of the dtype that a function receives by name or by position.
+    """Make a check of the dtype that a function receives by name or at a place.
 
-    Parameters
-    ----------
-    place : int
-        Where it is among the arguments.
-    check : callable
-        Returns the data type for a requested one; raises for one that the result would not have.
+    `check` returns the data type for a requested one; it raises for one that the result would not
+    have.
     """
 
     def before(*args: Any, **kwargs: Any) -> Arguments:
@@ -63,11 +59,7 @@ def limits_errors(library: str) -> Handler:
 def refusing_other_dtypes(function: Function, namespace: Any) -> Function:
     """Make a function raise TypeError for a ``dtype=`` that a namespace of Arrays does not have.
 
-    Parameters
-    ----------
-    function : Function
-    namespace : callable
-        Returns the namespace, which is not complete yet.
+    ``namespace()`` returns it, as it is not complete yet.
     """
     if "dtype" not in function.parameters or function.path == "isdtype":
         return function
@@ -101,13 +93,8 @@ def _wrong(path: str, takes: str, x: Any) -> TypeError:
 def dtype_checks(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[str, Check]:
     """Make checks of the arguments of dtype functions: a TypeError for anything but a dtype.
 
-    Parameters
-    ----------
-    library : str
-    dtype : object
-        One of the library's data types.
-    taken : callable
-        Returns the library's data type for a `DType` of it; anything else as it is.
+    `dtype` is any of the library's; `taken` returns the library's for a `DType` of it, and anything
+    else as it is.
     """
     own, numpys = type(dtype), _is_numpys(dtype)
     owns = library_named(library).owns
@@ -208,14 +195,9 @@ def result_type(
 ) -> Callable[..., Any]:
     """Make ``result_type`` of a library that is wrong or silent about some dtypes.
 
-    Parameters
-    ----------
-    pair : callable
-        ``pair(a, b)``: the dtype that two dtypes are promoted to.
-    beside : callable
-        ``beside(dtype, number)``: that of a dtype with a Python number, one of the highest kind.
-    ordered : callable
-        The order in which more than two dtypes are promoted.
+    ``pair(a, b)`` is the dtype that two dtypes are promoted to, ``beside(dtype, number)`` that of a
+    dtype with a Python number, one of the highest kind; `ordered` the order in which more than two
+    dtypes are promoted.
     """
 
     def result_type(*arrays_and_dtypes: Any) -> Any:

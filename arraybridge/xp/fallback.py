@@ -38,34 +38,22 @@ class Refused(NamedTuple):
 
 
 class Handler(NamedTuple):
-    """What may be done about errors of a library's functions.
+    """What may be done about errors of a library's functions."""
 
-    Attributes
-    ----------
-    errors : tuple of exception types
-        Those that it looks at.
-    serves : callable
-        ``serves(path, template)``: whether it applies to a function of the standard.
-    retry : callable
-        Compute a `Refused` call in another way, or raise a better error; NotImplemented if the
-        error is about something else.
-    attempt : str
-        What it tries, for a note on the error that remains; empty: it only explains.
-    """
-
-    errors: tuple[type[Exception], ...]
+    errors: tuple[type[Exception], ...]  # those that it looks at
+    # ``serves(path, template)``: whether it applies to a function of the standard.
     serves: Callable[[str, Any], bool]
+    # Compute a `Refused` call in another way, or raise a better error; NotImplemented if the error
+    # is about something else.
     retry: Callable[[Refused], Any]
+    # What it tries, for a note on the error that remains; empty: it only explains.
     attempt: str = ""
 
 
 def axes(parameters: Mapping[str, str]) -> Handler:
     """Convert axes, extents and counts with ``__index__`` for libraries that take only Python's.
 
-    Parameters
-    ----------
-    parameters : mapping
-        From a function's name in the standard to its parameter.
+    The mapping is from a function's name in the standard to its parameter.
     """
 
     def index(given: Any) -> int | None:
@@ -147,20 +135,10 @@ def in_another_library(
 ) -> Handler:
     """Compute in another library, on the same memory, what this one lacks.
 
-    Parameters
-    ----------
-    library : str
-    array : type
-        The type of its arrays.
-    dtypes : frozenset
-        Those of its dtypes that only some of its functions take.
-    errors : tuple of exception types
-        What it raises for a function that cannot do a dtype; of another dtype than ``dtypes`` only
-        those that ``unimplemented`` says.
-    unimplemented : callable
-        Whether an error says, whatever the dtypes, that a function is not implemented for them.
-    excepted : frozenset of str
-        Functions that no other library computes, such as those that make arrays on a given device.
+    `array` is the type of its arrays, and `dtypes` those of its dtypes that only some of its
+    functions take. `errors` are what it raises for a function that cannot do a dtype; of another
+    dtype only those that `unimplemented` says, whatever the dtypes. No other library computes the
+    `excepted` functions, such as those that make arrays on a given device.
     """
 
     def serves(path: str, template: Any) -> bool:

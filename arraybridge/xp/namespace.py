@@ -14,16 +14,7 @@ from ..core.registry import library_named
 def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     """Make the array API namespace of a class of Arrays, and attach it to the class.
 
-    Parameters
-    ----------
-    cls : type
-    doc : str, optional
-        The module's documentation.
-
-    Returns
-    -------
-    module
-        ``arraybridge.xp.<library>``, which can be imported under that name from then on.
+    The module ``arraybridge.xp.<library>`` can be imported under that name from then on.
     """
     from .array_namespace import build
     from .inspection import Info

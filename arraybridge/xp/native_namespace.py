@@ -27,43 +27,25 @@ from .standard import EXTENSIONS, functions_of
 
 
 class NativeNamespace(NamedTuple):
-    """The specification of a library's native namespace.
-
-    Attributes
-    ----------
-    library : str
-    base : str
-        The module underneath: array-api-compat's where it wraps the library, else the library's.
-    corrections : tuple of Correction
-    wide : Wide, optional
-        The Python integers that it refuses.
-    handlers : tuple of Handler
-        What else may be done when one of its functions raises, tried in turn.
-    check_dtype : callable, optional
-        Returns the dtype to use for a requested one; raises for one that the result would
-        not have.
-    dtypes : DTypes, optional
-        The library's data types, if they are none of NumPy's.
-    takes_numpy, takes_nested : bool
-        Whether its ``asarray`` copies NumPy's arrays, to its default device, and whether it stacks
-        nested sequences of its own arrays.
-    alone : mapping
-        By the names of functions: what each does with a single array of the library's own type, in
-        fewer steps; see `Function.alone`.
-    switched : tuple of str
-        What flags of the library change at any time: extensions, the version of the standard.
-    """
+    """The specification of a library's native namespace."""
 
     library: str
+    # The module underneath: array-api-compat's where it wraps the library, else the library's.
     base: str
     corrections: tuple[Correction, ...]
-    wide: Wide | None = None
+    wide: Wide | None = None  # the Python integers that it refuses
+    # What else may be done when one of its functions raises, tried in turn.
     handlers: tuple[Handler, ...] = ()
+    # Returns the dtype to use for a requested one; raises for one that the result would not have.
     check_dtype: Callable[[Any], Any] | None = None
-    dtypes: DTypes | None = None
+    dtypes: DTypes | None = None  # the library's data types, if they are none of NumPy's
+    # Whether its ``asarray`` copies NumPy's arrays, to its default device.
     takes_numpy: bool = False
-    takes_nested: bool = True
+    takes_nested: bool = True  # whether it stacks nested sequences of its own arrays
+    # By the names of functions: what each does with a single array of the library's own type, in
+    # fewer steps; see `Function.alone`.
     alone: Mapping[str, Callable[[Any], Any]] = {}
+    # What flags of the library change at any time: extensions, the version of the standard.
     switched: tuple[str, ...] = ()
 
     @property
@@ -93,12 +75,9 @@ class NativeNamespace(NamedTuple):
 def make_native_namespace(table: NativeNamespace) -> Any:
     """Make the namespace of a library's native arrays.
 
-    Returns
-    -------
-    module
-        Everything in the namespace underneath, with the corrected functions in place. Its
-        ``_functions`` are those of the standard by name, with what surrounds a call of each: the
-        namespace over Arrays calls them itself.
+    It is everything in the namespace underneath, with the corrected functions in place. Its
+    ``_functions`` are those of the standard by name, with what surrounds a call of each: the
+    namespace over Arrays calls them itself.
     """
     xp: Any = _corrected(table)
     xp._functions = {function.path: function for function in _functions(table, xp)}
@@ -249,16 +228,10 @@ def following(
 ) -> Callable[[str], Any]:
     """Make ``__getattr__`` of a module, which asks another for some attributes at every access.
 
-    Parameters
-    ----------
-    module : module
-        Loses the attributes, as Python asks ``__getattr__`` for those alone that are missing.
-    base : module
-        What it is made of; raises AttributeError for what is switched off.
-    names : tuple of str
-        Extensions are the module's own as long as ``base`` has them; others are those of ``base``.
-    otherwise : callable
-        Returns all other attributes.
+    `module` loses the attributes, as Python asks ``__getattr__`` for those alone that are missing;
+    `base`, what it is made of, raises AttributeError for what is switched off. Extensions among the
+    names are the module's own as long as ``base`` has them; others are those of ``base``.
+    `otherwise` returns all other attributes.
     """
     if not names:
         return otherwise

@@ -32,22 +32,15 @@ _MIRRORED = {
 
 
 class Wide(NamedTuple):
-    """The Python integers that a library does not accept beside arrays, and what it takes instead.
+    """The Python integers that a library refuses beside arrays, and what it takes instead."""
 
-    Attributes
-    ----------
-    as_scalar : callable
-        ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
-        OverflowError if the dtype does not hold it.
-    least, most : int
-        The integers that it takes in any case. (Of a range torch.compile would know nothing.)
-    plain : callable
-        Returns what it is given for a number of NumPy's, or of a subclass of Python's.
-    """
-
+    # ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
+    # OverflowError if the dtype does not hold it.
     as_scalar: Callable[[int, Any], Any]
+    # As `most`: what it takes in any case. (Of a range torch.compile would know nothing.).
     least: int = -(2**63)
     most: int = 2**63 - 1
+    # Returns what it is given for a number of NumPy's, or of a subclass of Python's.
     plain: Callable[[Any], Any] = scalar_of
 
     @property
@@ -143,16 +136,9 @@ def checks(
 ) -> dict[str, Check]:
     """Make the checks of numbers in the functions of a library.
 
-    Parameters
-    ----------
-    namespace : module
-        Its native namespace, whose functions are complete when a check is called.
-    owns : callable
-        Whether a type is of its arrays.
-    plain : callable
-        Returns what it is given for a number of NumPy's.
-    dtype_of : callable
-        Returns the data type for a requested one; raises for one that the result would not have.
+    Those of its native namespace are complete when a check is called. `owns` says whether a type is
+    of its arrays, `plain` returns what it is given for a number of NumPy's, and `dtype_of` the data
+    type for a requested one; it raises for one that the result would not have.
     """
 
     def filled(x: Any, value: Any, default: Any, dtype: Any, args: Any, kwargs: Any) -> Arguments:

@@ -27,14 +27,7 @@ FUNCTIONS = frozenset(
 
 
 def attributes(cls: type[NativeArray], module: Any) -> Callable[[str], Any]:
-    """Make ``__getattr__`` of a namespace's module, which makes a function when it is first used.
-
-    Parameters
-    ----------
-    cls : type
-        The class of its Arrays.
-    module : module
-    """
+    """Make ``__getattr__`` of a namespace's module: it makes a function when it is first used."""
 
     def __getattr__(name: str) -> Any:
         path = _WINDOWS if name == "lib" else name

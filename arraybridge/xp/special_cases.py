@@ -22,36 +22,21 @@ def _same(x: Any) -> Any:
 
 
 class Means(NamedTuple):
-    """The functions of a library that the corrections below use.
+    """The functions of a library that the corrections below use."""
 
-    Attributes
-    ----------
-    xp : module
-        Its namespace as it is, uncorrected.
-    floating, complex_floating : callable
-        Whether a dtype of the library is of that kind.
-    complex : callable
-        A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
-    detach : callable
-        The array as a constant to differentiation.
-    turned_zero : callable
-        ``-x``, taken where a zero is to have the other sign; its derivative is to be that of ``x``.
-    eager : bool
-        Whether values may decide what is done: the ordinary case then pays for a check only.
-    tally : callable, optional
-        How many elements of a boolean array are true, where that is quicker than ``any``.
-    quiet : callable
-        A context in which the library does not warn of invalid values, which come out right here.
-    """
-
-    xp: Any
-    floating: Callable[[Any], bool]
+    xp: Any  # its namespace as it is, uncorrected
+    floating: Callable[[Any], bool]  # as the next: whether a dtype of the library is of that kind
     complex_floating: Callable[[Any], bool]
+    # A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
     complex: Callable[[Any, Any], Any]
-    detach: Callable[[Any], Any] = _same
+    detach: Callable[[Any], Any] = _same  # the array as a constant to differentiation
+    # ``-x``, taken where a zero is to have the other sign; its derivative is to be that of ``x``.
     turned_zero: Callable[[Any], Any] = operator.neg
+    # Whether values may decide what is done: the ordinary case then pays for a check only.
     eager: bool = False
+    # How many elements of a boolean array are true, where that is quicker than ``any``.
     tally: Callable[[Any], Any] | None = None
+    # A context in which the library does not warn of invalid values, which come out right here.
     quiet: Callable[[], Any] = nullcontext
 
 
@@ -272,10 +257,7 @@ TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan":
 def turned(means: Means, name: str, hyperbolic: Function) -> Function:
     """Make a function of ``TURNED`` with the special cases of complex numbers.
 
-    Parameters
-    ----------
-    hyperbolic : callable
-        The function that it is made of, which has its own special cases right.
+    It is made of the `hyperbolic` one, which has its own special cases right.
     """
     xp = means.xp
     plain = getattr(xp, name)

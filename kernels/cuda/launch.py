@@ -28,7 +28,7 @@ class Launch(NamedTuple):
     device: Device
     plan: Plan
     function: int = 0  # the driver's handle of the kernel; 0 for its own copy
-    # the kernel's arguments; the first two, its addresses, are not used
+    # The kernel's arguments; the first two, its addresses, are not used.
     words: array[int] | None = None
     pointers: Any = None  # their addresses
 

@@ -22,15 +22,10 @@ from .chunk import Chunk, chunked
 
 
 def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any) -> Any:
-    """Call an adapted function later, on blocks.
+    """Call an adapted function, which returns the caller's arrays, later, on blocks.
 
-    Parameters
-    ----------
-    function : callable
-        Takes arrays of any library, and returns those of the caller.
-    adapt_options : dict
-        ``library``, ``blockwise``, ``signature``, ``depth``, ``boundary``, ``copy``,
-        ``alias_readonly`` of :func:`arraybridge.adapt`.
+    `adapt_options` are ``library``, ``blockwise``, ``signature``, ``depth``, ``boundary``,
+    ``copy``, ``alias_readonly`` of :func:`arraybridge.adapt`.
     """
     prepare()
     name = name_of(function)
@@ -61,17 +56,10 @@ def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any
 
 
 class ReadOnly:
-    """A function to which blocks are read-only: they are the graph's, and others read them.
+    """An adapted function to which blocks are read-only: they are the graph's, read by others.
 
-    Parameters
-    ----------
-    function : callable
-        An adapted function.
-    library : str
-        The library that it is written for.
-    copies : bool
-        Whether blocks of a library that cannot mark them so are copied for it. If it writes to such
-        a copy, it must return it, as with a copy of any read-only array.
+    Blocks of a library that cannot mark them so are copied for it, if `copies`. If it writes to
+    such a copy, it must return it, as with a copy of any read-only array.
     """
 
     def __init__(self, function: Any, library: str, copies: bool) -> None:

@@ -237,10 +237,7 @@ def kind_of_blocks(x: Any) -> ArrayType | None:
 def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options: Any) -> Any:
     """Convert the blocks of a Dask array, when they are computed.
 
-    Raises
-    ------
-    TypeError
-        If the library has no namespace here: Dask could do nothing with such blocks.
+    TypeError if the library has no namespace here: Dask could do nothing with such blocks.
     """
     prepare()
     if library is None:

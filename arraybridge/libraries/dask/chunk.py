@@ -37,15 +37,10 @@ _INDEXES = "dask.array.slicing"  # NumPy's positions by a block: nonzero
 class Chunk:
     """A block in another library than NumPy; see `chunk_class`.
 
-    Attributes
-    ----------
-    array : Array
-        The block as an :class:`arraybridge.Array`.
-    kind : ArrayType
-        What a computed Dask array of such blocks is: an array of a library, or an Array over it.
-    counts : bool
-        Whether its elements are numbers of elements, which have no data type of their own: JAX
-        without 64 bits has none of those that Dask asks for.
+    `array` is the block as an :class:`arraybridge.Array`; `kind` what a computed Dask array of such
+    blocks is: an array of a library, or an Array over it. `counts`: its elements are numbers of
+    elements, which have no data type of their own: JAX without 64 bits has none of those that Dask
+    asks for.
     """
 
     __slots__ = ("__weakref__", "array")
@@ -557,15 +552,10 @@ def _within(xp: Any, path: str) -> Any:
 def _named(
     function: Any, own: Any, args: Any, options: dict[str, Any], before: int = 0
 ) -> tuple[Any, Any]:
-    """Return the arguments of NumPy's function as another one takes them.
+    """Return the arguments of NumPy's function as another one takes them, behind `before` own.
 
     What is NumPy's default, or changes no value, is dropped where the other has no such keyword;
     anything else that it lacks is refused.
-
-    Parameters
-    ----------
-    before : int
-        How many arguments of its own the other one takes first.
     """
     takes, has = _parameters(own), _parameters(function)
     kinds, names = {each.kind for each in takes.values()}, list(has)

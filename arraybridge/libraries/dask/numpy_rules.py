@@ -50,10 +50,7 @@ def cast(x: Any, dtype: numpy.dtype[Any]) -> Any:
 def number(x: Any, value: Any, dtype: numpy.dtype[Any]) -> Any:
     """Return a number as an Array beside ``x``, in a data type of NumPy's.
 
-    Raises
-    ------
-    OverflowError
-        For a Python integer that the data type does not hold, as NumPy does.
+    OverflowError for a Python integer that the data type does not hold, as NumPy does.
     """
     if dtype.kind != "V":  # bfloat16 has no such rules
         value = numpy.asarray(value, dtype)

@@ -99,14 +99,9 @@ class JaxArray(NativeArray):
         return super().device
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array on another device; itself where it is there already.
+        """The array on another device or sharding; itself where it is there already, or for None.
 
-        Parameters
-        ----------
-        device : Device, (int, int), str, jax.Device or jax.sharding.Sharding
-            None leaves it where it is.
-        stream : None
-            JAX orders its work by itself.
+        JAX orders its work by itself: there is no stream.
         """
         if stream is not None:
             raise ValueError("JAX has no streams that one could name: pass stream=None")

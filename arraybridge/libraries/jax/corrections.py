@@ -39,13 +39,7 @@ _OWN = (bool, int, float, complex)  # Python's types: the default dtypes of thei
 
 
 def check_dtype(dtype: Any) -> Any:
-    """Return the dtype; refuse a 64-bit one while x64 is off, which JAX would narrow.
-
-    Raises
-    ------
-    ConversionError
-        As of :func:`arraybridge.convert`.
-    """
+    """Return the dtype; refuse a 64-bit one while x64 is off, which JAX would narrow."""
     if jax.config.jax_enable_x64 or any(dtype is own for own in _OWN):  # np.dtype("int64") == int
         return dtype
     with contextlib.suppress(TypeError):  # JAX raises it itself

@@ -251,13 +251,8 @@ def _shape(x: Any) -> Shape:
 def _operation(flat: FlatFunction, shapes: Sequence[Shape], count: int, method: str | None) -> Any:
     """Return the function of JAX's arrays that calls ``flat`` on the host.
 
-    Parameters
-    ----------
-    flat : FlatFunction
-    shapes : sequence of Shape
-        Of its floats, of which there are ``count``, and its others.
-    method : str or None
-        The ``vmap_method``.
+    The shapes are those of its floats, of which there are ``count``, and its others; the method is
+    the ``vmap_method``.
     """
     structs = tuple([_struct(flat, shape) for shape in shapes])
 

@@ -28,13 +28,7 @@ def get(native: Any, key: Any) -> Any:
 
 
 def set(native: Any, key: Any, value: Any) -> Any:
-    """Return a new array with elements replaced; the values of a mask may be traced.
-
-    Raises
-    ------
-    IndexError
-        For an index that does not fit the array.
-    """
+    """Return a new array with elements replaced; the values of a mask may be traced."""
     check_bounds(native.shape, key)
     key, value = _own(key), _of_dtype(native.dtype, value)
     if getattr(key, "dtype", None) == jnp.bool and 0 < key.ndim <= native.ndim:

@@ -31,13 +31,7 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
 
 
 def check_dtype(dtype: Any) -> Any:
-    """Return a numeric data type in native byte order.
-
-    Raises
-    ------
-    TypeError
-        For one of text, objects, times or records.
-    """
+    """Return a numeric data type in native byte order; TypeError for text, times, records."""
     try:
         known = numpy.dtype(dtype)
     except TypeError:

@@ -252,11 +252,8 @@ _Level = tuple[int, list[int | None]]
 def _unstacked(tensors: Sequence[Any]) -> tuple[list[Any], list[_Level]]:
     """Show the axes that are mapped, as the first ones of tensors; some may be None.
 
-    Returns
-    -------
-    tensors : list
-    levels : list of _Level
-        The outermost first, as in the tensors' shapes; empty if none was a stack.
+    The levels have the outermost first, as in the tensors' shapes; there are none if none was a
+    stack.
     """
     found = list(tensors)
     levels: list[_Level] = []

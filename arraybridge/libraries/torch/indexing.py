@@ -156,11 +156,7 @@ def _parts(
 ) -> tuple[tuple[Any, ...], int | None]:
     """Convert the parts of an index to what torch reads as NumPy does.
 
-    Returns
-    -------
-    parts : tuple
-    extra : int or None
-        An axis of extent 1 that the result has with these parts, and is not to have.
+    Returned with them is an axis of extent 1 that the result has by these, and is not to have.
     """
     parts: list[Any] = []
     axis = 0

@@ -271,10 +271,8 @@ def pad(
 ) -> Tensor:
     """Elements before and after each axis: a constant, or a copy of others.
 
-    Raises
-    ------
-    NotImplementedError
-        For a mode that computes the elements ("mean", which has a ``stat_length``; "linear_ramp").
+    NotImplementedError for a mode that computes the elements ("mean", which has a ``stat_length``;
+    "linear_ramp").
     """
     widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode in _INDICES:

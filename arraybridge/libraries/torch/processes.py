@@ -36,16 +36,8 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
     """Stack Arrays and arrays of one shape and dtype, of any library and layout, in a tensor.
 
     Each is copied once, to its place in the batch. Tensors go PyTorch's way, with their gradients,
-    and so does what no tensor holds: text and objects.
-
-    Raises
-    ------
-    ConversionError
-        For what cannot be converted: a mask or a gradient would be lost, say.
-    TypeError
-        For what is no array among arrays.
-    ValueError
-        For arrays of several shapes or dtypes.
+    and so does what no tensor holds: text and objects. ConversionError for what cannot be
+    converted, TypeError for what is no array among arrays, ValueError for several shapes or dtypes.
     """
     natives = [_native(x) for x in batch]
     for x in natives:

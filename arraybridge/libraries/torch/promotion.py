@@ -77,13 +77,7 @@ _APART = _both_ways(
 
 
 def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
-    """Return the dtype of both together; None if torch's functions find it themselves.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
+    """Return the dtype of both together, or raise; None if torch's functions find it themselves."""
     common = _COMMON.get((a, b))
     if common is None and (a, b) in _APART:
         raise TypeError(
@@ -119,15 +113,10 @@ def promoting(
     scalars: tuple[bool, bool] = (False, False),
     promote: Callable[[Any, Any], tuple[Any, Any]] = promote_pair,
 ) -> Function:
-    """Promote two arrays to their common dtype before a function is called.
+    """Promote two arrays to their common dtype, by `promote`, before a function is called.
 
-    Parameters
-    ----------
-    plain : callable
-    scalars : tuple of bool
-        Whether ``plain`` lacks a form with a Python scalar as its first and as its second argument.
-    promote : callable
-        Converts two arrays whose dtypes differ.
+    `scalars`: whether ``plain`` lacks a form with a Python scalar as its first and as its second
+    argument.
     """
     first, second = scalars
 
