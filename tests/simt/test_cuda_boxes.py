@@ -1,54 +1,27 @@
 """Boxes on CUDA devices: the planner's numbers, and the kernel interpreted."""
 
-from math import gcd
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from arraybridge import layout
 from arraybridge.kernels.cuda import boxes
 from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
 from arraybridge.kernels.cuda.boxes import plan_box, short
 from arraybridge.kernels.cuda.plan_types import Axis
-from tests.simt import Memory, launch
+from tests.simt import launch
+from tests.simt.nest import copied
 from tests.simt.transactions import traffic
-from tests.support import nests
 
 
-def nest(shape, dst_strides, src_strides, itemsize, dst=0, src=0):
-    """The axes, the item and the offsets that `plan_box` is asked with; innermost first."""
-    form = layout.canonical(shape, dst_strides, src_strides, itemsize)
-    axes = [Axis(*a) for a in zip(form.shape, form.dst_strides, form.src_strides, strict=True)]
-    axes.reverse()
-    dst, src = dst + form.dst_offset, src + form.src_offset
-    width = gcd(16, form.itemsize, dst, src, *[n for axis in axes for n in axis[1:]])
-    if form.itemsize > width:
-        axes.insert(0, Axis(form.itemsize // width, width, width))
-    return tuple(axes), width, form.dst_offset, form.src_offset
+def always(*nest: object) -> float:
+    """What copying item by item costs: a box is planned wherever there is one."""
+    return float("inf")
 
 
-def copied(shape, dst_strides, src_strides, itemsize, dst_start=0, src_start=0, seed=0):
-    """Plan a nest, run the kernel and compare with NumPy. The plan, or None."""
-    memory = Memory(shape, dst_strides, src_strides, itemsize, dst_start, src_start, seed)
-    axes, width, to, at = nest(
-        shape, dst_strides, src_strides, itemsize, memory.dst % 16, memory.src % 16
-    )
-    if not axes or axes[0].dst != width:
-        return None
-    plan = plan_box(axes, width, (memory.dst + to) % 16, (memory.src + at) % 16)
-    if plan is not None:
-        moved = plan._replace(dst_offset=to, src_offset=at)
-        launch(moved, box, memory.dst, memory.src, memory)
-        memory.check()
+def boxed(name, *starts, **settings):
+    """Run the kernel on a nest, and compare with NumPy; the plan."""
+    (plan,) = copied(*NESTS[name], *starts, otherwise=always, **settings)
+    assert plan.kernel == "box"
     return plan
-
-
-@pytest.fixture
-def always(monkeypatch):
-    """Plan a box wherever there is one, though it would not pay."""
-    monkeypatch.setattr(boxes, "otherwise", lambda *nest: float("inf"))
 
 
 #: What boxes are for: shape, the destination's strides, the source's, bytes of an item.
@@ -74,22 +47,15 @@ NESTS = {
 
 
 @pytest.mark.parametrize("name", NESTS)
-def test_layouts(name, always):
-    shape, dst, src, itemsize = NESTS[name]
-    for dst_start, src_start in ((0, 0), (itemsize, 0), (0, 5 * itemsize), (3, 7)):
-        assert copied(shape, dst, src, itemsize, dst_start, src_start), (dst_start, src_start)
+def test_layouts(name):
+    itemsize = NESTS[name][3]
+    for starts in ((0, 0), (itemsize, 0), (0, 5 * itemsize), (3, 7)):
+        boxed(name, *starts)
 
 
-@settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.one_of(nests.nests(), nests.transposes(), nests.channels()))
-def test_drawn_nests(always, copy):
-    copied(*copy.given, copy.dst_start, copy.src_start)
-
-
-def test_numbers_of_a_plan(always):
+def test_numbers_of_a_plan(monkeypatch):
     """Everything fits its type, for nests that no memory here would hold."""
+    monkeypatch.setattr(boxes, "otherwise", always)
     random = np.random.default_rng(1)
     found = 0
     for _ in range(500):
@@ -123,7 +89,8 @@ def test_numbers_of_a_plan(always):
     assert found > 300
 
 
-def test_lines_further_apart_than_32_bits(always):
+def test_lines_further_apart_than_32_bits(monkeypatch):
+    monkeypatch.setattr(boxes, "otherwise", always)
     axes = Axis(3, 4, 3 << 30), Axis(1 << 20, 12, 4)
     plan = plan_box(axes, 4, 0, 0)
     assert plan is not None
@@ -133,12 +100,9 @@ def test_lines_further_apart_than_32_bits(always):
 
 
 @pytest.mark.parametrize("name", NESTS)
-def test_distances_of_64_bits(name, always, monkeypatch):
+def test_distances_of_64_bits(name):
     """What is planned for distances that no memory here would hold, on those that it does."""
-    monkeypatch.setattr(boxes, "_FAR", 0)
-    shape, dst, src, itemsize = NESTS[name]
-    plan = copied(shape, dst, src, itemsize)
-    assert plan is not None
+    plan = boxed(name, _FAR=0)
     assert plan.constants[4] == (plan.constants[3] > 0)
 
 
