@@ -35,7 +35,7 @@ def _unimplemented(error: Exception) -> bool:
 
 
 # Few functions take these: https://github.com/pytorch/pytorch/issues/58734. What does take them
-# gives the right result; tests/unit/xp/test_xp_torch.py holds that against NumPy.
+# gives the right result; tests/unit/xp/test_xp_functions.py holds that against NumPy.
 IN_ANOTHER_LIBRARY = fallback.in_another_library(
     "torch",
     torch.Tensor,

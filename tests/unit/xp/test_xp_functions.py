@@ -15,7 +15,7 @@ from tests.support import checks
 from tests.support.functions import TABLE, Row
 from tests.support.namespaces import each_function, each_library, namespaces
 from tests.support.optional import needs
-from tests.support.recipes import Call, Pick
+from tests.support.recipes import DTYPES, Call, Pick
 from tests.unit.xp.test_xp_standard import TEMPLATES
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -42,6 +42,19 @@ def test_agrees(name, library):
         hold(row, call, library)
 
     agrees()
+
+
+INTEGRAL = [name for name, row in TABLE.items() if {*DTYPES["integral"]} <= {*DTYPES[row.kinds]}]
+
+
+@needs("torch")
+@pytest.mark.parametrize("name", INTEGRAL)
+@settings(max_examples=24, deadline=None)
+@given(data=st.data())
+def test_integers_of_torch(name, data):
+    """Which has few functions of uint16, uint32 and uint64, and adds none of them to others."""
+    row = TABLE[name]
+    hold(row, row.recipe(Pick(data.draw, "integral", few=False)), "torch")
 
 
 def hold(row: Row, call: Call, library: str) -> None:

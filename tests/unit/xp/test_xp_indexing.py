@@ -68,17 +68,6 @@ def test_a_slice_goes_a_shorter_way(library):
 
 
 @each_library
-def test_a_stop_before_the_start(library):
-    """For length 3, ``x[:-4]`` is nothing, and writing there changes nothing."""
-    wrapped, _ = namespaces(library)
-    x = wrapped.enter(np.arange(3))
-    assert x[:-4].shape == (0,)
-    x[:-4] = 7
-    assert wrapped.left(x).tolist() == [0, 1, 2]
-    assert wrapped.left(x[2:-4:-1]).tolist() == [2, 1, 0]
-
-
-@each_library
 def test_masks_over_nothing(library):
     wrapped, _ = namespaces(library)
     for shape in ((0,), (0, 3), (2, 0), (2, 0, 3), (3, 0, 2), (2, 3)):

@@ -14,7 +14,7 @@ from tests.support import checks
 from tests.support.functions import TABLE
 from tests.support.namespaces import Namespace, each_library, namespaces
 from tests.support.recipes import Call, Pick, values
-from tests.unit.xp.test_xp_functions import EXAMPLES
+from tests.unit.xp.test_xp_functions import EXAMPLES, INTEGRAL
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -27,11 +27,12 @@ def test_every_form(op, library):
     """Plain, reflected and in place; the right operands of each being those of the function."""
     row = TABLE[op.function]
     namespace, _ = namespaces(library)
+    kinds = [row.kinds] + ["integral"] * (library == "torch" and row.name in INTEGRAL)
 
-    @settings(max_examples=EXAMPLES.get(library, 5), deadline=None)
+    @settings(max_examples=EXAMPLES.get(library, 5) * len(kinds), deadline=None)
     @given(st.data())
     def agrees(data):
-        pick = Pick(data.draw, row.kinds, few=library == "jax")
+        pick = Pick(data.draw, data.draw(st.sampled_from(kinds)), few=library == "jax")
         call = row.recipe(pick)
         expected = np.asarray(row.expected(call))
         args = namespace.taken(call.args)

@@ -230,20 +230,6 @@ def test_counts_are_integers(library: str) -> None:
         assert namespace.left(namespace.xp.repeat(x, 2, axis=0)).shape == (4, 2)
 
 
-@each_library
-def test_numpy_scalars_fill_as_pythons_numbers_do(library: str) -> None:
-    for namespace in namespaces(library):
-        xp = namespace.xp
-        x = xp.zeros(2, dtype=xp.uint8)
-        for call in (
-            lambda: xp.full(2, np.int64(-1), dtype=xp.uint8),
-            lambda: xp.full_like(x, np.int16(300)),
-        ):
-            with pytest.raises(OverflowError):
-                call()
-        assert namespace.left(xp.full(2, np.int64(7), dtype=xp.uint8)).tolist() == [7, 7]
-
-
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
 @pytest.mark.parametrize(
     ("module", "make", "message"),

@@ -199,6 +199,8 @@ def test_creation_of_numbers_of_numpy(library: str) -> None:
             lambda: xp.asarray(np.int64(300), dtype=dtype),
             lambda: xp.asarray([[1, np.int64(-1)]], dtype=dtype),
             lambda: xp.full(2, np.asarray(300), dtype=dtype),
+            lambda: xp.full(2, np.int64(-1), dtype=dtype),
+            lambda: xp.full_like(xp.zeros(2, dtype=dtype), np.int16(300)),
             lambda: written.__setitem__(0, np.asarray(300)),
             lambda: xp.arange(np.int64(299), np.int64(302), dtype=dtype),
             lambda: xp.arange(299.0, 302.0, dtype=dtype),
@@ -212,6 +214,7 @@ def test_creation_of_numbers_of_numpy(library: str) -> None:
             xp.asarray(np.complex128(1j), dtype=xp.float32)
         for made, expected in (
             (xp.asarray([np.int64(1), 2], dtype=dtype), [1, 2]),
+            (xp.full(2, np.int64(7), dtype=dtype), [7, 7]),
             (xp.arange(5.0, 0.0, -2.0, dtype=dtype), [5, 3, 1]),
             (xp.arange(np.float32(250), 256.0, dtype=dtype), [250, 251, 252, 253, 254, 255]),
             (xp.linspace(np.int64(0), np.int64(200), 3, dtype=dtype), [0, 100, 200]),
