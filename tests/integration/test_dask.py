@@ -338,7 +338,7 @@ def test_several_threads():
 def test_operators_of_arrays_beside_dask_arrays_still_refuse():
     x = ab.from_dlpack(NUMBERS)
     ab.convert(lazy(), "array_api_strict") if installed("array_api_strict") else None
-    for op in (operator.add, operator.eq):
+    for op in (operator.add, operator.eq, operator.lt):
         for pair in ((x, lazy()), (lazy(), x)):
             with pytest.raises(TypeError, match=r"pass x\.compute\(\)"):
                 op(*pair)

@@ -14,6 +14,7 @@ from cuda.core.utils import StridedMemoryView  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.cuda_core import LIBRARY  # noqa: E402
+from tests.support.arrays import littered  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
 from tests.support.processes import python  # noqa: E402
 
@@ -23,13 +24,6 @@ pytestmark = pytest.mark.heavy
 
 def viewed(x) -> StridedMemoryView:
     return StridedMemoryView.from_dlpack(x, stream_ptr=-1)
-
-
-def littered(nbytes: int) -> None:
-    """Write over memory of that size that was just given back."""
-    gc.collect()
-    for _ in range(8):
-        np.full(max(nbytes, 1), 0xA5, np.uint8)
 
 
 def test_the_record_is_of_the_installed_version():

@@ -12,6 +12,7 @@ ort = pytest.importorskip("onnxruntime")
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.onnxruntime import _NAMES, _PACKED, LIBRARY  # noqa: E402
+from tests.support.arrays import littered  # noqa: E402
 from tests.support.onnx import model, sequence  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
 
@@ -24,13 +25,6 @@ DOUBLE = model([("Add", "x x", "y")], {"x": 1}, {"y": 1})
 @pytest.fixture(scope="module")
 def session():
     return ort.InferenceSession(DOUBLE, providers=["CPUExecutionProvider"])
-
-
-def littered(nbytes: int) -> None:
-    """Write over memory of that size that was just given back."""
-    gc.collect()
-    for _ in range(8):
-        np.full(max(nbytes, 1), 0xA5, np.uint8)
 
 
 def test_the_record_is_of_the_installed_version():

@@ -14,6 +14,7 @@ import openvino.opset13 as operators  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.openvino import _TYPES, LIBRARY  # noqa: E402
+from tests.support.arrays import littered  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
 
 torch = optional("torch")
@@ -25,13 +26,6 @@ def double():
     """A model that adds its input to itself, of any length."""
     x = operators.parameter([-1], np.float32, name="x")
     return ov.compile_model(ov.Model([operators.add(x, x)], [x], "double"), "CPU")
-
-
-def littered(nbytes: int) -> None:
-    """Write over memory of that size that was just given back."""
-    gc.collect()
-    for _ in range(8):
-        np.full(max(nbytes, 1), 0xA5, np.uint8)
 
 
 def test_the_record_is_of_the_installed_version():

@@ -14,6 +14,7 @@ from PIL import Image  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.pillow import LIBRARY  # noqa: E402
+from tests.support.arrays import littered  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
 
 torch = optional("torch")
@@ -38,13 +39,6 @@ MODES = [
 BY_MODE = pytest.mark.parametrize(
     ("mode", "x", "viewed", "shared"), MODES, ids=[mode for mode, *_ in MODES]
 )
-
-
-def littered(nbytes: int) -> None:
-    """Write over memory of that size that was just given back."""
-    gc.collect()
-    for _ in range(8):
-        np.full(max(nbytes, 1), 0xA5, np.uint8)
 
 
 def test_the_record_is_of_the_installed_version():

@@ -1,6 +1,8 @@
-"""NumPy arrays in every layout and dtype that a conversion meets, by name."""
+"""NumPy arrays in every layout and dtype that a conversion meets, by name; and their memory."""
 
 from __future__ import annotations
+
+import gc
 
 import numpy as np
 
@@ -40,3 +42,10 @@ def same(left: np.ndarray, right: np.ndarray) -> bool:
         and left.dtype == right.dtype
         and np.ascontiguousarray(left).tobytes() == np.ascontiguousarray(right).tobytes()
     )
+
+
+def littered(nbytes: int) -> None:
+    """Write over memory of that size that was just given back."""
+    gc.collect()
+    for _ in range(8):
+        np.full(max(nbytes, 1), 0xA5, np.uint8)

@@ -7,7 +7,7 @@ import pytest
 from arraybridge import dlpack
 from arraybridge.dlpack import ManagedTensor
 
-__all__ = ["KINDS", "Exported", "Owner"]
+__all__ = ["KINDS", "Exported", "LegacyOnly", "Owner"]
 
 KINDS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
 
@@ -37,3 +37,16 @@ class Exported:
 
     def __dlpack__(self, **_):
         return dlpack.to_capsule(self.tensor, versioned=self.versioned)
+
+
+class LegacyOnly:
+    """A producer from before DLPack 1.0."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()

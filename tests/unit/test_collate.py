@@ -103,9 +103,10 @@ def test_no_elements():
 
 
 def test_tensors_are_left_to_pytorch():
-    x = torch.ones(2, requires_grad=True)
-    pickling.collate([x, x]).sum().backward()
-    assert x.grad.tolist() == [2, 2]
+    for held in (lambda x: x, ab.from_dlpack):
+        x = torch.ones(2, requires_grad=True)
+        pickling.collate([held(x), held(x)]).sum().backward()
+        assert x.grad.tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,7 @@ def test_workers(tmp_path):
 PROGRAM = """
 import multiprocessing as mp
 import numpy as np, torch
+import arraybridge as ab
 from arraybridge import pickling
 
 class Items(torch.utils.data.Dataset):
@@ -168,7 +170,7 @@ class Items(torch.utils.data.Dataset):
         x = np.full((3, 500), i, np.float32)
         frozen = x.copy()
         frozen.flags.writeable = False
-        item = {"flipped": x[:, ::-1], "more": (frozen, [np.float32(i), i, "text"])}
+        item = {"flipped": ab.from_dlpack(x[:, ::-1]), "more": (frozen, [np.float32(i), i, "text"])}
         if self.jax:
             import jax
             item["jax"] = jax.numpy.asarray(x)

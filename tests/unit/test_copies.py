@@ -136,6 +136,9 @@ class TestCopyTo:
         ):
             ab.copyto(dst, x)
             np.testing.assert_array_equal(dst, x)
+            dst[...] = 0
+            assert ab.contiguous(x, out=dst) is dst
+            np.testing.assert_array_equal(dst, x)
 
     @pytest.mark.parametrize("shape", [(3, 4), LARGE])
     def test_between_libraries(self, shape) -> None:
@@ -154,11 +157,13 @@ class TestCopyTo:
     def test_what_differs_in_shape_or_dtype(self, shape) -> None:
         x = np.ones(shape, np.float32)
         for dst, what in [
-            (np.zeros((*shape, 1), "f4"), r"dst has shape .*, src \(.*: nothing is broadcast"),
-            (np.zeros(shape), "dst has dtype float64, src float32: no dtype is changed"),
+            (np.zeros((*shape, 1), "f4"), r"has shape .*, (src|x) \(.*: nothing is broadcast"),
+            (np.zeros(shape), "has dtype float64, (src|x) float32: no dtype is changed"),
         ]:
-            with pytest.raises(ab.ConversionError, match=what):
+            with pytest.raises(ab.ConversionError, match=f"dst {what}"):
                 ab.copyto(dst, x)
+            with pytest.raises(ab.ConversionError, match=f"out {what}"):
+                ab.contiguous(x, out=dst)
         with pytest.raises(TypeError, match="not an array"):
             ab.copyto(object(), x)
 
@@ -217,6 +222,7 @@ NOBODYS = {
     ),
     "jax": (lambda: jax.numpy.zeros(3), "read-only"),
     "an Array of jax": (lambda: ab.from_dlpack(jax.numpy.zeros(3)), "read-only"),
+    "tracked": (lambda: torch.zeros(3, requires_grad=True), "gradients are tracked"),
     "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negation is only marked: assign by"),
 }
 

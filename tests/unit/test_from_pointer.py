@@ -6,6 +6,7 @@ import gc
 import mmap
 import weakref
 from contextlib import suppress
+from itertools import product
 from multiprocessing.shared_memory import SharedMemory
 
 import jax
@@ -217,6 +218,8 @@ def test_whatever_is_true_makes_it_read_only():
     [
         *((getattr(pa, f"float{bits}")(), f"float{bits}") for bits in (16, 32, 64)),
         (pa.uint8(), "uint8"),
+        *((x, "float32") for x in ("float32", "f4", np.float32, np.dtype("f4"), torch.float32)),
+        (ab.DataType("float32"), "float32"),
         (torch.bfloat16, "bfloat16"),
         (jnp.float32, "float32"),
         (ctypes.c_float, "float32"),
@@ -230,7 +233,9 @@ def test_every_librarys_data_type_is_a_dtype(dtype, name):
     x = np.zeros(4)
     if str(dtype).startswith("paddle"):
         dtype = getattr(pytest.importorskip("paddle"), name)
-    assert str(pointed(x, x.ctypes.data, (2,), dtype).dtype) == name
+    for pointer, shape in product((x.ctypes.data, ctypes.c_void_p(x.ctypes.data)), (2, (2,), [2])):
+        made = pointed(x, pointer, shape, dtype)
+        assert (str(made.dtype), made.info.pointer, made.shape) == (name, x.ctypes.data, (2,))
 
 
 def test_a_device_may_be_a_librarys_own():

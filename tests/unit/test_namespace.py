@@ -348,8 +348,13 @@ class TestUnify:
     def test_errors(self):
         with pytest.raises(TypeError, match="at least one array"):
             ab.unify(1, 2.0)
-        with pytest.raises(TypeError, match=r"like= is a library, an array, .* got"):
-            ab.unify(np.ones(3), like=[1])
+        for like in (3, [1]):
+            with pytest.raises(
+                TypeError, match=r"like= is a library, an array, or a container.* got"
+            ):
+                ab.unify(np.ones(3), like=like)
+        with pytest.raises(TypeError, match="pyarrow has no array-API namespace"):
+            ab.unify(np.ones(2), like="pyarrow")
         with pytest.raises(TypeError, match="no array-API namespace"):
             ab.unify(pyarrow.array([1.0]), np.ones(1))
         with pytest.raises(ab.ConversionError, match="detach"):

@@ -234,17 +234,6 @@ def test_an_array_is_not_made_by_hand():
         ManagedTensor()
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "f4", np.float32, np.dtype("f4"), torch.float32, ab.DataType("float32")]
-)
-@pytest.mark.parametrize("shape", [6, (6,), [6]])
-def test_from_pointer_takes_what_stands_for_an_address_a_shape_and_a_dtype(shape, dtype):
-    x = np.arange(6, dtype="f4")
-    for pointer in (x.ctypes.data, ctypes.c_void_p(x.ctypes.data)):
-        found = ab.from_pointer(pointer, shape, dtype, device="cpu", owner=x)
-        np.testing.assert_array_equal(np.asarray(found), x)
-
-
 @pytest.mark.parametrize("kind", ["arrow", "pointer", "legacy"])
 def test_what_is_written_to_read_only_memory_is_in_a_copy(kind):
     host = np.arange(1.0, 5.0)

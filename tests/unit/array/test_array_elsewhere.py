@@ -325,12 +325,3 @@ def test_the_nearest_function_is_named() -> None:
         with pytest.raises(AttributeError, match=said):
             getattr(x, name)
     assert ab.namespace(x).reshape(x, (-1,)).shape == (4,)
-
-
-def test_a_dask_array_beside_an_array_names_the_remedy() -> None:
-    lazy = pytest.importorskip("dask.array").ones(3)
-    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones(3)
-    for op in (operator.add, operator.eq, operator.lt):
-        for pair in ((x, lazy), (lazy, x)):
-            with pytest.raises(TypeError, match=r"dask.*pass x\.compute\(\)"):
-                op(*pair)

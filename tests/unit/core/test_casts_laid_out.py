@@ -15,11 +15,10 @@ class TestTorch:
     def test_gradients_flow_through_its_own_cast(self):
         x = torch.rand(3, 4, requires_grad=True)
         for keywords in ({"dtype": "float64"}, {"order": "F"}, {"dtype": float, "order": "F"}):
-            y = ab.convert(x, "torch", **keywords)
-            assert y.requires_grad
-            y.sum().backward()
-            assert torch.equal(x.grad, torch.ones(3, 4))
-            x.grad = None
+            for y in (ab.convert(x, "torch", **keywords), ab.unify(x, **keywords)[1]):
+                y.sum().backward()
+                assert torch.equal(x.grad, torch.ones(3, 4))
+                x.grad = None
             for route in (ab.explain(x, "torch", **keywords),):
                 assert (route.kind, route.kernel[:5]) == ("kernel", "torch")
         for keywords in ({"dtype": "float64"}, {"order": "F"}, {}):

@@ -1,5 +1,6 @@
 """What is more than its numbers, or not in memory: nothing is lost, computed or read unasked."""
 
+import array
 import ctypes
 import types
 import weakref
@@ -362,7 +363,11 @@ def test_a_class_may_have_any_module():
 
 
 @pytest.mark.parametrize(
-    "buffer", [b"abc", bytearray(b"abc"), memoryview(b"abc"), (ctypes.c_ubyte * 3)(97, 98, 99)]
+    "buffer",
+    [
+        *(b"abc", bytearray(b"abc"), memoryview(b"abc"), array.array("B", b"abc")),
+        (ctypes.c_ubyte * 3)(97, 98, 99),
+    ],
 )
 def test_bytes_are_numbers(buffer):
     found = ab.convert(buffer, "torch", copy=True)

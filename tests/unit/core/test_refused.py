@@ -200,19 +200,6 @@ def test_the_remedy_works_with_every_keyword(name):
     assert ab.convert(x, "torch", order="F", dtype="complex128").shape == x.shape
 
 
-def test_gradients_still_flow_through_casts():
-    x = torch.rand(3, 4, requires_grad=True)
-    for y in (
-        ab.convert(x, "torch", dtype="float64"),
-        ab.convert(x.T, "torch", order="C"),
-        ab.unify(x, dtype="float64")[1],
-        ab.contiguous(x.T),
-    ):
-        assert y.requires_grad
-    assert ab.inspect(x).tracked
-    assert not ab.inspect(x.detach()).tracked
-
-
 def test_transformations_still_follow_casts():
     x = torch.arange(6.0).reshape(2, 3)
     cast = lambda row: ab.convert(row, "torch", dtype="float64") * 2  # noqa: E731

@@ -13,6 +13,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
+from tests.support.exporters import LegacyOnly
 from tests.support.optional import optional
 
 torch = optional("torch")
@@ -275,6 +276,10 @@ WINDOWS = {
     "dlpack": lambda x: Protocol(_read_only_view(x)),
     "array of a capsule": lambda x: np.from_dlpack(_read_only_view(x)),
     "capsule": lambda x: _read_only_view(x).__dlpack__(max_version=(1, 0)),
+    "capsule, legacy": lambda x: x.__dlpack__(),
+    "producer, legacy": LegacyOnly,
+    "Array of a legacy capsule": lambda x: ab.from_dlpack(x.__dlpack__()),
+    "tensor of a legacy capsule": lambda x: dlpack.from_capsule(x.__dlpack__()),
     "pointer": lambda x: ab.from_pointer(
         x.ctypes.data, x.shape, "float32", device="cpu", owner=x, readonly=True
     ),
@@ -302,7 +307,7 @@ def test_a_read_only_flag_is_no_promise(target, window):
         x[...] = 7
         np.testing.assert_array_equal(np.asarray(j), 1)
         x[...] = 1
-    if window != "capsule":  # which `explain` looks at, and `convert` consumes
+    if not window.startswith("capsule"):  # which `explain` looks at, and `convert` consumes
         shown = make(x)
         assert ab.explain(shown, target, copy=False).kind == "view"
         assert address(ab.convert(shown, target, copy=False)) == x.ctypes.data

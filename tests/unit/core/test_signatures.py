@@ -142,15 +142,3 @@ def test_a_storage_that_another_thread_resizes():
         stop.append(True)
         thread.join()
     assert not outside
-
-
-def test_modes_are_part_of_the_key():
-    torch = pytest.importorskip("torch")
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    x = np.arange(3.0)
-    assert type(ab.convert(x, "torch")) is torch.Tensor
-    with FakeTensorMode():
-        assert type(ab.convert(x, "torch")) is torch.Tensor
-        assert type(ab.convert(x[::-1], "torch")) is torch.Tensor
-    assert ab.convert(x, "torch").data_ptr() == x.ctypes.data

@@ -4,10 +4,8 @@ Deleters are counted wherever they may run: consumers that never came or failed,
 does not know, with an exception pending. Whole processes: `test_ownership_processes`.
 """
 
-import contextlib
 import ctypes
 import gc
-import sys
 import weakref
 
 import numpy as np
@@ -248,29 +246,6 @@ def test_many_threads_at_once():
 
 
 # An exception pending
-
-
-def test_of_threads_that_claim_a_capsule_one_gets_it(switching):
-    for _ in range(300):
-        managed = Managed()
-        capsule, got = managed.capsule(), []
-
-        def claim(_, capsule=capsule, got=got):
-            with contextlib.suppress(dlpack.ConsumedCapsuleError):
-                got.append(dlpack.from_capsule(capsule))
-
-        in_threads(claim, range(4))
-        assert (len(got), managed.deleted) == (1, 0)
-        got.clear()
-        assert managed.deleted == 1
-
-
-@pytest.fixture
-def switching():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @KINDS

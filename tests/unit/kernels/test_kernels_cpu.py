@@ -249,22 +249,6 @@ with ThreadPoolExecutor(8) as pool:
         )
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-    def test_fork_after_a_kernel(self) -> None:
-        python(
-            WORK
-            + """
-transposes(1)
-child = os.fork()
-if child == 0:
-    transposes(3)  # what the parent compiled
-    transposes(3, "f8")  # what the child compiles itself
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-transposes(1)
-"""
-        )
-
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
     def test_fork_while_another_thread_compiles_a_kernel(self, tmp_path: Path) -> None:
         """The child has the compiler's locks, held by nobody that lives: it does without."""
         python(
