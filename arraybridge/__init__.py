@@ -42,11 +42,7 @@ if TYPE_CHECKING:
     from .dlpack import DataType, Device, DeviceType, DLPackError
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
-    from .native.blocks import (
-        empty_block_cache,
-        get_block_cache_limit,
-        set_block_cache_limit,
-    )
+    from .native.blocks import empty_block_cache, get_block_cache_limit, set_block_cache_limit
     from .signatures import asarray, contiguous, convert, explain
 
 __version__ = "0.1.0.dev0"

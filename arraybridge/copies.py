@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core.copiers import copier_for, no_copy, stream_of
-from .core.kernel import (
-    NoKernel,
-    compact_copy,
-    copy_into,
-    kernel_for,
-    no_kernel,
-    own_copies_serve,
-)
+from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .core.library import Library
 from .core.observers import OBSERVERS, notify_copy
 from .core.records import ConversionError, TensorInfo, of_native

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from warnings import warn
 
-__all__ = ["whole_number"]
-
 
 def whole_number(variable: str, least: int, what: str) -> int | None:
     """Return the number that an environment variable holds, at least `least`; None if it has none.

@@ -18,27 +18,6 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-__all__ = [
-    "LAYOUTS",
-    "MAX_NDIM",
-    "Canonical",
-    "c_strides",
-    "canonical",
-    "classify",
-    "exported",
-    "f_strides",
-    "in_bytes",
-    "in_elements",
-    "is_broadcast",
-    "is_c_contiguous",
-    "is_compact",
-    "is_f_contiguous",
-    "is_non_negative",
-    "may_overlap_itself",
-    "relaxed",
-    "span",
-]
-
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
 _MAX_STRIDE = 2**63 - 1  # what a DLTensor holds
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["closest", "meant"]
-
 # What others call it, and no letters tell.
 _ELSEWHERE = {
     **dict.fromkeys(("nhwc", "nwc", "ndhwc", "channels_last_3d"), "channels_last"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arraybridge.kernels.cpu import plan as cpu
+from arraybridge.kernels.cpu.plan_types import Plan as CPUPlan
 from arraybridge.kernels.cuda import plan as cuda
 from arraybridge.kernels.cuda.plan_types import Plan as CUDAPlan
 from arraybridge.layout import Canonical, c_strides, canonical
@@ -64,7 +65,7 @@ def layouts(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[s
                 yield f"{name}, {item} byte{'s' if item > 1 else ''}", form
 
 
-def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, cpu.Plan]]:
+def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
     """Yield what is copied, by name, and its plan: one for each kernel of the CPU."""
     seen = set()
     for name, form in layouts(item_sizes, (301, 2999)):  # within the cache and past it

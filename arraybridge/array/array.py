@@ -20,14 +20,7 @@ from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
 from ..core.table import execute, relabelled, routed
 from ..core.transfer import fetched
-from ..dlpack import (
-    CPU,
-    Device,
-    DeviceType,
-    check_stream,
-    reads_versioned,
-    to_capsule,
-)
+from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType
 from ..protocols.objects import LIBRARY as PROTOCOL
 from ..protocols.objects import as_source

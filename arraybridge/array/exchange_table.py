@@ -26,8 +26,6 @@ from ..layout import c_strides
 from ..native import pyapi
 from ..native.callbacks import callback
 
-__all__ = ["exchange_table"]
-
 _FROM_OBJECT = PYFUNCTYPE(c_int, py_object, c_void_p)
 _TO_OBJECT = PYFUNCTYPE(c_int, c_void_p, c_void_p)
 _STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)

@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
+from ..kernels.cpu import SMALL
 from ..layout import is_non_negative
 from .copiers import on_host, resolved
 from .edges import edge_between
-from .kernel import SMALL, compact_copy, own_copies_serve
+from .kernel import compact_copy, own_copies_serve
 from .library import Library
 from .records import ConversionError, TensorInfo, first_line
 from .registry import library_named, library_of_type
-
-__all__ = ["CastCopy", "caster_of"]
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
 _LARGE = 1 << 15  # elements from which threads pay

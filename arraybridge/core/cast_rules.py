@@ -16,8 +16,6 @@ from ..dlpack.dtypes import BY_NAME
 from ..meant import meant
 from .registry import library_of_package
 
-__all__ = ["CASTINGS", "Casting", "allowed", "checked_casting", "data_type_named"]
-
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
 CASTINGS: tuple[str, ...] = get_args(Casting)
 

@@ -22,7 +22,6 @@ from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
     OWN,
-    SMALL,
     Kernel,
     NoKernel,
     compact_copy,
@@ -34,23 +33,6 @@ from .library import Library
 from .records import ConversionError, TensorInfo, pending_reason
 from .registry import library_named
 from .signature import dense_like
-
-__all__ = [
-    "SMALL",
-    "Copier",
-    "LibraryCopy",
-    "SmallCopy",
-    "allocates",
-    "check_made",
-    "copier_for",
-    "copies_itself",
-    "no_copy",
-    "on_host",
-    "own_copies_serve",
-    "resolved",
-    "small_copy",
-    "stream_of",
-]
 
 
 class OwnCopy(NamedTuple):

@@ -11,8 +11,6 @@ from .registry import library_named
 if TYPE_CHECKING:
     from .library import Library
 
-__all__ = ["Edge", "edge_between"]
-
 
 def _always(s: TensorInfo) -> bool:
     return True

@@ -8,25 +8,8 @@ from typing import Any, NamedTuple
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
-from ..kernels.cpu import SMALL
 from ..layout import c_strides, in_bytes, is_c_contiguous
 from .registry import forget
-
-__all__ = [
-    "NO_ADDRESSES",
-    "ON_CUDA",
-    "OWN",
-    "SMALL",
-    "Kernel",
-    "NoKernel",
-    "compact_copy",
-    "copy_into",
-    "kernel_for",
-    "no_driver",
-    "no_kernel",
-    "own_copies_serve",
-    "register_kernel",
-]
 
 
 class NoKernel(ImportError):

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from .records import Route, TensorInfo
 
-__all__ = ["OBSERVERS", "Event", "notify", "notify_copy", "notify_view"]
-
 
 class Event(NamedTuple):
     """A route that is about to be taken."""

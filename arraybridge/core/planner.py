@@ -23,16 +23,8 @@ from .records import (
     no_copy_allowed,
     pending_reason,
 )
-from .request import (
-    Cast,
-    Request,
-    has_order,
-    layout_change,
-    order_axes,
-)
+from .request import Cast, Request, has_order, layout_change, order_axes
 from .signature import dense_like
-
-__all__ = ["Plan", "absent_device", "missing_device", "plan", "unavailable"]
 
 #: A reason, or what makes one of the description of the array.
 Reason = str | Callable[[TensorInfo], str]
@@ -309,7 +301,7 @@ class _Planning:
         s, source = self.s, self.source
         if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
             return self._plan("view", "it is contiguous already", edge=_itself)
-        from . import copiers
+        from . import copiers, kernel
 
         def why(i: TensorInfo) -> str:
             return pending_reason(i.pending) or f"the layout is {i.layout}"
@@ -317,7 +309,7 @@ class _Planning:
         if s.pending or s.refused:
             return self._plan("kernel", why, copier=copiers.LibraryCopy(source))
         edge = None
-        if self.edges and copiers.own_copies_serve():
+        if self.edges and kernel.own_copies_serve():
             edge = source.copy_small if s.device == CPU else source.copy_on_device
             if edge is not None and s.device == CPU and s._exact and s.size > source.most_small:
                 edge = None

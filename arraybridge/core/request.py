@@ -13,17 +13,6 @@ from .library import place_named
 from .records import TensorInfo
 from .signature import strides_in
 
-__all__ = [
-    "Cast",
-    "Request",
-    "cast_of",
-    "checked_copy",
-    "has_order",
-    "layout_change",
-    "order_axes",
-    "request_of",
-]
-
 _ORDERS = ("C", "F", "K", "channels_last")
 _MEMORY_FORMATS = {
     "contiguous_format": "C",

@@ -15,16 +15,6 @@ from ..dlpack import CPU, DataType
 from ..layout import c_strides
 from .records import TensorInfo
 
-__all__ = [
-    "ADDRESS",
-    "Finer",
-    "Signature",
-    "dense_like",
-    "exact_key",
-    "of_exact_key",
-    "strides_in",
-]
-
 #: Of an array that is not made yet: aligned as any is.
 ADDRESS = 1 << 12
 

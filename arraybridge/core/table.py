@@ -24,8 +24,6 @@ from .signature import Finer, exact_key, of_exact_key
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
 
-__all__ = ["MOST", "Entry", "entry_of", "execute", "routed"]
-
 _PLAIN = Request()
 MOST = 256  # keys of an entry, and entries of a type
 

@@ -18,8 +18,6 @@ from .library import Library
 from .records import ConversionError, TensorInfo
 from .registry import library_named
 
-__all__ = ["fetched", "keeps_layout", "moves", "no_way", "transfer_for"]
-
 _BYTES = DataType.named("uint8")
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from ..native import pyapi
 
-__all__ = ["assembly", "host", "linked", "object_code", "object_of"]
-
 _C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
 
 #: The functions of CPython that object code may call.

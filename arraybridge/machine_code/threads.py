@@ -21,8 +21,6 @@ from __future__ import annotations
 
 from ctypes import Structure, c_char, c_int64, c_void_p
 
-__all__ = ["FUNCTIONS", "Job", "Pool", "source"]
-
 FUNCTIONS = ("drain", "serve", "run", "move", "carry")
 
 

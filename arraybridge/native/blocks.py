@@ -22,17 +22,6 @@ import numpy as np
 
 from ..environment import whole_number
 
-__all__ = [
-    "ALIGNMENT",
-    "LEAST",
-    "Block",
-    "empty_block_cache",
-    "get_block_cache_limit",
-    "kept",
-    "new_block",
-    "set_block_cache_limit",
-]
-
 ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
 
 #: Bytes from which memory is used again. Smaller blocks ``malloc`` keeps as well as we could.

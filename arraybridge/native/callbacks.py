@@ -18,8 +18,6 @@ import numpy as np
 
 from . import pyapi
 
-__all__ = ["callback"]
-
 
 class _Handler(Structure):
     """``PyDataMem_Handler``."""

@@ -17,8 +17,6 @@ import numpy as np
 
 from .pyapi import CapsuleType, capsule_destructor, capsule_pointer, claim, new_capsule
 
-__all__ = ["Export", "export", "owner_of", "release"]
-
 _NAMES = b"dltensor", b"dltensor_versioned"
 
 

@@ -22,8 +22,6 @@ from .arrow_memory import Column, Doors, columns, doors_of, kinds_of, metadata_o
 from .arrow_types import EXTENSION, Kind, kind_of, remedy_of_nulls
 from .assembled import LIBRARY, Assembled, Piece, bytes_at
 
-__all__ = ["assembled", "opener_of"]
-
 ARRAYS = ("__arrow_c_array__", "__arrow_c_device_array__")  # which can be asked again
 _LARGEST = 2**60  # rows; no sum or product of a few such leaves 64 bits unnoticed
 

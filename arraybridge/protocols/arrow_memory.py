@@ -19,23 +19,6 @@ from ..core.records import ConversionError
 from ..dlpack import MalformedTensorError, is_capsule
 from ..native import pyapi
 
-__all__ = [
-    "DEEPEST",
-    "DOORS",
-    "Array",
-    "Column",
-    "DeviceArray",
-    "Doors",
-    "Schema",
-    "Stream",
-    "columns",
-    "doors_of",
-    "format_of",
-    "kinds_of",
-    "metadata_of",
-    "taken",
-]
-
 _RELEASE = CFUNCTYPE(None, c_void_p)
 _GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _GET_ERROR = CFUNCTYPE(c_char_p, c_void_p)

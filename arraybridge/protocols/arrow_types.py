@@ -15,8 +15,6 @@ from ..core.records import NO_DTYPE
 from ..dlpack import DataType, MalformedTensorError, c_strides
 from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
 
-__all__ = ["EXTENSION", "Kind", "kind_of", "remedy_of_nulls", "spells_number"]
-
 #: The key of the metadata that names an extension type, which adds a meaning to its storage.
 EXTENSION = b"ARROW:extension:name"
 

@@ -12,8 +12,6 @@ from typing import Any
 from ..core.library import Library
 from ..core.registry import RECORDS, frames_of, package_of
 
-__all__ = ["is_frame", "opened_frame", "speaks_arrow"]
-
 DOORS = (
     "__arrow_c_stream__",
     "__arrow_c_array__",

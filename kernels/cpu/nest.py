@@ -24,8 +24,6 @@ from arraybridge.kernels.cpu.inner import EMIT, Block, emit_lines, emit_part
 from arraybridge.kernels.cpu.plan_types import LINE, NEST, SCRATCH, Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
-__all__ = ["compiled", "function"]
-
 _WORD = {name: 8 * place for place, name in enumerate(NEST)}
 _AXES = 8 * len(NEST)
 _SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of the block at hand
@@ -57,6 +55,7 @@ def word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
 
 @_emits(types.void)
 def set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
+    """Write a word of a record."""
     builder.store(value, builder.inttoptr(address, INT.as_pointer()), align=8)
 
 

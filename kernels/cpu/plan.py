@@ -9,20 +9,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cpu.plan_types import (
-    LINE,
-    NEST,
-    ONE,
-    SCRATCH,
-    STREAM,
-    VECTOR,
-    Axis,
-    Key,
-    Plan,
-)
+from arraybridge.kernels.cpu.plan_types import LINE, ONE, SCRATCH, STREAM, VECTOR, Axis, Key, Plan
 from arraybridge.layout import Canonical
-
-__all__ = ["LINE", "NEST", "SCRATCH", "Axis", "Key", "Plan", "plan"]
 
 #: Bytes of the items that there are kernels for.
 WIDTHS = (1, 2, 4, 8, 16)

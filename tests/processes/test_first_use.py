@@ -4,8 +4,8 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.array.unsupported import FUNCTIONS
-from arraybridge.core.kernel import SMALL
 from arraybridge.core.registry import library_named
+from arraybridge.kernels.cpu import SMALL
 from arraybridge.libraries.numpy.namespace import TABLE
 from arraybridge.xp import standard
 from tests.support.processes import run_python

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
-from arraybridge.core.kernel import SMALL
+from arraybridge.kernels.cpu import SMALL
 from tests.support.optional import optional
 from tests.support.places import Speaker
 from tests.support.strategies import strided_arrays

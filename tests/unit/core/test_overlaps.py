@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.core.kernel import SMALL
+from arraybridge.kernels.cpu import SMALL
 from tests.support.optional import optional
 
 torch = optional("torch")

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import layout
+from arraybridge.kernels.cpu.plan_types import NEST
 from tests.support.strategies import Layout, layouts
 
 plans = import_module("arraybridge.kernels.cpu.plan")
@@ -180,14 +181,14 @@ def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool)
 
 def cells(record) -> set[tuple[int, int]]:
     """Pairs of addresses of the columns that a record copies."""
-    word = dict(zip(plans.NEST, record, strict=False))
+    word = dict(zip(NEST, record, strict=False))
     axes = [
         (word["rows"], word["rows_dst"], word["rows_src"]),
         (word["planes"], word["planes_dst"], word["planes_src"]),
         (word["leaves"], word["leaves_dst"], word["leaves_src"]),
         (word["cols"], word["cols_dst"], word["cols_src"]),
     ]
-    rest = record[len(plans.NEST) :]
+    rest = record[len(NEST) :]
     axes += [tuple(rest[at : at + 3]) for at in range(0, len(rest), 4)]
     moves = product(*[[(i * dst, i * src) for i in range(extent)] for extent, dst, src in axes])
     return {

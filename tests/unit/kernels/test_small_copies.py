@@ -9,7 +9,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import copies
-from arraybridge.core.kernel import SMALL
+from arraybridge.kernels.cpu import SMALL
 
 
 def of(dtype, *shape):
