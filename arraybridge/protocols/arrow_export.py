@@ -20,9 +20,8 @@ from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_bytes
 from ..native import pyapi
+from ..native.memory import Memory
 from .arrow_memory import Array, DeviceArray, Schema
-
-__all__ = ["EXPORTS", "Exported", "exported", "of_tensor", "schema_capsule"]
 
 _FORMATS = {
     "int8": b"c",
@@ -108,24 +107,12 @@ def of_tensor(tensor: ManagedTensor) -> Exported:
     return Exported(tensor.shape, tensor.dtype, bits.ctypes.data, bits)
 
 
-class _Memory:
-    __slots__ = ("__array_interface__",)
-
-    def __init__(self, tensor: ManagedTensor) -> None:
-        self.__array_interface__ = {
-            "data": (tensor.pointer, True),
-            "shape": tensor.shape,
-            "strides": in_bytes(tensor.strides, 1),
-            "typestr": "|b1",
-            "version": 3,
-        }
-
-
 def _array_on(tensor: ManagedTensor) -> np.ndarray:
     """Return the booleans of a tensor in C order."""
     if 0 in tensor.shape:
         return np.empty(0, bool)
-    return np.asarray(_Memory(tensor)).reshape(-1)
+    memory = Memory(tensor.pointer, tensor.shape, in_bytes(tensor.strides, 1), "|b1", True)
+    return np.asarray(memory).reshape(-1)
 
 
 class Exported:

@@ -25,8 +25,7 @@ from ..core.request import Cast, Request
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides
 from ..kernels import cpu
-
-__all__ = ["LIBRARY", "Assembled", "Piece", "Pieces", "bytes_at", "unpacked", "whole"]
+from ..native.memory import Memory
 
 _GAP = 64  # bytes between neighbors in one buffer: padding, not the rest of the heap
 
@@ -222,23 +221,9 @@ def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
     return LIBRARY.resolve(x)
 
 
-class _Memory:
-    """Bytes at an address, for NumPy."""
-
-    __slots__ = ("__array_interface__",)
-
-    def __init__(self, address: int, nbytes: int) -> None:
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "version": 3,
-        }
-
-
 def bytes_at(address: int, nbytes: int) -> np.ndarray:
     """Return bytes at an address, which the caller keeps alive."""
-    return np.asarray(_Memory(address, nbytes))
+    return np.asarray(Memory(address, (nbytes,), None, "|u1"))
 
 
 def unpacked(piece: Piece, row: int) -> np.ndarray:

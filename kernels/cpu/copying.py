@@ -26,6 +26,7 @@ from arraybridge.kernels.cpu import SMALL, loader, plan, pool
 from arraybridge.kernels.cpu.plan_types import LINE, STREAM, Plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, canonical
+from arraybridge.native.memory import Memory
 
 #: Bytes from which on several threads copy, past the cache as all that is streamed. A smaller
 #: result stays in the cache, where it is soon wanted.
@@ -153,24 +154,6 @@ def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
     pool.run(functions.carry if fresh else functions.move, records.buffer_info()[0], 24, count)
 
 
-class _Block:
-    """Memory at an address, as the array interface protocol states it (version 3)."""
-
-    __slots__ = ("__array_interface__",)
-
-    def __init__(
-        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
-    ) -> None:
-        # |V<n> is n bytes of no meaning and no alignment: NumPy moves them as they are.
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (address, False),
-            "shape": shape,
-            "strides": strides,
-            "typestr": f"|V{itemsize}",
-        }
-
-
 def copy_by_numpy(
     dst: int,
     src: int,
@@ -182,9 +165,10 @@ def copy_by_numpy(
     """Copy as `copy` does, with ``numpy.copyto``; at most `MAX_NDIM` axes."""
     if 0 in shape:
         return  # NumPy 2.1 takes an interface with a null pointer for no interface
+    opaque = f"|V{itemsize}"  # bytes of no meaning and no alignment: NumPy moves them as they are
     np.copyto(
-        np.asarray(_Block(dst, shape, dst_strides, itemsize)),
-        np.asarray(_Block(src, shape, src_strides, itemsize)),
+        np.asarray(Memory(dst, shape, dst_strides, opaque)),
+        np.asarray(Memory(src, shape, src_strides, opaque)),
     )
 
 

@@ -42,30 +42,3 @@ def with_plain_strides(x: np.ndarray) -> np.ndarray:
     strides, _ = in_elements(x.shape, x.strides, x.itemsize)
     plain = in_bytes(relaxed(x.shape, strides), x.itemsize)
     return np.lib.stride_tricks.as_strided(x, strides=plain)
-
-
-class Memory:
-    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
-
-    Strides are in bytes. Source: NumPy's array interface protocol, version 3.
-    """
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(
-        self,
-        address: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        typestr: str,
-        readonly: bool,
-        owner: object = None,
-    ) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, readonly),
-            "shape": shape,
-            "strides": strides,
-            "typestr": typestr,
-            "version": 3,
-        }

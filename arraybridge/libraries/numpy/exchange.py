@@ -16,8 +16,9 @@ from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...kernels.cpu import SMALL
 from ...layout import in_bytes, in_elements, may_overlap_itself
+from ...native.memory import Memory
 from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, PLAIN, dlpack_dtype, numpy_dtype
-from .address import Memory, address_of
+from .address import address_of
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...core.registry import RECORDS
 from ...native.blocks import Block
+from ...native.memory import Memory
 from ...protocols.frames import speaks_arrow
-from .address import Memory
 
 _WRITEABLE = 0x400  # without the warning of `flags.writeable`
 _HOLDS = (
