@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.matrix import run as matrix
 from tests.matrix.__main__ import command_line
 from tests.matrix.__main__ import main as run_main
 from tests.matrix.page import markdown
-from tests.support.processes import ROOT
 from tests.support.unruly import UNRULY
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
@@ -181,19 +179,3 @@ def test_the_page_says_what_to_type() -> None:
     words = ["--cases", "int*", "--docs", "docs"]
     said = "python -m tests.matrix --cases 'int*' --docs docs"
     assert command_line(words) == said
-
-
-def test_the_page_and_the_charts_are_of_the_data(tmp_path) -> None:
-    docs = ROOT / "docs"
-    made = (
-        "matrix.md",
-        "_static/matrix_data.js",
-        "pictures/latency_by_pair.svg",
-        "pictures/own_doors.svg",
-    )
-    for name in made:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(docs / name, tmp_path / name)
-    assert run_main(["--docs", str(tmp_path), "--again"]) == 0
-    for name in made:
-        assert (tmp_path / name).read_text() == (docs / name).read_text(), name

@@ -14,16 +14,41 @@ def pair():
     return np.arange(3.0, dtype=np.float32), torch.ones(3)
 
 
+class Scale:
+    @ab.adapt("numpy", result_like="y")
+    def add(self, x, y):
+        return x + y
+
+
 class TestResultLike:
     @pytest.mark.parametrize("like", ["y", 1])
     def test_of_that_argument(self, like):
         add = ab.adapt("numpy", result_like=like)(lambda x, y: x + y)
         x, t = pair()
-        assert isinstance(add(x, t), torch.Tensor)
         assert isinstance(add(t, x), np.ndarray)
-        assert isinstance(add(x, y=t), torch.Tensor)
-        assert isinstance(add(y=t, x=x), torch.Tensor)
-        assert add(x, t).tolist() == [1, 2, 3]
+        for found in (add(x, t), add(x, y=t), add(y=t, x=x), Scale().add(x, t)):
+            assert isinstance(found, torch.Tensor)
+            assert found.tolist() == [1, 2, 3]
+
+    @pytest.mark.parametrize(
+        ("like", "function", "call"),
+        [
+            ("w", lambda x, *, w: x * w["w"], lambda f, x, t: f(x, w={"w": t})),
+            ("y", lambda x, **others: x + others["y"], lambda f, x, t: f(x, y=t)),
+            (2, lambda *xs: xs[0] + 1, lambda f, x, t: f(x, x, t)),
+            ("x2", np.add, lambda f, x, t: f(x, t)),
+        ],
+        ids=["nested", "not named", "among any number", "builtin"],
+    )
+    def test_where_it_is(self, like, function, call):
+        assert isinstance(
+            call(ab.adapt("numpy", result_like=like)(function), *pair()), torch.Tensor
+        )
+
+    def test_builtins_of_pytorch(self):
+        x, t = pair()
+        assert isinstance(ab.adapt("torch", result_like=1)(torch.add)(t, x), np.ndarray)
+        assert isinstance(ab.adapt("torch", result_like="other")(torch.add)(t, other=x), np.ndarray)
 
     def test_faces(self):
         add = ab.adapt("numpy", result_like="y")(lambda x, y: x + y)
@@ -40,36 +65,6 @@ class TestResultLike:
         back = ab.adapt("numpy", result_like="y")(lambda x, y: y)
         assert back(t, t) is t
         assert back(x, t) is t
-
-    def test_nested(self):
-        add = ab.adapt("numpy", result_like="weights")(lambda x, *, weights: x * weights["w"])
-        x, t = pair()
-        assert isinstance(add(x, weights={"w": t}), torch.Tensor)
-
-    def test_keywords_that_are_not_named(self):
-        add = ab.adapt("numpy", result_like="y")(lambda x, **others: x + others["y"])
-        x, t = pair()
-        assert isinstance(add(x, y=t), torch.Tensor)
-
-    def test_a_position_among_any_number(self):
-        add = ab.adapt("numpy", result_like=2)(lambda *xs: xs[0] + 1)
-        x, t = pair()
-        assert isinstance(add(x, x, t), torch.Tensor)
-
-    def test_a_builtin(self):
-        x, t = pair()
-        assert isinstance(ab.adapt("numpy", result_like="x2")(np.add)(x, t), torch.Tensor)
-        assert isinstance(ab.adapt("torch", result_like=1)(torch.add)(t, x), np.ndarray)
-        assert isinstance(ab.adapt("torch", result_like="other")(torch.add)(t, other=x), np.ndarray)
-
-    def test_methods(self):
-        class Scale:
-            @ab.adapt("numpy", result_like="y")
-            def add(self, x, y):
-                return x + y
-
-        x, t = pair()
-        assert isinstance(Scale().add(x, t), torch.Tensor)
 
     def test_generators(self):
         @ab.adapt("numpy", result_like="y")
