@@ -57,7 +57,8 @@ def compared(function, array, backend):
     host = ab.convert(computed, "numpy")
     assert found.dtype == host.dtype == values.dtype
     assert host.shape == values.shape
-    np.testing.assert_allclose(host, values, rtol=1e-5 if values.itemsize > 2 else 2e-3, atol=1e-7)
+    rtol = 0.03 if values.dtype.name == "bfloat16" else 1e-5 if values.itemsize > 2 else 2e-3
+    np.testing.assert_allclose(host, values, rtol=rtol, atol=1e-7)
 
 
 REDUCTIONS = (
@@ -154,6 +155,30 @@ def test_binary_functions(name, backend):
         compared(lambda x: function(x, x[::-1]), PLAIN[kind], backend)
         compared(lambda x, right=right: function(x, right), PLAIN[kind], backend)
         compared(lambda x, left=left: function(left, x), PLAIN[kind], backend)
+
+
+#: Of two data types, or of one that those above lack.
+MIXED = {
+    "float": lambda x: x * 2.5,
+    "with float32": lambda x: x + abs(x).astype("float32"),
+    "with int32": lambda x: x + (x != 0).astype("int32"),
+    "with itself": lambda x: x * x,
+    "divided": lambda x: x / 4,
+    "sqrt": da.sqrt,
+    "equal": lambda x: x == 1,
+    "sum": lambda x: x.sum(axis=0),
+    "mean": lambda x: x.mean(axis=0),
+    "var": lambda x: x.var(axis=0),
+    "where": lambda x: da.where(x != 0, x, 0),
+}
+
+
+@pytest.mark.parametrize("backend", FORMS)
+@pytest.mark.parametrize("what", MIXED)
+def test_of_other_data_types(what, backend):
+    pytest.importorskip("ml_dtypes")
+    for dtype in ("bfloat16", "float16", "int8", "int64", "bool", "complex64"):
+        compared(MIXED[what], WHOLE.astype(dtype), backend)
 
 
 @pytest.mark.parametrize("backend", FORMS)

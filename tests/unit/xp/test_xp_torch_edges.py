@@ -51,7 +51,7 @@ class TestBuffers:
 
 class TestIntegersOfAnyType:
     @pytest.mark.parametrize("dtype", INTEGERS)
-    def test_as_places(self, dtype):
+    def test_as_places_and_repeats(self, dtype):
         x = np.arange(400.0).reshape(200, 2)
         places = np.asarray([2, 120, 0] if dtype[0] == "u" else [2, -1, -90], dtype)
         a, i = xp.asarray(x), xp.asarray(places)
@@ -62,16 +62,12 @@ class TestIntegersOfAnyType:
             xp.take_along_axis(a, xp.asarray(along), axis=0),
             np.take_along_axis(x, along.astype(int), axis=0),
         )
-
-    @pytest.mark.parametrize("dtype", INTEGERS)
-    def test_as_repeats(self, dtype):
-        x, repeats = np.arange(6.0).reshape(2, 3), np.asarray([2, 3], dtype)
-        same(xp.repeat(xp.asarray(x), xp.asarray(repeats), axis=0), np.repeat(x, [2, 3], axis=0))
+        repeats = xp.asarray(np.asarray([2, 3], dtype))
+        same(xp.repeat(a[:2, ...], repeats, axis=0), np.repeat(x[:2], [2, 3], axis=0))
 
     def test_gradients_go_through(self):
         t = torch.arange(3.0, requires_grad=True)
         native.take(t, torch.tensor([2, 2], dtype=torch.uint16)).sum().backward()
-        assert t.grad is not None
         assert t.grad.tolist() == [0, 0, 2]
 
     def test_other_types_are_refused(self):
@@ -161,13 +157,11 @@ class TestGradientsOfZeros:
             assert found.tolist() == [0, -0.5, 0, 0, 0]
             assert found.signbit().all()
             found.sum().backward()
-            assert x.grad is not None
             assert x.grad.tolist() == [1] * 5
 
     def test_of_the_divisor(self):
         y = torch.tensor([-1.0, 2.0], requires_grad=True)
         native.remainder(torch.tensor([2.0, -4.0]), y).sum().backward()
-        assert y.grad is not None
         assert y.grad.tolist() == [2, 2]
 
     def test_of_no_numbers(self):
@@ -194,64 +188,35 @@ class TestGradientsOfZeros:
         assert compiled(X).signbit().all()
         x = X.clone().requires_grad_()
         compiled(x).sum().backward()
-        assert x.grad is not None
         assert x.grad.tolist() == [1] * 5
 
     def test_floor_divide_has_none(self):
         x = X.clone().requires_grad_()
         native.floor_divide(x, -1.0).sum().backward()
-        assert x.grad is not None
         assert x.grad.tolist() == [0] * 5
 
 
-def shifted(x: Any) -> None:
-    x[1:] = x[:-1]
-
-
-def shifted_columns(x: Any) -> None:  # which torch does not notice
-    x[:, 1:] = x[:, :-1]
-
-
-def transposed(x: Any) -> None:
-    x[...] = x.mT
-
-
-def turned(x: Any) -> None:
-    x[::-1] = x
-
-
-def of_a_row(x: Any) -> None:
-    x[...] = x[1]
-
-
-def by_places(x: Any) -> None:
-    places = x.__array_namespace__().asarray([1, 2])
-    x[places] = x[:2]
-
-
-def by_itself(x: Any) -> None:
-    x[x[:, 0] > 3] = x[:2]
-
-
-def in_place(x: Any) -> None:
-    x[1:] += x[:-1]
-
-
-def in_place_alone(x: Any) -> None:
-    x[1:] += 1
-
-
 OVERLAPS = (
-    shifted,
-    shifted_columns,
-    transposed,
-    turned,
-    of_a_row,
-    by_places,
-    by_itself,
-    in_place,
-    in_place_alone,
+    "x[1:] = x[:-1]",
+    "x[:, 1:] = x[:, :-1]",  # which torch does not notice
+    "x[...] = x.mT",
+    "x[::-1] = x",
+    "x[...] = x[1]",
+    "x[x.__array_namespace__().asarray([1, 2])] = x[:2]",
+    "x[x[:, 0] > 3] = x[:2]",
+    "x[1:] += x[:-1]",
+    "x[1:] += 1",
 )
+
+
+def writing(statement: str) -> Any:
+    """The function of an array that executes a statement."""
+    names: dict[str, Any] = {}
+    exec(f"def write(x):\n    {statement}\n", names)
+    return names["write"]
+
+
+shifted = writing(OVERLAPS[0])
 
 
 class TestOverlaps:
@@ -261,8 +226,8 @@ class TestOverlaps:
         x = np.arange(1, 10).astype(dtype).reshape(3, 3)
         ours, expected = xp.asarray(torch.from_numpy(x.copy())), np_xp.asarray(x)
         kept = ours.native.data_ptr()
-        write(ours)
-        write(expected)
+        writing(write)(ours)
+        writing(write)(expected)
         same(ours, np.asarray(expected))
         assert ours.native.data_ptr() == kept
 
@@ -279,13 +244,11 @@ class TestOverlaps:
         x = ab.from_dlpack(t) * 1
         shifted(x)
         xp.sum(x * xp.asarray([1.0, 10.0, 100.0])).native.backward()
-        assert t.grad is not None
         assert t.grad.tolist() == [11, 100, 0]
         t = torch.arange(3.0, requires_grad=True)
         x = ab.from_dlpack(t) * 1
         x[1:] *= 2
         xp.sum(x).native.backward()
-        assert t.grad is not None
         assert t.grad.tolist() == [1, 2, 2]
 
     def test_transformed(self):
@@ -321,7 +284,9 @@ def of_two_dtypes(x: Any) -> Any:
     return y + x
 
 
-@pytest.mark.parametrize("function", [*OVERLAPS[:6], written, remainders_in_place, of_two_dtypes])
+@pytest.mark.parametrize(
+    "function", [*map(writing, OVERLAPS[:6]), written, remainders_in_place, of_two_dtypes]
+)
 def test_compile_over_arrays(function: Any) -> None:
     def of_a_tensor(v: torch.Tensor) -> torch.Tensor:
         x = xp.asarray(v.clone())
