@@ -32,8 +32,6 @@ class TestOfTorch:
         own, dtype = getattr(torch, name), of(name)
         assert dtype == own
         assert own == dtype
-        assert dtype == own
-        assert own == dtype
         assert hash(dtype) == hash(own)
         assert {own: 1}[dtype] == {dtype: 1}[own] == 1
         assert dtype in (own,)

@@ -122,7 +122,8 @@ def test_host_memory_of_another_name_is_relabelled():
     pinned = ab.from_pointer(x.ctypes.data, (3,), "float64", device="cuda_host:0", owner=x)
     told = ab.inspect(pinned.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False))
     assert (told.device, told.pointer, told.readonly) == ((1, 0), x.ctypes.data, False)
-    assert ab.inspect(pinned.__dlpack__(max_version=(1, 0))).device == (3, 0)
+    assert ab.inspect(pinned.__dlpack__(max_version=(1, 0))).device == pinned.device == (3, 0)
+    assert ab.convert(pinned, "torch").data_ptr() == x.ctypes.data
     with pytest.raises(ab.ConversionError):
         pinned.__dlpack__(dl_device=(3, 1))
 

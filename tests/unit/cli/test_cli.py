@@ -108,36 +108,20 @@ def test_explain_has_the_data_type_that_was_asked_for(tmp_path) -> None:
         (["--from", "numpy", "--to", "numpy", "--device", "foo"], "unknown device 'foo'"),
         (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: expected int"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
-        pytest.param(
-            *(
-                ["--from", "torch", "--to", "numpy", "--layout", "negative"],
-                "takes no negative strides",
-            ),
-            marks=needs("torch"),
-        ),
-        pytest.param(
-            *(["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy can be so"),
-            marks=needs("torch"),
-        ),
+        (["--from", "torch", "--to", "numpy", "--layout", "negative"], "takes no negative strides"),
+        (["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy can be so"),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
-        pytest.param(
-            *(["torch", "numpy", "--state", "requires_grad", "--dtype", "int8"], "floating point"),
-            marks=needs("torch"),
-        ),
+        (["torch", "numpy", "--state", "requires_grad", "--dtype", "int8"], "floating point"),
         (["numpy", "numpy", "--state", "byteorder", "--dtype", "int8"], "int8 cannot be byteorder"),
         (["numpy", "numpy", "--shape", "99999999999,9999999"], "Unable to allocate"),
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
         (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
-        pytest.param(
-            *(
-                ["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"],
-                "is a pyarrow.Array",
-            ),
-            marks=needs("pyarrow"),
-        ),
+        (["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "is a pyarrow.Array"),
     ],
 )
 def test_explain_tells_what_is_wrong(capsys, args, message) -> None:
+    for name in {"torch", "pyarrow"} & {*args}:
+        pytest.importorskip(name)
     with pytest.raises(SystemExit) as ended:
         main(["explain", *args])
     assert ended.value.code == 2
