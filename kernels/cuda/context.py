@@ -34,24 +34,12 @@ _HELD = 64  # events of a stream for which something is kept
 
 
 class Device(NamedTuple):
-    """A device that is ready to be used.
+    """A device that is ready to be used."""
 
-    Attributes
-    ----------
-    ordinal : int
-        Its number, as the array libraries count.
-    context : int
-        Its primary context, retained until the process ends.
-    capability : tuple of int
-        Such as ``(9, 0)``.
-    events : deque of int
-        Events that are free.
-    """
-
-    ordinal: int
-    context: int
-    capability: tuple[int, int]
-    events: deque[int]
+    ordinal: int  # its number, as the array libraries count
+    context: int  # its primary context, retained until the process ends
+    capability: tuple[int, int]  # such as ``(9, 0)``
+    events: deque[int]  # events that are free
 
 
 _devices: dict[int, Device] = {}
@@ -292,10 +280,7 @@ def _happened(event: int) -> bool:
 def device_of(address: int) -> int:
     """Return the number of the device whose memory an address lies in.
 
-    Raises
-    ------
-    CUDAError
-        Where CUDA knows no such memory.
+    CUDAError where CUDA knows no such memory.
     """
     return _attribute(_DEVICE_ORDINAL, address)
 

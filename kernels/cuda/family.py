@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda.box import box
 from arraybridge.kernels.cuda.channels import merge, split
-from arraybridge.kernels.cuda.rows import gather, rows
+from arraybridge.kernels.cuda.rows import rows
 from arraybridge.kernels.cuda.shift import shift
 from arraybridge.kernels.cuda.tile import tile
 from arraybridge.kernels.cuda.transpose import narrow, plain
@@ -39,7 +39,7 @@ class Member(NamedTuple):
 
 FAMILY: dict[str, Member] = {
     "rows": Member(rows, ("width", "axes", "mode", "item"), 4),
-    "gather": Member(gather, ("width", "axes"), 4),
+    "gather": Member(rows, ("width", "axes"), 4),  # stores as dense as they come, loads as they are
     "shift": Member(shift, ("unit", "axes", "mode"), 6),
     "tile": Member(tile, ("width", "columns", "axes"), 6),
     "plain": Member(plain, ("width", "columns", "axes"), 6),

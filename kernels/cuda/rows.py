@@ -1,4 +1,4 @@
-"""Rows in vectors: copied, backwards, one item repeated; and pieces of any nest, for `gather`."""
+"""Rows in vectors: copied, backwards, one item repeated; and pieces of any nest."""
 
 from __future__ import annotations
 
@@ -42,12 +42,7 @@ def reversed_items(ops: Any, item: int) -> Any:
         if item == 4:
             return (v[3], v[2], v[1], v[0])
         s = u32(0x1032 if item == 2 else 0x0123)
-        return (
-            prmt(v[3], v[3], s),
-            prmt(v[2], v[2], s),
-            prmt(v[1], v[1], s),
-            prmt(v[0], v[0], s),
-        )
+        return (prmt(v[3], v[3], s), prmt(v[2], v[2], s), prmt(v[1], v[1], s), prmt(v[0], v[0], s))
 
     return turn
 
@@ -101,11 +96,3 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
                 e = i32(e + THREADS)
 
     return kernel
-
-
-def gather(ops: Any, width: int, axes: int) -> Any:
-    """Make the kernel that copies a nest of items of `width` bytes: `rows`, of single items.
-
-    Stores are as dense as the destination; loads take what they meet.
-    """
-    return rows(ops, width, axes)

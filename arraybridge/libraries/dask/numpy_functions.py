@@ -33,10 +33,6 @@ def _concatenate(xp: Any, arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
     return made if dtype is None else cast(made, numpy.dtype(dtype))
 
 
-def _stack(xp: Any, arrays: Any, axis: int = 0) -> Any:
-    return xp.stack(joined(arrays), axis=axis)
-
-
 def _where(xp: Any, condition: Any, x: Any = _NO, y: Any = _NO) -> Any:
     if x is _NO:
         return xp.nonzero(condition)
@@ -166,10 +162,6 @@ def _broadcast_to(xp: Any, array: Any, shape: Any, subok: bool = False) -> Any:
     return xp.broadcast_to(array, tuple(shape) if isinstance(shape, tuple | list) else (shape,))
 
 
-def _sort(xp: Any, a: Any, axis: Any = -1) -> Any:
-    return xp.sort(xp.reshape(a, (-1,))) if axis is None else xp.sort(a, axis=axis)
-
-
 def _asarray(
     xp: Any,
     a: Any,
@@ -194,14 +186,6 @@ def _arange(xp: Any, *args: Any, dtype: Any = None, **_: Any) -> Any:
     *ends, given = args if len(args) == 4 else (*args, None)
     dtype = given if dtype is None else dtype
     return xp.arange(*ends) if dtype is None else xp.asarray(numpy.arange(*ends, dtype=dtype))
-
-
-def _real(xp: Any, a: Any) -> Any:
-    return xp.real(a) if dtype_of(a).kind == "c" else a
-
-
-def _imag(xp: Any, a: Any) -> Any:
-    return xp.imag(a) if dtype_of(a).kind == "c" else xp.zeros_like(a)
 
 
 def _isclose(
@@ -443,7 +427,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.sinc: _sinc,
     numpy.nan_to_num: _nan_to_num,
     numpy.concatenate: _concatenate,
-    numpy.stack: _stack,
+    numpy.stack: lambda xp, arrays, axis=0: xp.stack(joined(arrays), axis=axis),
     numpy.where: _where,
     numpy.transpose: _transpose,
     numpy.reshape: _reshape,
@@ -462,7 +446,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.squeeze: _squeeze,
     numpy.swapaxes: _swapaxes,
     numpy.broadcast_to: _broadcast_to,
-    numpy.sort: _sort,
+    numpy.sort: lambda xp, a, axis=-1: (
+        xp.sort(xp.reshape(a, (-1,))) if axis is None else xp.sort(a, axis=axis)
+    ),
     # sorted is one of the orders that they allow
     numpy.partition: lambda xp, a, kth, axis=-1: xp.sort(a, axis=axis),
     numpy.argpartition: lambda xp, a, kth, axis=-1: xp.argsort(a, axis=axis),
@@ -471,8 +457,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.array: _asarray,
     numpy.ascontiguousarray: _asarray,
     numpy.arange: _arange,
-    numpy.real: _real,
-    numpy.imag: _imag,
+    numpy.real: lambda xp, a: xp.real(a) if dtype_of(a).kind == "c" else a,
+    numpy.imag: lambda xp, a: xp.imag(a) if dtype_of(a).kind == "c" else xp.zeros_like(a),
     numpy.isclose: _isclose,
     numpy.unravel_index: _unravel_index,
     numpy.take_along_axis: _take_along_axis,
