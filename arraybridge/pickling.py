@@ -20,14 +20,7 @@ from .array import Array, from_pointer
 from .array.pickling import reduced_native
 from .core.registry import library_named
 
-__all__ = [
-    "Pickler",
-    "Registration",
-    "collate",
-    "from_shared_memory",
-    "register",
-    "unregister",
-]
+__all__ = ["Pickler", "Registration", "collate", "from_shared_memory", "register", "unregister"]
 
 if TYPE_CHECKING:
     from multiprocessing.shared_memory import SharedMemory

@@ -228,10 +228,7 @@ _INSTEAD = {
     "cumsum": "the standard has cumulative_sum, in ab.namespace(x)",
     "cumprod": "the standard has cumulative_prod, in ab.namespace(x)",
     "dot": "the standard has vecdot and matmul, in ab.namespace(x)",
-    **dict.fromkeys(
-        ("permute", "transpose"),
-        "the standard has permute_dims, in ab.namespace(x)",
-    ),
+    **dict.fromkeys(("permute", "transpose"), "the standard has permute_dims, in ab.namespace(x)"),
     "unsqueeze": "the standard has expand_dims, in ab.namespace(x)",
 }
 

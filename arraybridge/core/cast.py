@@ -29,11 +29,7 @@ _UINT8 = DataType.named("uint8")
 
 
 def caster_of(
-    info: TensorInfo,
-    source: Library,
-    target: Library,
-    dtype: DataType,
-    axes: tuple[int, ...],
+    info: TensorInfo, source: Library, target: Library, dtype: DataType, axes: tuple[int, ...]
 ) -> Library | None:
     """Return the library that casts: NumPy, the array's, or the target; None if none can."""
     if source is target and source.recasts(info, dtype, axes):

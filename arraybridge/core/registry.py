@@ -41,16 +41,7 @@ class TypeRecord:
     see ``arraybridge.xp.asarray``.
     """
 
-    __slots__ = (
-        "entries",
-        "frame",
-        "lazy",
-        "library",
-        "namespace",
-        "sort",
-        "table",
-        "wrap",
-    )
+    __slots__ = ("entries", "frame", "lazy", "library", "namespace", "sort", "table", "wrap")
 
     def __init__(self, cls: type) -> None:
         found = _find(cls)
@@ -81,9 +72,7 @@ _nicknames: dict[str, str] = {}
 
 
 def provide(
-    entries: Iterable[Entry],
-    load: Callable[[str], Library],
-    watched: Mapping[str, Iterable[str]],
+    entries: Iterable[Entry], load: Callable[[str], Library], watched: Mapping[str, Iterable[str]]
 ) -> None:
     """Register the libraries of a table.
 

@@ -30,10 +30,7 @@ class CudaCore(Library):
     name = "cuda_core"
     exports_description = True
     accepts = Accepts(
-        library="cuda_core",
-        tested="1.2.2",
-        dtypes=frozenset({*NATIVE, "bfloat16"}),
-        readonly=True,
+        library="cuda_core", tested="1.2.2", dtypes=frozenset({*NATIVE, "bfloat16"}), readonly=True
     )
 
     def owns(self, array_type: type) -> bool:

@@ -163,16 +163,7 @@ def _described(
         refused = (
             refused or f"strides {tuple(strides)} are not multiples of the item size {itemsize}"
         )
-    return TensorInfo(
-        "numba",
-        pointer,
-        0,
-        tuple(shape),
-        steps,
-        kind,
-        place,
-        refused=refused,
-    )
+    return TensorInfo("numba", pointer, 0, tuple(shape), steps, kind, place, refused=refused)
 
 
 def _pointer(x: Any) -> int:

@@ -82,9 +82,7 @@ def kind_of(schema: Any, depth: int = 0) -> Kind:
         if below.refused:
             return below
         return below._replace(
-            inner=(size, *below.inner),
-            steps=(below.row, *below.steps),
-            lists=(size, *below.lists),
+            inner=(size, *below.inner), steps=(below.row, *below.steps), lists=(size, *below.lists)
         )
     dtype = _NUMBERS.get(text)
     if dtype is None:
@@ -161,10 +159,7 @@ def _sort(text: str) -> str:
     return _SORTS.get(text, text)
 
 
-_SORTS = {
-    **dict.fromkeys(("+l", "+L", "+vl", "+vL"), "list"),
-    "+s": "struct",
-}
+_SORTS = {**dict.fromkeys(("+l", "+L", "+vl", "+vL"), "list"), "+s": "struct"}
 # What to do, in words: what code does it is for the library of the frame to say.
 _REMEDIES = {
     "temporal": "cast it to integers first",

@@ -161,10 +161,7 @@ def finfo(
         return Limits(own, **{name: float(getattr(own, name)) for name in floats})
 
     return Correction(
-        "finfo",
-        finfo,
-        "finfo: eps, max, min and smallest_normal are Python floats",
-        upstream,
+        "finfo", finfo, "finfo: eps, max, min and smallest_normal are Python floats", upstream
     )
 
 
@@ -279,8 +276,5 @@ def linspace(
         return make(integers_between(start, stop, num, name, endpoint), dtype=dtype, device=device)
 
     return Correction(
-        "linspace",
-        linspace,
-        "linspace: integers are those of the interval",
-        "no issue known",
+        "linspace", linspace, "linspace: integers are those of the interval", "no issue known"
     )

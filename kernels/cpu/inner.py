@@ -284,8 +284,7 @@ def emit_part(
     )
     store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
     builder.call(
-        store,
-        [vectors.load(src), vectors.at(dst), ir.IntType(32)(1), builder.bitcast(bits, flags)],
+        store, [vectors.load(src), vectors.at(dst), ir.IntType(32)(1), builder.bitcast(bits, flags)]
     )
 
 

@@ -61,14 +61,7 @@ class CuPy(Library):
                 "pass cupy.ascontiguousarray(x)"
             )
         return TensorInfo(
-            "cupy",
-            x.data.ptr,
-            0,
-            shape,
-            steps,
-            kind,
-            self._place(x),
-            refused=refused,
+            "cupy", x.data.ptr, 0, shape, steps, kind, self._place(x), refused=refused
         )
 
     @staticmethod

@@ -37,11 +37,7 @@ _NAMES = (
 ).split()
 # Packed in memory, several to a byte: JAX takes and gives them by a copy, one to a byte.
 _PACKED = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
-_PLATFORMS = {
-    "cpu": DeviceType.CPU,
-    "cuda": DeviceType.CUDA,
-    "rocm": DeviceType.ROCM,
-}
+_PLATFORMS = {"cpu": DeviceType.CPU, "cuda": DeviceType.CUDA, "rocm": DeviceType.ROCM}
 _NARROW = Accepts(
     library="jax",
     tested="0.10.2",

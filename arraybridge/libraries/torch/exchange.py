@@ -150,8 +150,7 @@ class Torch(Library):
             if data and data != start * dtype.itemsize and end <= x.untyped_storage().nbytes():
                 # As the constructor does, at a third of the time.
                 return _made(
-                    TensorInfo,
-                    ("torch", data, 0, tuple(x.shape), x.stride(), dtype, CPU, *_USUAL),
+                    TensorInfo, ("torch", data, 0, tuple(x.shape), x.stride(), dtype, CPU, *_USUAL)
                 )
         return self._described(x)
 

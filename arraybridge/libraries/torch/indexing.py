@@ -18,11 +18,7 @@ from ...array.indexing import axes_of, set_apart, steps_of
 from .readonly import ReadOnlyTensor
 from .state import differentiated, transformed
 
-_SIGNED = {
-    torch.uint16: torch.int16,
-    torch.uint32: torch.int32,
-    torch.uint64: torch.int64,
-}
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 _ARRAYS = (torch.Tensor, numpy.ndarray, list, tuple, range)
 

@@ -121,10 +121,7 @@ def _refusal(name: str) -> ValueError:
 _BATCH_NORM = torch.ops.aten.native_batch_norm.default
 #: What is written, or given to a tensor that is not read-only, though the schema does not say it.
 #: Statistics are written while training, the sixth argument.
-_UNTOLD = {
-    "aten::native_batch_norm": ("running_mean", "running_var"),
-    "aten::set_": ("source",),
-}
+_UNTOLD = {"aten::native_batch_norm": ("running_mean", "running_var"), "aten::set_": ("source",)}
 
 
 class _Written(dict[Any, tuple[tuple[int, str], ...]]):
