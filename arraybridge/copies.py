@@ -170,7 +170,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     same = library is out_library and own_copies_serve() and not OBSERVERS
     if same and library.assign(destination, x):
         return
-    into, x = out_library.held(destination), library.held(x)
+    into, x = out_library.alias(destination), library.alias(x)
     wanted, info = out_library.describe(into), library.describe(x)
     if wanted.refused or info.refused:
         wanted, info = _told_of(out, wanted), _told_of(given, info)
@@ -184,8 +184,8 @@ def _write(out: Any, x: Any, name: str) -> None:
     if not info.device.host:
         _write_off_host(destination, x, out_library, library, info)
         return
-    written = out_library.lend(into, wanted)
-    read = library.lend(x, info)
+    written = out_library.borrow(into, wanted)
+    read = library.borrow(x, info)
     if _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)

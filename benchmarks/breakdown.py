@@ -81,10 +81,10 @@ def exact(x: object, to: str) -> Steps:
     return [
         (
             "description: address, shape, strides, dtype, flags",
-            lambda: source.describe(source.held(x)),
+            lambda: source.describe(source.alias(x)),
         ),
-        ("look-up of the plan", lambda: known.planned(source.held(x))),
-        ("conversion, as planned", lambda: execute(x, *known.planned(source.held(x)))),
+        ("look-up of the plan", lambda: known.planned(source.alias(x))),
+        ("conversion, as planned", lambda: execute(x, *known.planned(source.alias(x)))),
     ]
 
 

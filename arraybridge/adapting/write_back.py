@@ -73,7 +73,7 @@ class Copied:
             seen = home.resolve(self.seen) if made.pending else self.seen
             self.memory, self.keeper = home.export(seen), PROTOCOL
         else:
-            self.memory, self.keeper = home.held(self.seen), home
+            self.memory, self.keeper = home.alias(self.seen), home
 
     def _state(self) -> object:
         """Return what shows writes to the copy: its elements, or PyTorch's version counter.

@@ -240,7 +240,7 @@ class Array(ArrayObject):
         if copy is not None:
             copy = checked_copy(copy)
         library = self._library
-        x = library.held(self._native)
+        x = library.alias(self._native)
         info = library.describe(x)
         check_stream(stream, info.device)
         if info.device == CPU:
@@ -263,7 +263,7 @@ class Array(ArrayObject):
                 tensor = relabelled(tensor, route.device)
             return to_capsule(tensor, versioned=versioned, as_is=True)
         if info.device.host:
-            block = compact_copy(library.lend(x, library.describe(x)))
+            block = compact_copy(library.borrow(x, library.describe(x)))
             return to_capsule(block, versioned=versioned, move=True)
         copier = copier_for(info, library, library)
         if copier is None:
@@ -458,9 +458,9 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         target = library
         if library is PROTOCOL:
             target = library_named("numpy") if info.device.host else library
-        held = library.held(native)
-        found, info = routed(held, library, target, Request(device, copy))
-        result = execute(held, found, info)
+        alias = library.alias(native)
+        found, info = routed(alias, library, target, Request(device, copy))
+        result = execute(alias, found, info)
         return _constructor(target, type(result))(result)
     make = _constructor(library, type(native))
     if OBSERVERS:

@@ -32,15 +32,15 @@ def caster_of(
     info: TensorInfo, source: Library, target: Library, dtype: DataType, axes: tuple[int, ...]
 ) -> Library | None:
     """Return the library that casts: NumPy, the array's, or the target; None if none can."""
-    if source is target and source.recasts(info, dtype, axes):
+    if source is target and source.can_cast(info, dtype, axes):
         return source
     numpy = library_named("numpy")
     known = numpy.accepts.dtypes
     if info.device.host and dtype.name in known and info.dtype.name in known:
         return numpy
-    if source.recasts(info, dtype, axes):
+    if source.can_cast(info, dtype, axes):
         return source
-    casts = target.recasts(info, dtype, axes) and _has_device(target, info.device)
+    casts = target.can_cast(info, dtype, axes) and _has_device(target, info.device)
     return target if casts else None
 
 
@@ -85,7 +85,7 @@ class CastCopy(NamedTuple):
         if take is None or self.casting == "same_value" or not own_copies_serve():
             return None
         if library is source and library.name != "numpy":
-            return lambda x: take(library.recast(x, dtype, axes))
+            return lambda x: take(library.astype(x, dtype, axes))
         numpy: Any = library_named("numpy")
         known: frozenset[str] = numpy.casts
         if library is not numpy or not {dtype.name, given.dtype.name} <= known:
@@ -129,7 +129,7 @@ class CastCopy(NamedTuple):
     def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
         """Copy ``x`` by its library."""
         try:
-            made = library.recast(x, self.dtype, self.axes)
+            made = library.astype(x, self.dtype, self.axes)
         except ConversionError:
             raise
         except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
@@ -139,7 +139,7 @@ class CastCopy(NamedTuple):
         if self.casting == "same_value":
 
             def cast(array: Any, dtype: DataType) -> Any:
-                return library.recast(array, dtype, tuple(range(array.ndim)))
+                return library.astype(array, dtype, tuple(range(array.ndim)))
 
             wrong = changed(x, made, info.dtype, self.dtype, cast)
             if bool(wrong.any()):
@@ -160,7 +160,7 @@ class CastCopy(NamedTuple):
         axes, dtype = self.axes, self.dtype
         back = [axes.index(axis) for axis in range(len(axes))]
         if dtype == info.dtype and not info.pending:
-            block = compact_copy(_permuted(source.lend(x, info), axes))
+            block = compact_copy(_permuted(source.borrow(x, info), axes))
         else:
             shape = tuple([info.shape[axis] for axis in axes])
             block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
@@ -188,10 +188,10 @@ class CastCopy(NamedTuple):
         if not (checked or info.pending) and info.size >= _LARGE:
             for library in (source, target):
                 if type(library).assign_cast is not Library.assign_cast and _fills(
-                    block, _permuted(source.lend(x, info), self.axes), library
+                    block, _permuted(source.borrow(x, info), self.axes), library
                 ):
                     return
-        old = x if source is numpy else numpy.wrap(source.lend(x, info))
+        old = x if source is numpy else numpy.wrap(source.borrow(x, info))
         old, new = old.transpose(self.axes), numpy.wrap(block)
         if checked:
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)

@@ -68,9 +68,9 @@ class Arrays:
         on_stream = stream is not None and info.device.type != DeviceType.CPU
         if not self.exports_description or on_stream:
             return self.export(x, stream)
-        return _on_memory(info, self.pin(x, info))
+        return _on_memory(info, self.memory_owner(x, info))
 
-    def pin(self, x: Any, info: TensorInfo) -> object:
+    def memory_owner(self, x: Any, info: TensorInfo) -> object:
         """Return an object that keeps the memory of ``x`` alive, whatever happens to ``x``.
 
         By default ``x`` itself, which serves for arrays that have the same memory as long as they
@@ -123,11 +123,11 @@ class Edges:
 class Memory(Arrays):
     """Memory that may change, be freed or be replaced, whatever becomes of the array."""
 
-    def held(self, x: Any) -> Any:
+    def alias(self, x: Any) -> Any:
         """Return ``x``, or a holder of its current memory, which another thread may replace."""
         return x
 
-    def lend(self, x: Any, info: TensorInfo) -> ManagedTensor:
+    def borrow(self, x: Any, info: TensorInfo) -> ManagedTensor:
         """Export ``x`` for a copy on the host, pinning no more than that needs.
 
         The tensor must not outlive the call that requested it.
@@ -241,11 +241,11 @@ class Copies(Arrays):
 class Casts(Arrays):
     """Other data types and orders of axes."""
 
-    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        """Whether :meth:`recast` can make an array of a data type from the described one."""
-        return type(self).recast is not Library.recast and dtype.name in self.accepts.dtypes
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Whether :meth:`astype` can make an array of a data type from the described one."""
+        return type(self).astype is not Library.astype and dtype.name in self.accepts.dtypes
 
-    def recast(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
+    def astype(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
         """Copy ``x`` to another data type by the library, whatever its values become.
 
         Parameters
@@ -405,7 +405,7 @@ class Lazy(Arrays):
         """Convert an array to a graph as ``model``, an array of this lazy library, is one."""
         raise NotImplementedError
 
-    def applied(self, function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
+    def applied(self, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
         """Call an adapted function later, on parts of arrays of this lazy library."""
         raise NotImplementedError
 
@@ -421,8 +421,8 @@ class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
     name : str
         What ``convert(x, name)`` calls it.
     exports_description : bool
-        Whether what :meth:`describe` says of an array on the CPU, with what :meth:`pin` gives as
-        the owner, is all that an export is.
+        Whether what :meth:`describe` says of an array on the CPU, with :meth:`memory_owner` as the
+        owner, is all that an export is.
     edges : tuple of Edge
         Its own functions for conversions from or to another library, such as
         ``torch.from_numpy``: sooner than the general way, and otherwise the same. Each says which

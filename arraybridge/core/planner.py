@@ -327,7 +327,7 @@ class _Planning:
         given = s.dtype
         layout = axes or tuple(range(s.ndim))
         why = unavailable(s)
-        if why and not (s.tracked and source is target and source.recasts(s, wanted, layout)):
+        if why and not (s.tracked and source is target and source.can_cast(s, wanted, layout)):
             return self.refuse(why)
         from .cast import CastCopy, caster_of
         from .cast_rules import allowed

@@ -208,8 +208,12 @@ def library_named(to: object) -> Library:
 
 
 def _loading(name: str) -> Library:
-    """Load a library of the table on its first use."""
-    found = _registered.get(name) or _loaded.get(name)
+    return _registered.get(name) or own_library(name)
+
+
+def own_library(name: str) -> Library:
+    """Return the library of the table, whatever a user registered in its place."""
+    found = _loaded.get(name)
     if found is not None:
         return found
     try:

@@ -161,10 +161,10 @@ class Entry:
 
     def convert(self, x: Any) -> Any:
         """Convert an array by its exact signature."""
-        held = self.source.held(x)
-        found, info = self.planned(held)
-        result = execute(held, found, info)
-        return x if result is held else result
+        alias = self.source.alias(x)
+        found, info = self.planned(alias)
+        result = execute(alias, found, info)
+        return x if result is alias else result
 
     def planned(self, x: Any) -> tuple[Plan, TensorInfo]:
         """Return the plan of an array, and its description."""
@@ -208,7 +208,7 @@ def entry_of(kind: type, source: Library, target: Library, request: Request) -> 
 def routed(
     x: Any, source: Library, target: Library, request: Request = _PLAIN
 ) -> tuple[Plan, TensorInfo]:
-    """Return the plan of an array, what `held` gave, and its description."""
+    """Return the plan of an array, what `alias` gave, and its description."""
     return entry_of(type(x), source, target, request).planned(x)
 
 

@@ -1,6 +1,6 @@
 """The C exchange API: ``__dlpack_c_exchange_api__`` of a type, a table of C functions.
 
-It is the fast door of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks:
+It is the fast path of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks:
 gradients, conjugate and negative bits are the caller's to look at first. Nothing here
 synchronizes streams.
 Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.

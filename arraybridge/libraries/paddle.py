@@ -1,6 +1,6 @@
 """Paddle. Strided tensors of up to 9 axes, no read-only ones; its uint16 is printed as bfloat16.
 
-Its C exchange API imports, since the Python door leaks 80 bytes a call. Neither runs the deleter
+Its C exchange API imports, since Python's leaks 80 bytes a call. Neither runs the deleter
 of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
 and not the other. Negative strides are taken and then fail in its operations, so they are copied
 before it, although its own slices have them. The C exchange API skips the guard for gradients.
@@ -126,7 +126,7 @@ class Paddle(Library):
         )
 
     def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:
-        x = self.held(x)
+        x = self.alias(x)
         info = self.describe(x)
         if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
@@ -135,7 +135,7 @@ class Paddle(Library):
         tensor.owner = _deferred(tensor.owner)
         return tensor
 
-    def held(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
+    def alias(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
         """What Paddle exports: a tensor of its own would be read while others write to it."""
         if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
             return x
@@ -148,7 +148,7 @@ class Paddle(Library):
         address: int = x.data_ptr()
         return address
 
-    def pin(self, x: paddle.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: paddle.Tensor, info: TensorInfo) -> object:
         """What Paddle itself exports, which holds the allocation.
 
         The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
@@ -195,13 +195,13 @@ class Paddle(Library):
             device = place
         return _device(device) if isinstance(device, paddle.base.core.Place) else None
 
-    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         """Gradients, and what is elsewhere; Paddle has no strided results to give."""
         wanted = info.tracked or not info.device.host
         in_order = axes == tuple(range(len(axes)))
-        return wanted and in_order and super().recasts(info, dtype, axes)
+        return wanted and in_order and super().can_cast(info, dtype, axes)
 
-    def recast(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
+    def astype(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
         if _dlpack_dtypes.get(x.dtype) == dtype:
             return x.clone()  # in C order; `astype` would be `x` itself
         return x.astype(dtype.name)

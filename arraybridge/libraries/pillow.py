@@ -118,7 +118,7 @@ class Pillow(Library):
         readonly = bool(x.readonly) or mode in ("LA", "La")
         return _info(shape, dtype, data, strides, readonly, pending), holder
 
-    def pin(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
+    def memory_owner(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
         if isinstance(x, np.ndarray):
             return x
         now, holder = self._described(x)

@@ -94,10 +94,10 @@ class TensorFlow(Library):
             return self.export(x, stream)
         return super().export_described(x, info, stream)
 
-    def pin(self, x: tf.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: tf.Tensor, info: TensorInfo) -> object:
         return _view(x) if _on_host(x) else x
 
-    def lend(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
+    def borrow(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
@@ -125,11 +125,11 @@ class TensorFlow(Library):
         kind = DeviceType.CPU if found["kind"].upper() == "CPU" else _GPU
         return Device(kind, int(found["number"] or 0))
 
-    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # its only layout
-        return not info.device.host and in_order and super().recasts(info, dtype, axes)
+        return not info.device.host and in_order and super().can_cast(info, dtype, axes)
 
-    def recast(
+    def astype(
         self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
     ) -> tf.Tensor:
         x = _eager(x)

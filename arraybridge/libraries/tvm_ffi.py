@@ -91,7 +91,7 @@ class TvmFfi(Library):
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
 
-    def pin(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
         return x.__dlpack__()  # a handle of its own: that of ``x`` may be moved to another object
 
     def place(self, device: object) -> Device | None:

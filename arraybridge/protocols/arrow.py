@@ -18,7 +18,7 @@ from ..core.records import NO_DTYPE, ConversionError
 from ..core.registry import package_of
 from ..dlpack import CPU, Device, DeviceType, MalformedTensorError
 from ..dlpack.validate import checked_device
-from .arrow_memory import Column, Doors, columns, doors_of, kinds_of, metadata_of
+from .arrow_memory import Column, Methods, columns, kinds_of, metadata_of, methods_of
 from .arrow_types import EXTENSION, Kind, kind_of, remedy_of_nulls
 from .assembled import LIBRARY, Assembled, Piece, bytes_at
 
@@ -32,20 +32,20 @@ class _Refused(Exception):
 
 def opener_of(cls: type) -> Callable[[Any, bool], tuple[object, Library]]:
     """Return what takes the arrays of the instances of a class; see `frames.opened_frame`."""
-    doors = doors_of(cls)
+    methods = methods_of(cls)
     transient = _transient(cls)
 
     def opened(x: Any, looking: bool) -> tuple[object, Library]:
         if looking and transient is not None:
             raise ConversionError(transient)
-        return assembled(x, doors), LIBRARY
+        return assembled(x, methods), LIBRARY
 
     return opened
 
 
 def _transient(cls: type) -> str | None:
     """Return why instances are not looked at: they would be consumed, or computed; else None."""
-    if any(getattr(cls, door, None) is not None for door in ARRAYS):
+    if any(getattr(cls, method, None) is not None for method in ARRAYS):
         return None
     if not hasattr(cls, "__len__"):
         what = "can be read only once"
@@ -59,15 +59,15 @@ def _transient(cls: type) -> str | None:
     )
 
 
-def assembled(x: Any, doors: Doors | None = None) -> Assembled:
+def assembled(x: Any, methods: Methods | None = None) -> Assembled:
     """Take the arrays of an object; why there is no tensor of them `Assembled.refused` says.
 
-    ``doors`` are those of its class, if they are known. Errors are those of `arrow_memory.columns`,
-    and of arrays that contradict their type.
+    ``methods`` are those of its class, if they are known. Errors are those of
+    `arrow_memory.columns`, and of arrays that contradict their type.
     """
     chunks: list[Column] = []
     try:
-        with closing(columns(x, doors or doors_of(type(x)))) as found:
+        with closing(columns(x, methods or methods_of(type(x)))) as found:
             chunks.append(next(found))
             return _read(x, chunks, found)
     except _Refused as refused:

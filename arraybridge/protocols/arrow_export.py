@@ -175,8 +175,8 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
 
     ConversionError for what Arrow has no arrays of, and for memory off the host unless ``device``.
     """
-    held = library.held(x)
-    found, info = routed(held, library, EXPORTS)
+    alias = library.alias(x)
+    found, info = routed(alias, library, EXPORTS)
     if not device and not info.device.host:
         raise ConversionError(
             f"the array is on {info.device}: pass it to a library that takes "
@@ -184,7 +184,7 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
         )
     if found.kind == "refuse":
         found = found.replace(why=of_native(found.reason(info)))
-    made = execute(held, found, info)
+    made = execute(alias, found, info)
     assert isinstance(made, Exported)
     return made
 

@@ -259,11 +259,11 @@ def _addresses(at: int | None, count: int) -> tuple[int | None, ...]:
     return tuple((c_void_p * count).from_address(at)) if count and at else ()
 
 
-Doors = tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure] | None], ...]
+Methods = tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure] | None], ...]
 #: The methods, in the order in which they are tried, with the struct in the capsule that they
 #: give, and for streams that of their arrays. Those for devices come first: an object with memory
 #: on a device may offer the others by a copy to the host.
-DOORS: Doors = (
+METHODS: Methods = (
     ("__arrow_c_device_array__", DeviceArray, None),
     ("__arrow_c_array__", Array, None),
     ("__arrow_c_device_stream__", DeviceStream, DeviceArray),
@@ -271,27 +271,27 @@ DOORS: Doors = (
 )
 
 
-def doors_of(cls: type) -> Doors:
+def methods_of(cls: type) -> Methods:
     """Return those of the methods that a class has."""
-    return tuple(door for door in DOORS if getattr(cls, door[0], None) is not None)
+    return tuple(method for method in METHODS if getattr(cls, method[0], None) is not None)
 
 
-def columns(x: Any, doors: Doors) -> Generator[Column, None, None]:
+def columns(x: Any, methods: Methods) -> Generator[Column, None, None]:
     """Take the arrays of an object; the first has no rows where there is none.
 
     ConversionError for an error of the producer's stream; MalformedTensorError, TypeError for
     structs that contradict the format, and what is no capsule.
     """
-    for door, kind, of in doors:
+    for method, kind, of in methods:
         try:
-            found = getattr(x, door)()
+            found = getattr(x, method)()
         except NotImplementedError:
             continue
         if of is not None:
             yield from _streamed(taken(found, kind), of)
             return
         if not isinstance(found, tuple) or len(found) != 2:
-            raise TypeError(f"{type(x).__name__}.{door} gave {found!r}; expected two capsules")
+            raise TypeError(f"{type(x).__name__}.{method} gave {found!r}; expected two capsules")
         schema = taken(found[0], Schema)
         try:
             array = taken(found[1], kind)
@@ -300,7 +300,7 @@ def columns(x: Any, doors: Doors) -> Generator[Column, None, None]:
             raise
         yield _column(schema, array)
         return
-    raise TypeError(f"no door of Arrow's of {type(x).__name__} is open")
+    raise TypeError(f"no Arrow method of {type(x).__name__} is implemented")
 
 
 def _column(schema: Owned, array: Owned) -> Column:

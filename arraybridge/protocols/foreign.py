@@ -13,7 +13,7 @@ from ..core.records import ConversionError
 from ..core.registry import RECORDS, library_of_type, package_of
 from .frames import speaks_arrow
 
-DOORS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+METHODS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _NOBODYS = "__arraybridge_asks_for_what_nobody_has__"
 
 _STORES = frozenset({"netCDF4", "tensorstore"})  # whose arrays do not say that they have chunks
@@ -25,7 +25,7 @@ def has_no_memory(cls: type) -> bool:
     A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
     the standard's namespace, and no way to their memory.
     """
-    if any(hasattr(cls, door) for door in DOORS) or speaks_arrow(cls):
+    if any(hasattr(cls, method) for method in METHODS) or speaks_arrow(cls):
         return False
     return hasattr(cls, "__array_namespace__") or (
         hasattr(cls, "__array__") and (hasattr(cls, "chunks") or package_of(cls) in _STORES)
@@ -56,18 +56,18 @@ def _named(x: Any) -> str:
     return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
 
 
-def own(x: Any, door: str) -> Any:
+def own(x: Any, method: str) -> Any:
     """Return the attribute of ``x`` or its class; None if it has none, or forwards another's."""
-    if hasattr(type(x), door) or door in getattr(x, "__dict__", ()):
-        return getattr(x, door, None)
+    if hasattr(type(x), method) or method in getattr(x, "__dict__", ()):
+        return getattr(x, method, None)
     return None
 
 
 def speaks(x: Any) -> bool:
     """Whether ``x`` supports a protocol, itself or by forwarding; not by answering any name."""
-    if all(getattr(x, door, None) is None for door in DOORS):
+    if all(getattr(x, method, None) is None for method in METHODS):
         return False
-    return any(own(x, door) is not None for door in DOORS) or handed_on(x) is not None
+    return any(own(x, method) is not None for method in METHODS) or handed_on(x) is not None
 
 
 def array_like(x: Any) -> bool:
@@ -90,9 +90,9 @@ def handed_on(x: Any) -> str | None:
     A wrapper adds a meaning to what it wraps (pint a unit), which the bare array would lose. What
     answers to any name at all says nothing by that.
     """
-    if any(own(x, door) is not None for door in DOORS) or hasattr(x, _NOBODYS):
+    if any(own(x, method) is not None for method in METHODS) or hasattr(x, _NOBODYS):
         return None
-    if all(getattr(x, door, None) is None for door in DOORS):
+    if all(getattr(x, method, None) is None for method in METHODS):
         return None
     return _loses(x, "what it adds to the array that it wraps", "that array itself")
 

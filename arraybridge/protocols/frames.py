@@ -12,7 +12,7 @@ from typing import Any
 from ..core.library import Library
 from ..core.registry import RECORDS, frames_of, package_of
 
-DOORS = (
+METHODS = (
     "__arrow_c_stream__",
     "__arrow_c_array__",
     "__arrow_c_device_array__",
@@ -30,7 +30,7 @@ def speaks_arrow(cls: type) -> bool:
 
     What lies in files, or has labels of its own, is not read as a table of them.
     """
-    if all(getattr(cls, door, None) is None for door in DOORS):
+    if all(getattr(cls, method, None) is None for method in METHODS):
         return False
     from .remedies import BY_PACKAGE
 

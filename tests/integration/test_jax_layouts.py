@@ -30,7 +30,7 @@ def test_a_description_keeps_the_memory():
     x, address = permuted()
     tensor = ab.dlpack.acquire(ab.from_dlpack(x))
     assert tensor.pointer == address
-    pin = ab.libraries.jax.exchange.LIBRARY.pin(x, ab.inspect(x))
+    pin = ab.libraries.jax.exchange.LIBRARY.memory_owner(x, ab.inspect(x))
     assert not isinstance(pin, np.ndarray) or pin.ctypes.data == address
 
 

@@ -59,7 +59,7 @@ class ArrayAPIStrict(Library):
         tensor.device = _device_of(x.device)
         return tensor
 
-    def pin(self, x: Any, info: TensorInfo) -> object:
+    def memory_owner(self, x: Any, info: TensorInfo) -> object:
         return x._array
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:

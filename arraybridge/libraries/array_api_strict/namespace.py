@@ -11,7 +11,7 @@ import numpy
 from ...array.indexing import axes_of
 from ...array.native_array import NativeArray
 from ...array.promotion import is_numeric
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...xp import corrections
 from ...xp.asarray import no_numbers
 from ...xp.corrections import Correction
@@ -200,7 +200,7 @@ class StrictArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("array_api_strict")
+    _home = own_library("array_api_strict")
     _native_namespace = native
     _native_type = _Array
     _errors = (OverflowError, ValueError)

@@ -1,8 +1,8 @@
 """CuPy. Its arrays are built from a pointer and exported from their attributes.
 
 Its DLPack importer ignores the read-only flag and refuses pinned memory; its exporter divides
-negative strides as if they were unsigned (cupy#10172, fixed by cupy#10228). The public door that
-has neither is ``UnownedMemory``, with strides of any sign in bytes.
+negative strides as if they were unsigned (cupy#10172, fixed by cupy#10228). What has neither in
+public is ``UnownedMemory``, with strides of any sign in bytes.
 
 Sources: cupy/_core/dlpack.pyx; CuPy's documentation, "Interoperability" and "Low-level CUDA
 support".
@@ -131,7 +131,7 @@ class CuPy(Library):
             return None
         return block
 
-    def recast(self, x: cupy.ndarray, dtype: DataType, axes: tuple[int, ...]) -> cupy.ndarray:
+    def astype(self, x: cupy.ndarray, dtype: DataType, axes: tuple[int, ...]) -> cupy.ndarray:
         with x.device:
             made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
         return made.transpose([axes.index(axis) for axis in range(len(axes))])

@@ -9,7 +9,7 @@ import cupy
 from array_api_compat import cupy as xp
 
 from ...array.native_array import NativeArray
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...xp import corrections
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
@@ -78,7 +78,7 @@ class CuPyArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("cupy")
+    _home = own_library("cupy")
     _native_namespace = native
     _native_type = cupy.ndarray
     _corrected = corrected_operators(TABLE, native)

@@ -44,10 +44,10 @@ class Dask(Library):
             return arrays.convert_like(model, x, **options)
         return arrays.over(x, like=model, **options)
 
-    def applied(self, function: Any, terms: dict[str, Any], args: Any, kwargs: Any) -> Any:
+    def applied(self, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
         from .applied import applied
 
-        return applied(function, terms, args, kwargs)
+        return applied(function, options, args, kwargs)
 
     def token(self, x: Any) -> Any:
         """Return what Dask hashes for an Array."""

@@ -107,7 +107,7 @@ class Dpnp(Library):
     def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return dpnp.empty_like(x, order="C")  # on its queue, with its kind of memory
 
-    def recast(self, x: dpnp.ndarray, dtype: DataType, axes: tuple[int, ...]) -> dpnp.ndarray:
+    def astype(self, x: dpnp.ndarray, dtype: DataType, axes: tuple[int, ...]) -> dpnp.ndarray:
         made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
         return made.transpose([axes.index(axis) for axis in range(len(axes))])
 

@@ -9,7 +9,7 @@ import numpy
 
 from ...array.indexing import axes_of, set_apart
 from ...array.native_array import NativeArray
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...xp import corrections
 from ...xp.corrections import Correction
 from ...xp.namespace import open_namespace
@@ -132,7 +132,7 @@ class DpnpArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("dpnp")
+    _home = own_library("dpnp")
     _native_namespace = native
     _native_type = xp.ndarray
     _corrected = corrected_operators(TABLE, native)

@@ -24,7 +24,7 @@ import jax
 from ...array.exporting import export_route
 from ...array.native_array import NativeArray
 from ...core.observers import OBSERVERS, notify
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...core.request import checked_copy
 from ...dlpack import CPU, check_stream, reads_versioned
 from ...native.pyapi import CapsuleType
@@ -50,7 +50,7 @@ class JaxArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("jax")
+    _home = own_library("jax")
     _native_namespace = native
     _native_type = _Concrete
     _errors = (OverflowError,)

@@ -128,7 +128,7 @@ class Jax(Library):
     def resolve(self, x: jax.Array) -> np.ndarray:
         return np.array(x)
 
-    def pin(self, x: jax.Array, info: TensorInfo) -> object:
+    def memory_owner(self, x: jax.Array, info: TensorInfo) -> object:
         """JAX's own view, or what it exports: either waits, and outlives deletion and donation.
 
         The pointer alone does neither: it is known before what is computed is there.
@@ -142,7 +142,7 @@ class Jax(Library):
                 return view
         return self.export(x).owner
 
-    def lend(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
+    def borrow(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)  # another thread may delete it
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
@@ -197,14 +197,14 @@ class Jax(Library):
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
 
-    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # the layout of its arrays is JAX's to choose
-        return in_order and super().recasts(info, dtype, axes)
+        return in_order and super().can_cast(info, dtype, axes)
 
     def native_dtype(self, dtype: DataType) -> np.dtype | None:
         return numpy_dtype(dtype) if dtype.name in self.accepts.dtypes else None
 
-    def recast(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
+    def astype(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
         return x.astype(numpy_dtype(dtype))
 
     def current_stream(self, device: Device) -> int | None:

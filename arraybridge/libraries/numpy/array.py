@@ -8,7 +8,7 @@ import numpy
 
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...protocols.numpy_dtypes import PLAIN
 from ...xp.namespace import defer_namespace
 from . import indexing
@@ -34,7 +34,7 @@ class NumPyArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("numpy")
+    _home = own_library("numpy")
     _native_type = numpy.ndarray
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS

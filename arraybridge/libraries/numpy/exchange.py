@@ -255,7 +255,7 @@ class NumPy(Library):
             return True
         return False
 
-    def recasts(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         return False  # `CastCopy` does it, into a block
 
     def native_dtype(self, dtype: DataType) -> np.dtype:

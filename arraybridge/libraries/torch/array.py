@@ -24,7 +24,7 @@ from torch.utils import _pytree
 
 from ...array.dtypes import DType
 from ...array.native_array import NativeArray
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
@@ -37,7 +37,7 @@ class TorchArray(NativeArray):
 
     __slots__ = ()
 
-    _home = library_named("torch")
+    _home = own_library("torch")
     _native_namespace = native
     _native_type = torch.Tensor
     _errors = (RuntimeError, OverflowError)

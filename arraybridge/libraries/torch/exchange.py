@@ -231,7 +231,7 @@ class Torch(Library):
             raise ConversionError(str(self.describe(x).refused))
 
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
-        x = self.held(x)
+        x = self.alias(x)
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
@@ -261,7 +261,7 @@ class Torch(Library):
         side.wait_stream(torch.cuda.current_stream(place))
         x.record_stream(side)
 
-    def held(self, x: torch.Tensor) -> torch.Tensor:
+    def alias(self, x: torch.Tensor) -> torch.Tensor:
         if (
             type(x) in _PLAIN
             and not x.requires_grad  # which `data` forgets, as it does a tangent
@@ -274,7 +274,7 @@ class Torch(Library):
                 return x
         return x
 
-    def pin(self, x: torch.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: torch.Tensor, info: TensorInfo) -> object:
         """NumPy's array: an alias of the storage, which from then on cannot be resized.
 
         The tensor itself can be given another storage (``x.data = ``, ``set_``, ``swap_tensors``),
@@ -324,7 +324,7 @@ class Torch(Library):
     def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
         if x.numel() > SMALL:
             return None
-        x = self.held(x)
+        x = self.alias(x)
         check_storage(x)
         if x.is_contiguous():  # conjugate bits are applied in any case
             return x.clone()
@@ -334,7 +334,7 @@ class Torch(Library):
         """Copy by the kernel on PyTorch's stream."""
         from ...core.kernel import NoKernel, kernel_for
 
-        x = self.held(x)
+        x = self.alias(x)
         device, data = place_of(x.device), x.data_ptr()
         assert device is not None
         kernel = kernel_for(device)
@@ -352,8 +352,8 @@ class Torch(Library):
         dst.copy_(src)
         return True
 
-    def recast(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
-        x = self.held(x)
+    def astype(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
+        x = self.alias(x)
         if x.is_cpu and x.layout is torch.strided and level() is None:
             check_storage(x)
         kind, ndim = TORCH_DTYPES[dtype], len(axes)

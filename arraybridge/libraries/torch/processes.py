@@ -24,12 +24,12 @@ from ...array.pickling import restored
 from ...conversion import convert, inspect
 from ...copies import copyto
 from ...core.records import ConversionError
-from ...core.registry import library_named
+from ...core.registry import own_library
 from ...kernels.cpu.pool import num_threads
 from ...protocols.frames import is_frame
 from .tables import IN_NUMPY, TORCH_DTYPES
 
-_LIBRARY = library_named("torch")
+_LIBRARY = own_library("torch")
 
 
 def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:

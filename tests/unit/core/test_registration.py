@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import pickle
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.core import registry
 from tests.support import boxed
+from tests.support.processes import python
 
 MEMORY = np.arange(6.0).reshape(2, 3)
 
@@ -130,7 +132,7 @@ def test_a_library_of_ones_own_is_taken_back():
         ("accepts", None),
         ("accepts", {"library": "source"}),
         *((part, thing) for part in ("owns", "describe", "export", "wrap") for thing in (None, 3)),
-        ("pin", "owner"),
+        ("memory_owner", "owner"),
         ("empty_like", False),
     ],
 )
@@ -307,3 +309,22 @@ def test_a_kernel_or_a_library_that_is_registered_between_calls():
     finally:
         ab.unregister_library("numpy")
     assert type(ab.convert(x, "numpy", copy=True)) is np.ndarray
+
+
+def test_the_own_array_class_keeps_its_library():
+    """A library that a user registers in the place of NumPy's, and takes back, leaves nothing."""
+    code = """
+    import numpy as np
+    import arraybridge as ab
+    from arraybridge.libraries.numpy.exchange import LIBRARY
+
+    class Other(type(LIBRARY)):
+        pass
+
+    ab.register_library(Other(), replace=True)
+    x = ab.from_dlpack(np.ones(2))  # which makes the class
+    ab.unregister_library("numpy")
+    assert type(x)._home is LIBRARY
+    assert ab.namespace(x).asarray(x) is x
+    """
+    python(dedent(code))
