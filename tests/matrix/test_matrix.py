@@ -21,11 +21,7 @@ from tests.support.unruly import UNRULY
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
 RUNTIMES = ["onnxruntime", "openvino", "pillow", "cuda_core"]
-BESIDE_RUNTIMES = [
-    "numpy",
-    "torch",
-    "jax",
-]  # what stands before and behind them; `make matrix` has all
+BESIDE_RUNTIMES = ["numpy", "torch", "jax"]  # before and behind them; `make matrix` has all
 # Cells that each source can express; fewer would mean that the matrix lost some of its arrays.
 LIVE = {
     "numpy": 250,

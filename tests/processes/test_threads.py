@@ -169,36 +169,13 @@ def test_conversions_by_several_threads(library: str) -> None:
     assert all(each == {type(None): 4} for each in found), found
 
 
-REBOUND = {
-    "torch": """
-import torch
-make = lambda start: torch.arange(4000.0) + start
+OF_A_LIBRARY = """
+import {0}
+repeats, shapes = 2000, {{10000: (1000, 4), 0: (4, 1000)}}
 def rebind():
-    x.data = make(10000).reshape(1000, 4)
-    x.data = make(0).reshape(4, 1000)
-""",
-    "paddle": """
-import paddle
-make = lambda start: paddle.arange(4000.0) + start
-def rebind():
-    x.data = make(10000).reshape([1000, 4])
-    x.data = make(0).reshape([4, 1000])
-""",
-}
-
-
-@pytest.mark.parametrize("library", ["torch", pytest.param("paddle", marks=pytest.mark.heavy)])
-def test_an_array_that_is_given_other_memory_meanwhile(library: str) -> None:
-    """What comes is one or the other, whole."""
-    pytest.importorskip(library)
-    pytest.importorskip("jax")
-    said = python(
-        f"""
-import sys, threading, time
-import numpy as np
-import arraybridge as ab
-{REBOUND[library]}
-x = make(0)
+    for start, shape in shapes.items():
+        x.data = ({0}.arange(4000.0) + start).reshape(list(shape))
+x = {0}.arange(4000.0)
 rebind()
 ways = dict(
     copy=lambda: ab.convert(x, 'numpy', copy=True),
@@ -207,28 +184,68 @@ ways = dict(
     numpy=lambda: np.from_dlpack(ab.from_dlpack(x)),
     out=lambda: ab.contiguous(x, out=np.empty(x.shape, 'f4')),
 )
+"""
+# PyTorch's functions that let go of the GIL are called on an alias: bits, and conjugation.
+OF_A_DTYPE = """
+import torch
+repeats, shapes = 15000, {{100: (100, 1), 0: (1, 100)}}
+def of(start):
+    return (torch.arange(100) + start).to(torch.{0}).conj().reshape(shapes[start])
+high, low = map(of, shapes)
+def rebind():
+    x.data = high
+    x.data = low
+x = low.clone()
+array = ab.from_dlpack(x)
+ways = dict(
+    view=lambda: ab.convert(x, 'numpy'),
+    copy=lambda: ab.convert(array, 'torch', copy=True),
+    **{{"complex64": dict(numpy=lambda: np.from_dlpack(array))}}.get("{0}", {{}}),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "setup"),
+    [
+        ("torch", OF_A_LIBRARY.format("torch")),
+        pytest.param("paddle", OF_A_LIBRARY.format("paddle"), marks=pytest.mark.heavy),
+        *(("torch", OF_A_DTYPE.format(name)) for name in ("bfloat16", "complex64")),
+    ],
+    ids=["torch", "paddle", "bfloat16", "complex64"],
+)
+def test_an_array_that_is_given_other_memory_meanwhile(library: str, setup: str) -> None:
+    """What comes is one or the other, whole."""
+    pytest.importorskip(library)
+    pytest.importorskip("jax")
+    said = python(
+        f"""
+import sys, threading
+import numpy as np
+import arraybridge as ab
+{setup}
 first, going = [way() for way in ways.values()], True
 
 def forever():
     while going:
         rebind()
 
-thread = threading.Thread(target=forever)
+thread = threading.Thread(target=forever, daemon=True)
 thread.start()
 sys.setswitchinterval(1e-6)
 wrong = set()
 for name, way in ways.items():
-    for _ in range(2000):
+    for _ in range(repeats):
         try:
-            found = np.asarray(way()).copy()
+            found = ab.convert(way(), 'numpy', dtype='float64', casting='unsafe')
         except ab.ConversionError as error:
             if " has shape " not in str(error):  # of `out`, which was made for another
                 wrong.add((name, str(error)))
             continue
-        start = found.ravel()[0]
-        if start not in (0, 10000) or (found.ravel() != np.arange(4000.0) + start).any():
+        start = found.flat[0]
+        if start not in shapes or (found.ravel() != np.arange(found.size) + start).any():
             wrong.add((name, "numbers"))
-        if found.shape != ((1000, 4) if start else (4, 1000)):
+        if found.shape != shapes.get(start):
             wrong.add((name, "shape"))
 going = False
 thread.join()
@@ -236,50 +253,5 @@ print(wrong)
 """,
         flags=("-W", "ignore"),
         env={"JAX_PLATFORMS": "cpu"},
-    )
-    assert said.splitlines()[-1] == "set()"
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
-def test_a_view_of_what_is_given_other_memory_meanwhile(dtype: str) -> None:
-    """PyTorch's functions that let go of the GIL are called on an alias: bits, and conjugation."""
-    pytest.importorskip("torch")
-    said = python(
-        f"""
-import sys, threading
-import numpy as np, torch
-import arraybridge as ab
-low = torch.arange(100).to(torch.{dtype}).conj().reshape(1, 100)
-high = (torch.arange(100) + 100).to(torch.{dtype}).conj().reshape(100, 1)
-x = low.clone()
-array = ab.from_dlpack(x)
-ways = [lambda: ab.convert(x, 'numpy'), lambda: ab.convert(array, 'torch', copy=True)]
-if {dtype == "complex64"}:
-    ways.append(lambda: np.from_dlpack(array))
-[way() for way in ways]
-going = True
-
-def forever():
-    while going:
-        x.data = high
-        x.data = low
-
-thread = threading.Thread(target=forever, daemon=True)
-thread.start()
-sys.setswitchinterval(1e-6)
-wrong = set()
-for number, way in enumerate(ways):
-    for _ in range(15000):
-        found = ab.convert(way(), 'numpy', dtype='float64', casting='unsafe')
-        start = int(found.flat[0])
-        if (found.ravel() != np.arange(100) + start).any():
-            wrong.add((number, 'numbers'))
-        if found.shape != {{0: (1, 100), 100: (100, 1)}}.get(start):
-            wrong.add((number, 'shape'))
-going = False
-thread.join()
-print(wrong)
-""",
-        flags=("-W", "ignore"),
     )
     assert said.splitlines()[-1] == "set()"

@@ -5,16 +5,13 @@ import pytest
 
 import arraybridge as ab
 
-from .optional import installed
+from .optional import needs
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
 NUMBERS = np.random.default_rng(7).random((6, 8)).astype("float32")
-LIBRARIES = [
-    pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason=f"no {name}"))
-    for name in ("torch", "jax", "array_api_strict")
-]
+LIBRARIES = [pytest.param(name, marks=needs(name)) for name in ("torch", "jax", "array_api_strict")]
 
 
 @pytest.fixture

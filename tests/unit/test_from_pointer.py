@@ -58,13 +58,9 @@ def test_nothing_reaches_beyond_an_owner_whose_size_is_known(make):
     assert pointed(owner, low, (2, 0, 9), "float64").shape == (2, 0, 9)
     for ptr, shape, changes, needs in (
         (low, (SIZE + 1,), {}, "needs 65 bytes, 0 to 65"),
-        (low + 8, (SIZE,), {}, "needs 64 bytes, 8 to 72"),
-        (low, (8,), {"strides": 16}, "needs 113 bytes, 0 to 113"),
         (low, (4, 16), {"strides": (64, 4)}, "needs 253 bytes"),  # of bytes, for one
         (low, (2,), {"strides": -1}, "needs 2 bytes, -1 to 1"),
-        (high, (2,), {"strides": -1}, "needs 2 bytes, 63 to 65"),
         (low, (4,), {"byte_offset": SIZE - 2}, "needs 4 bytes, 62 to 66"),
-        (low - 2, (4,), {}, "needs 4 bytes, -2 to 2"),
     ):
         message = rf"{needs}.* of its owner's memory; the \w+ has {SIZE}"
         with pytest.raises(ValueError, match=message):

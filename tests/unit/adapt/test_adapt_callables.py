@@ -23,6 +23,23 @@ from tests.unit.adapt.test_adapt import Pair, fill
 torch = optional("torch")
 
 
+@pytest.fixture(params=["", "a"], ids=["generator", "asynchronous"])
+def step(request):
+    """Call a method of a generator, or that of an asynchronous one and wait for it."""
+
+    async def awaited(method, args):
+        return await method(*args)
+
+    with asyncio.Runner() as runner:
+
+        def step(generator, name, *args):
+            method = getattr(generator, request.param + name)
+            return runner.run(awaited(method, args)) if request.param else method(*args)
+
+        step.asynchronous = bool(request.param)
+        yield step
+
+
 class TestKinds:
     """Each kind of function stays what it is."""
 
@@ -121,7 +138,7 @@ class TestKinds:
         assert type(asyncio.run(adapted(torch.ones(2)))) is torch.Tensor
         assert inspect.iscoroutinefunction(ab.adapt(functools.partial(function)))
 
-    def test_generator_functions(self):
+    def test_generator_functions(self, step):
         closed = []
 
         @ab.adapt("numpy")
@@ -137,31 +154,46 @@ class TestKinds:
             finally:
                 closed.append(True)
 
+        @ab.adapt("numpy")
+        async def asynchronously(x):
+            try:
+                while x is not None:
+                    assert type(x) is np.ndarray
+                    await asyncio.sleep(0)
+                    try:
+                        x = yield {"doubled": x * 2}
+                    except KeyError as error:
+                        x = yield str(error)
+            finally:
+                closed.append(True)
+
         assert inspect.isgeneratorfunction(running)
-        generator = running(torch.ones(2))
-        assert inspect.isgenerator(generator)
-        assert next(generator)["doubled"].tolist() == [2, 2]
-        sent = generator.send(jax.numpy.full(2, 3.0))
+        assert inspect.isasyncgenfunction(asynchronously)
+
+        def started():
+            generator = (asynchronously if step.asynchronous else running)(torch.ones(2))
+            assert step(generator, "send", None)["doubled"].tolist() == [2, 2]
+            return generator
+
+        generator = started()
+        assert (
+            inspect.isasyncgen(generator) if step.asynchronous else inspect.isgenerator(generator)
+        )
+        sent = step(generator, "send", jax.numpy.full(2, 3.0))
         assert type(sent["doubled"]) is torch.Tensor
         assert sent["doubled"].tolist() == [6, 6]
-        assert generator.throw(KeyError("k")) == "'k'"
-        with pytest.raises(StopIteration) as stop:
-            generator.send(None)
-        assert type(stop.value.value) is torch.Tensor
+        assert step(generator, "throw", KeyError("k")) == "'k'"
+        with pytest.raises((StopIteration, StopAsyncIteration)) as stop:
+            step(generator, "send", None)
+        assert step.asynchronous or type(stop.value.value) is torch.Tensor
         assert closed == [True]
-        generator = running(torch.ones(2))
-        next(generator)
-        generator.close()
-        assert closed == [True, True]
-        generator = running(torch.ones(2))
-        next(generator)
+        step(started(), "close")
+        assert len(closed) == 2
         with pytest.raises(OSError, match="passes"):
-            generator.throw(OSError("passes"))
+            step(started(), "throw", OSError("passes"))
         assert len(closed) == 3
-        generator = running(torch.ones(2))
-        next(generator)
         with pytest.raises(ab.ConversionError, match="detach"):
-            generator.send(torch.ones(2, requires_grad=True))
+            step(started(), "send", torch.ones(2, requires_grad=True))
         assert len(closed) == 4
 
     def test_what_is_sent_comes_back_itself_and_is_not_kept(self):
@@ -177,48 +209,6 @@ class TestKinds:
             sent = torch.ones(2)
             assert generator.send(sent) is sent
         assert len(generator.gi_frame.f_locals["call"].arguments) == 2
-
-    def test_async_generator_functions(self):
-        closed = []
-
-        @ab.adapt("numpy")
-        async def running(x):
-            try:
-                while x is not None:
-                    assert type(x) is np.ndarray
-                    await asyncio.sleep(0)
-                    try:
-                        x = yield x * 2
-                    except KeyError as error:
-                        x = yield str(error)
-            finally:
-                closed.append(True)
-
-        assert inspect.isasyncgenfunction(running)
-
-        async def main():
-            generator = running(torch.ones(2))
-            assert (await anext(generator)).tolist() == [2, 2]
-            sent = await generator.asend(np.full(2, 3.0))
-            assert type(sent) is torch.Tensor
-            assert sent.tolist() == [6, 6]
-            assert await generator.athrow(KeyError("k")) == "'k'"
-            with pytest.raises(StopAsyncIteration):
-                await generator.asend(None)
-            assert closed == [True]
-            generator = running(torch.ones(2))
-            async for x in generator:
-                assert type(x) is torch.Tensor
-                break
-            await generator.aclose()
-            assert closed == [True, True]
-            generator = running(torch.ones(2))
-            await anext(generator)
-            with pytest.raises(OSError, match="passes"):
-                await generator.athrow(OSError("passes"))
-
-        asyncio.run(main())
-        assert len(closed) == 3
 
     @pytest.mark.parametrize("kind", ["generator", "asynchronous"])
     def test_what_was_thrown_leaves_no_cycle(self, kind):

@@ -10,14 +10,11 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.xp.numpy_extras import FUNCTIONS
-from tests.support.optional import installed, needs, optional
+from tests.support.optional import needs, optional
 
 torch = optional("torch")
 
-LIBRARIES = [
-    pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason="not installed"))
-    for name in ("numpy", "torch", "jax")
-]
+LIBRARIES = [pytest.param(name, marks=needs(name)) for name in ("numpy", "torch", "jax")]
 pytestmark = [
     pytest.mark.usefixtures("x64"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's: of slices that are all NaN
@@ -189,7 +186,7 @@ def test_pad(library):
     compare(library, "pad", values(), 1, constant_values=np.nan)
 
 
-@pytest.mark.skipif(not installed("torch"), reason="not installed")
+@needs("torch")
 def test_pad_of_torch_that_it_refuses():
     xp = import_module("arraybridge.xp.torch")
     with pytest.raises(NotImplementedError, match="has the modes constant, edge"):
@@ -265,7 +262,7 @@ def test_only_arrays_are_computed_with(library):
         xp.nanmean(stranger)
 
 
-@pytest.mark.skipif(not installed("torch"), reason="not installed")
+@needs("torch")
 @pytest.mark.parametrize(
     "name", [*NANS, "median", "cumsum", "nancumprod", "pad", "gradient", "quantile"]
 )
