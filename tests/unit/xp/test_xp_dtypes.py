@@ -231,18 +231,6 @@ def test_integers_of_an_interval(endpoint, library):
         assert namespace.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
 
 
-@each_library
-def test_a_range_beyond_its_dtype(library):
-    for namespace in namespaces(library):
-        xp = namespace.xp
-        for args, name in (((300, 302), "uint8"), ((-3, 0), "uint64"), ((0, -200, -50), "int8")):
-            with pytest.raises(OverflowError):
-                xp.arange(*args, dtype=getattr(xp, name))
-        assert namespace.left(xp.arange(0, 256, 51, dtype=xp.uint8)).tolist() == [
-            *range(0, 256, 51)
-        ]
-
-
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
 def test_a_data_type_or_a_device_that_a_library_does_not_have(library):
     xp = import_module(f"arraybridge.xp.{library}")

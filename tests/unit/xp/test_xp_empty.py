@@ -114,13 +114,3 @@ def test_norms_of_vectors_of_one_element_and_of_none(library):
                             assert found.shape == still.shape, (shape, order, axis, keep)
                             assert (namespace.left(found) == wanted).all(), (shape, order, axis)
         assert namespace.dtype_name(norm(namespace.enter(np.ones(0, "c8")), ord=INF)) == "float32"
-
-
-@each_library
-def test_the_format_of_several_numbers(library):
-    wrapped, _ = namespaces(library)
-    x = wrapped.enter(np.ones((2, 3)))
-    with pytest.raises(TypeError, match=r"string '.3f' for an Array of the shape \(2, 3\)"):
-        f"{x:.3f}"
-    assert f"{x[0, 0]:.3f}" == "1.000"
-    assert f"{x}" == str(x)

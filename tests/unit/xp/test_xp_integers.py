@@ -95,12 +95,3 @@ def test_beyond_int32_with_x64_off(dtype: str) -> None:
         assert wrapped.left(array)[0] == 2**31
         with pytest.raises(OverflowError):
             wrapped.enter(np.ones(2, "int32")) + 2**40
-
-
-@each_library
-def test_too_wide_is_an_error(library: str) -> None:
-    for namespace in namespaces(library):
-        x = namespace.enter(np.ones(2, "uint64"))
-        for value in (2**64, -(2**63) - 1):
-            with pytest.raises(OverflowError):
-                namespace.function("add")(x, value)

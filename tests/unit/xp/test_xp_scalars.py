@@ -88,21 +88,14 @@ def test_comparisons_are_right(dtype: str, library: str) -> None:
         assert wrapped.left(op.plain(array, value)).tolist() == expected
         assert wrapped.left(op.plain(value, array)).tolist() == mirrored
         for namespace in namespaces(library):
-            array = namespace.enter(x)
-            assert (
-                namespace.left(namespace.function(op.function)(array, value)).tolist() == expected
-            )
-            assert (
-                namespace.left(namespace.function(op.function)(value, array)).tolist() == mirrored
-            )
+            array, function = namespace.enter(x), namespace.function(op.function)
+            assert namespace.left(function(array, value)).tolist() == expected
+            assert namespace.left(function(value, array)).tolist() == mirrored
             assert not namespace.left(namespace.xp.isin(array, value)).any()
             ordered = namespace.enter(np.asarray([1, 2, 2], dtype))
-            place = 0 if value < 0 else 3
             for side in "left", "right":
-                assert (
-                    int(namespace.left(namespace.xp.searchsorted(ordered, value, side=side)))
-                    == place
-                )
+                place = namespace.xp.searchsorted(ordered, value, side=side)
+                assert int(namespace.left(place)) == (0 if value < 0 else 3)
 
     agrees()
 
@@ -134,10 +127,8 @@ def test_written_filled_and_chosen(value: int, library: str) -> None:
     with pytest.raises(OverflowError):
         x[...] = [1, min(int(value), 2**62), 3]
     assert namespace.left(x).tolist() == [1, 2, 3]
-    assert (
-        namespace.left(namespace.xp.full_like(x, 300, dtype=namespace.xp.float32)).tolist()
-        == [300.0] * 3
-    )
+    wide = namespace.xp.full_like(x, 300, dtype=namespace.xp.float32)
+    assert namespace.left(wide).tolist() == [300.0] * 3
 
 
 @each_library
@@ -204,6 +195,8 @@ def test_creation_of_numbers_of_numpy(library: str) -> None:
             lambda: written.__setitem__(0, np.asarray(300)),
             lambda: xp.arange(np.int64(299), np.int64(302), dtype=dtype),
             lambda: xp.arange(299.0, 302.0, dtype=dtype),
+            lambda: xp.arange(-3, 0, dtype=xp.uint64),
+            lambda: xp.arange(0, -200, -50, dtype=xp.int8),
             lambda: xp.arange(0.0, -2.0, -0.5, dtype=dtype),
             lambda: xp.linspace(np.int64(0), np.int64(300), 3, dtype=dtype),
             lambda: xp.linspace(np.float32(0), np.float32(300), 3, dtype=dtype),
@@ -216,6 +209,7 @@ def test_creation_of_numbers_of_numpy(library: str) -> None:
             (xp.asarray([np.int64(1), 2], dtype=dtype), [1, 2]),
             (xp.full(2, np.int64(7), dtype=dtype), [7, 7]),
             (xp.arange(5.0, 0.0, -2.0, dtype=dtype), [5, 3, 1]),
+            (xp.arange(0, 256, 51, dtype=dtype), [*range(0, 256, 51)]),
             (xp.arange(np.float32(250), 256.0, dtype=dtype), [250, 251, 252, 253, 254, 255]),
             (xp.linspace(np.int64(0), np.int64(200), 3, dtype=dtype), [0, 100, 200]),
         ):
@@ -302,12 +296,9 @@ def test_numbers_of_numpy_and_subclasses(library: str) -> None:
         for value in np.int64(300), np.uint64(2**63), np.int16(-1), Number(300), Name.LARGE:
             if own and (library == "numpy" or isinstance(value, np.generic)):
                 continue
-            for call in (
-                lambda: namespace.xp.add(x, value),
-                lambda: namespace.xp.maximum(value, x),
-            ):
+            for name, *args in ("add", x, value), ("maximum", value, x):
                 with pytest.raises(OverflowError):
-                    call()
+                    namespace.function(name)(*args)
         if not own:
             for value in np.int64(3), np.uint64(3), Number(3):
                 assert namespace.dtype_name(namespace.xp.add(x, value)) == "uint8"
@@ -315,16 +306,12 @@ def test_numbers_of_numpy_and_subclasses(library: str) -> None:
         truths = namespace.enter(np.asarray([True, False]))
         assert namespace.dtype_name(namespace.xp.equal(truths, np.True_)) == "bool"
         if library != "array_api_strict":  # which refuses complex numbers beside real ones
-            sums = namespace.left(
-                namespace.xp.add(namespace.enter(np.ones(2, "complex64")), np.complex64(1j))
-            )
+            ones = namespace.enter(np.ones(2, "complex64"))
+            sums = namespace.left(namespace.xp.add(ones, np.complex64(1j)))
             assert sums.dtype == "complex64"
             assert sums.tolist() == [1 + 1j] * 2
-            assert namespace.left(namespace.xp.multiply(x, np.complex64(1j))).tolist() == [
-                1j,
-                2j,
-                3j,
-            ]
+            product = namespace.xp.multiply(x, np.complex64(1j))
+            assert namespace.left(product).tolist() == [1j, 2j, 3j]
         for value in np.datetime64(1, "ns"), np.timedelta64(1, "ns"), np.str_("1"):
             if namespace is namespaces(library)[0]:
                 with pytest.raises(TypeError, match="numbers"):

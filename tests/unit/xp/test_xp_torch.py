@@ -30,13 +30,6 @@ class TestUnsigned:
         assert nested.dtype == x.dtype
         assert int(nested[0, 1]) == largest
 
-    @EACH_UNSIGNED
-    def test_indices(self, dtype):
-        x = torch.tensor([[1, 2, 3], [4, 5, 6]])
-        i = torch.tensor([2, 0, 2]).to(getattr(torch, dtype))
-        assert native.take(x, i, axis=1).tolist() == [[3, 1, 3], [6, 4, 6]]
-        assert native.take_along_axis(x, i[None], axis=1).tolist() == [[3, 1, 3], [6, 4, 6]]
-
     def test_descending_is_stable(self):
         x = torch.tensor([1, 2, 1, 2], dtype=torch.uint16)
         assert native.argsort(x, descending=True).tolist() == [1, 3, 0, 2]
