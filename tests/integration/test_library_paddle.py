@@ -4,7 +4,6 @@ import gc
 import sys
 import textwrap
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from arraybridge.dlpack import Device, DeviceType, exchange_api  # noqa: E402
 from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
 from tests.support.arrays import layouts, same  # noqa: E402
 from tests.support.probe import DTYPES, Shown, described, every_byte  # noqa: E402
-from tests.support.processes import python  # noqa: E402
+from tests.support.processes import python, resident  # noqa: E402
 from tests.support.producers import Managed  # noqa: E402
 
 pytestmark = pytest.mark.heavy
@@ -187,10 +186,6 @@ def test_symbolic_tensors_are_refused_with_the_remedy():
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_copies_are_freed():
     """200 copies of a megabyte leave less than 40 behind."""
-
-    def resident():
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
     array = np.ones((512, 512), "f4")[::-1]
     ab.convert(array, "paddle")
     before = resident()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..support.probe import aligned
 from .cases import Case
 
 
@@ -212,15 +213,6 @@ class Views:
 
     def step_broadcast(self, x, shape):
         return self.xp.broadcast_to(x, shape)
-
-
-def aligned(values: np.ndarray, offset: int = 0) -> np.ndarray:
-    """A copy that starts ``offset`` bytes after a multiple of 64."""
-    block = np.empty(values.nbytes + 128, np.uint8)
-    start = -block.ctypes.data % 64 + offset
-    result = block[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    result[...] = values
-    return result
 
 
 class Ndarrays(Views, Native):

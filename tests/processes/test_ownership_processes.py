@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from arraybridge import contiguous, convert, dlpack
 from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
-from tests.support.processes import ROOT, run_python
+from tests.support.processes import resident, run_python
 from tests.support.producers import Managed, capsule_name
 
 torch = optional("torch")
@@ -81,11 +80,9 @@ ENDS = {
 
 def run(script, *, prelude=PRELUDE):
     """(stdout, stderr) of a fresh process that ends well."""
-    root = str(ROOT)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     body = "\n".join(line.removeprefix("        ") for line in script.splitlines())
-    env = {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    done = run_python("-X", "faulthandler", "-W", "error", "-c", prelude + body, env=env)
+    words = ("-X", "faulthandler", "-W", "error", "-c", prelude + body)
+    done = run_python(*words, env={"JAX_PLATFORMS": "cpu"})
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -178,12 +175,6 @@ def _c_heap():
     return mallinfo().uordblks
 
 
-def _resident():
-    """Bytes of resident memory."""
-    pages = Path("/proc/self/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
 def _cases():
     small = np.arange(12, dtype=np.float32).reshape(3, 4)
     frozen = small.copy()
@@ -229,7 +220,7 @@ def test_200_000_exchanges_leave_nothing_behind(part):
         for _ in range(1000):
             exchange()
     gc.collect()
-    start = _resident()
+    start = resident()
     for name, (count, exchange) in cases.items():
         gc.collect()
         before = _c_heap(), sys.getallocatedblocks()
@@ -240,17 +231,17 @@ def test_200_000_exchanges_leave_nothing_behind(part):
     # A leak of one object an exchange were 1250 blocks or more. Elsewhere in the process a cache
     # may fill meanwhile.
     assert {name: g for name, g in growth.items() if g[0] > 100_000 or g[1] > 1000} == {}
-    assert _resident() - start < 4 << 20
+    assert resident() - start < 4 << 20
 
 
 def test_a_view_adds_no_resident_memory():
     array = np.zeros(1 << 25, np.float32)  # 128 MB, written so that it is resident
     array.fill(1)
     convert(array, "torch"), convert(torch.zeros(1), "numpy")
-    before = _resident()
+    before = resident()
     views = [convert(array, "torch"), np.from_dlpack(Exported(dlpack.acquire(array)))]
     views.append(convert(views[0], "numpy"))
-    assert _resident() - before < 1 << 20
+    assert resident() - before < 1 << 20
     views[0][5] = 7
     assert (views[1][5], views[2][5], array[5]) == (7, 7, 7)
 

@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from .processes import ROOT, run_python
+
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 PAGES = ROOT / "docs" / "examples"
 #: The pages of the folder that are of no one program.
@@ -44,15 +45,8 @@ def shown(page: Path) -> str:
 
 def run(program: Path, folder: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder; UserWarnings are errors."""
-    return subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", str(program)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    flags = ("-W", "error::UserWarning")
+    return run_python(*flags, str(program), cwd=folder, env={"COLUMNS": "100"})
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:

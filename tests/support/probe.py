@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 
 from arraybridge.dlpack import CPU, DataType, Device, ManagedTensor, to_capsule
 
-__all__ = ["DTYPES", "Shown", "aligned", "described", "ends_the_process", "every_byte"]
+from .processes import ROOT, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
+__all__ = ["DTYPES", "Shown", "aligned", "described", "ends_the_process", "every_byte"]
 
 #: The data types of DLPack 1.3 that take whole bytes, by name.
 DTYPES = tuple(
@@ -83,15 +78,6 @@ def ends_the_process(code: str) -> bool:
     AssertionError
         If it ends by an exception: a test would take that for survival.
     """
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    done = run_python("-W", "ignore", "-c", code, cwd=ROOT)
     assert done.returncode <= 0, done.stderr[-2000:]
     return done.returncode < 0

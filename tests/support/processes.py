@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "python", "run_python"]
+__all__ = ["ROOT", "command", "python", "resident", "run_python"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +28,17 @@ def run_python(*words: str, check=False, env=None, cwd=None) -> subprocess.Compl
     return done
 
 
+def command(*args: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line of arraybridge."""
+    return run_python("-m", "arraybridge", *args, cwd=cwd, env={"COLUMNS": "200", **environ})
+
+
 def python(script: str, *args: str, env=None, root: Path = ROOT, flags=("-W", "error")) -> str:
     """Run a script in a fresh process that finds arraybridge under `root`; return what it said."""
     env = {"PYTHONPATH": str(root), **(env or {})}
     return run_python(*flags, "-c", script, *args, check=True, env=env, cwd=root).stdout
+
+
+def resident() -> int:
+    """Bytes of memory that this process has in use, on Linux."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

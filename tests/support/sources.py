@@ -10,6 +10,7 @@ import numpy as np
 import arraybridge as ab
 
 from .optional import installed, optional
+from .probe import aligned
 from .producers import Managed, Producer
 
 torch, jax, pa, strict = map(optional, ("torch", "jax", "pyarrow", "array_api_strict"))
@@ -28,11 +29,7 @@ def frozen(x):
 
 def offset(nbytes, dtype):
     """A grid that starts `nbytes` past a multiple of 64 bytes."""
-    block = np.zeros(320, np.uint8)
-    start = -block.ctypes.data % 64 + nbytes
-    x = block[start : start + 12 * np.dtype(dtype).itemsize].view(dtype).reshape(3, 4)
-    x[...] = grid(dtype)
-    return x
+    return aligned(grid(dtype), nbytes)
 
 
 def field(dtype, beside):

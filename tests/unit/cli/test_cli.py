@@ -15,9 +15,8 @@ import pytest
 import arraybridge as ab
 from arraybridge.cli import Status, info, libraries, main
 from arraybridge.core.registry import library_named
-from tests.support.command_line import ROOT, run
 from tests.support.optional import installed, needs
-from tests.support.processes import run_python
+from tests.support.processes import ROOT, command, run_python
 
 
 def explained(capsys, *args: str) -> dict:
@@ -91,7 +90,7 @@ def test_explain_says_what_it_was_asked(capsys, args, said) -> None:
 
 @needs("jax")
 def test_explain_has_the_data_type_that_was_asked_for(tmp_path) -> None:
-    done = run("explain", "jax", "numpy", "--dtype", "float64", cwd=tmp_path)
+    done = command("explain", "jax", "numpy", "--dtype", "float64", cwd=tmp_path)
     assert "jax float64 (3, 4)" in " ".join(done.stdout.split()), done.stderr
 
 
@@ -173,7 +172,7 @@ def test_json_has_the_error(capsys, args, error) -> None:
 
 def test_info_knows_versions_and_what_is_missing(tmp_path) -> None:
     pytest.importorskip("pyarrow")
-    done = run("info", "--json", "numpy", "pyarrow.Array", cwd=tmp_path)
+    done = command("info", "--json", "numpy", "pyarrow.Array", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     numpy = answer["libraries"]["numpy"]
@@ -197,7 +196,7 @@ def test_info_imports_no_library(tmp_path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     (cache / "nest-0.kernel").write_bytes(bytes(2500))
-    done = run("info", cwd=tmp_path, PYTHONPATH=path, ARRAYBRIDGE_CACHE_DIR=str(cache))
+    done = command("info", cwd=tmp_path, PYTHONPATH=path, ARRAYBRIDGE_CACHE_DIR=str(cache))
     assert done.returncode == 0, done.stderr
     rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
     assert rows["numpy"] == np.__version__
@@ -210,7 +209,7 @@ def test_info_imports_no_library(tmp_path) -> None:
 
 def test_folders_of_any_name_are_printed(tmp_path) -> None:
     folder = str(tmp_path / "K\u00e4lte\u6c34")
-    done = run("info", cwd=tmp_path, PYTHONIOENCODING="ascii", ARRAYBRIDGE_CACHE_DIR=folder)
+    done = command("info", cwd=tmp_path, PYTHONIOENCODING="ascii", ARRAYBRIDGE_CACHE_DIR=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert "K\\xe4lte\\u6c34" in done.stdout
 
@@ -218,7 +217,7 @@ def test_folders_of_any_name_are_printed(tmp_path) -> None:
 def test_info_outlives_a_crashing_import(tmp_path) -> None:
     (tmp_path / "tvm_ffi.py").write_text("import os; os.abort()")
     path = os.pathsep.join((str(tmp_path), str(ROOT)))
-    done = run("info", "tvm_ffi", "numpy", cwd=tmp_path, PYTHONPATH=path)
+    done = command("info", "tvm_ffi", "numpy", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == Status.MISSING, done.stderr
     assert "tvm_ffi  does not work: crash: SIGABRT" in done.stdout
     views = "any strides, 0 to 64 dimensions"
@@ -314,6 +313,6 @@ def test_the_example(tmp_path) -> None:
     ],
 )
 def test_it_runs_as_a_module(tmp_path, args, said) -> None:
-    done = run(*args, cwd=tmp_path)
+    done = command(*args, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert said in done.stdout

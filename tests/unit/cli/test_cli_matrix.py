@@ -10,13 +10,12 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.cli import Status, arrays, child, main, matrix
-from tests.support.command_line import ROOT, run
-from tests.support.processes import python
+from tests.support.processes import ROOT, command, python
 from tests.support.unruly import UNRULY
 
 
 def test_matrix_writes_its_tables(tmp_path) -> None:
-    done = run(
+    done = command(
         *("matrix", "--libraries", "numpy,array_api_strict", "--json", "cells.json"),
         *("--cases", "contiguous,negative,readonly,structured,int?? permuted"),
         cwd=tmp_path,

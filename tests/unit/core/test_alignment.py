@@ -17,13 +17,7 @@ import sys
 import numpy as np
 import arraybridge as ab
 from tests.support.planning import plan
-
-def misaligned(values, offset):
-    raw = np.zeros(values.nbytes + 128, np.uint8)
-    start = -raw.ctypes.data % 64 + offset
-    array = raw[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    array[...] = values
-    return array
+from tests.support.probe import aligned
 
 def crossed(name, dtypes, operations, back):
     rng = np.random.default_rng(0)
@@ -34,7 +28,7 @@ def crossed(name, dtypes, operations, back):
                 if turn == "first":
                     from arraybridge.core.registry import forget
                     forget()
-                array = misaligned(values, offset)
+                array = aligned(values, offset)
                 kind = ab.explain(array, name).kind
                 x = ab.convert(array, name)
                 shared = ab.inspect(x).pointer == array.ctypes.data

@@ -15,6 +15,7 @@ import arraybridge as ab
 from arraybridge import dlpack
 from tests.support.exporters import LegacyOnly
 from tests.support.optional import optional
+from tests.support.probe import aligned
 
 torch = optional("torch")
 
@@ -33,11 +34,7 @@ def target(request):
 
 def memory(offset: int = 0, shape=(4, 6)) -> np.ndarray:
     """An array of ones, `offset` bytes past a multiple of 64."""
-    block = np.zeros(4 * int(np.prod(shape)) + 192, np.uint8)
-    first = -block.ctypes.data % 64 + offset
-    x = block[first : first + 4 * int(np.prod(shape))].view("f4").reshape(shape)
-    x[...] = 1
-    return x
+    return aligned(np.ones(shape, "f4"), offset)
 
 
 def source_of(library: str, x: np.ndarray):

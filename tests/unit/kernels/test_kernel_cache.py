@@ -16,6 +16,7 @@ from arraybridge.kernels import disk
 from arraybridge.kernels.cpu import cache
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.layout import canonical
+from tests.support import processes
 from tests.support.processes import ROOT
 
 #: `transpose()` copies a matrix by the compiled kernel and checks it; `cached()` is whether the
@@ -56,10 +57,8 @@ def process(script: str, folder: Path | None, root: Path = ROOT, **env: str) -> 
 
 def python(script: str, folder: Path | None, root: Path = ROOT, **env: str) -> str:
     """Run it, and return what it printed."""
-    started = process(script, folder, root, **env)
-    out, errors = started.communicate(timeout=120)
-    assert started.returncode == 0, f"exit status {started.returncode}\n{out}{errors}"
-    return out.strip()
+    told = {} if folder is None else {"ARRAYBRIDGE_CACHE_DIR": str(folder)}
+    return processes.python(script, root=root, env={**told, **env}).strip()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import os
 import random
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor
 from arraybridge.native import blocks
+from tests.support.processes import resident
 from tests.support.threads import in_threads
 
 torch = pytest.importorskip("torch")
@@ -38,11 +38,6 @@ def matrix(nbytes=LEAST, fill=1):
 
 def block(nbytes=LEAST):
     return ManagedTensor.allocate((nbytes,), BYTE)
-
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 COPIES = {
