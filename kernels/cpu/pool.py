@@ -1,18 +1,12 @@
-"""A pool of native threads for kernels that were cut into slices.
+"""A pool of native threads for kernels that were cut into slices; see docs/kernels.md, "Threads".
 
-The threads are made with ``pthread_create`` and run native code only (``machine_code.threads``):
-they never take the GIL, so they start at once whatever Python does, and the end of the interpreter
-neither waits for them nor trips over them. Between two jobs they sleep. The caller takes slices as
-well, from the first moment; a slice goes to whoever comes first, so a thread that wakes late costs
-nothing.
+They are made with ``pthread_create`` and run native code only (``machine_code.threads``), so that
+they start at once whatever Python does, and the end of the interpreter neither waits for them nor
+trips over them. A slice goes to whoever comes first, the caller among them, so a thread that wakes
+late costs nothing. A pool serves one caller at a time: a second one does its slices alone.
 
-A pool serves one caller at a time. A second one does its slices alone: nothing waits for a thread
-that another job holds, and the machine is not asked for more threads than it has. A forked child
-has none of the parent's threads, and makes its own when it first needs them.
-
-Python's own threads start late, as each must wait for the GIL (``docs/machine_code.md``). Numba's
-do not survive a fork: on the OpenMP layer a child that calls a kernel again is killed, on the
-workqueue layer concurrent callers abort the process (numba/numba#8563, #10565).
+Numba's threads do not survive a fork: on the OpenMP layer a child that calls a kernel again is
+killed, on the workqueue layer concurrent callers abort the process (numba/numba#8563, #10565).
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Copies between host memory and CUDA devices, by way of a ring of pinned blocks.
 
-Host to device: the CPU's kernels write slices of the result in C order straight into pinned blocks
-while the copy of the slice before is on its way, so that the time is the larger of the two and not
-their sum. Device to host is the same backwards. From one device to another, one peer copy.
-
-The driver copies pageable memory through pinned blocks of its own, one after the other with the
-host's part (measured by others: 13 to 18 GB/s, pinned 24, cuda-oxide#976). ``cuMemcpy2D`` is not
-used: strided copies with it can be a thousand times slower (pytorch#153176).
+The CPU's kernels write a slice straight into a pinned block while the slice before is on its way,
+so that the time is the larger of the two and not their sum. The driver copies pageable memory one
+after the other with the host's part (measured by others: 13 to 18 GB/s, pinned 24, cuda-oxide#976).
+``cuMemcpy2D`` is not used: strided copies with it can be a thousand times slower (pytorch#153176).
 """
 
 from __future__ import annotations
