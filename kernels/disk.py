@@ -12,6 +12,7 @@ import contextlib
 import os
 import sys
 import threading
+from hashlib import blake2b
 
 from arraybridge.kernels import trust
 
@@ -61,8 +62,6 @@ def path(name: str, *depends: object) -> str | None:
     The code depends on all that `depends` holds (what counts is its ``repr``), and on Numba's
     settings in the environment, which are added here.
     """
-    from hashlib import blake2b
-
     where = folder()
     if where is None:
         return None
@@ -80,8 +79,6 @@ def sources(where: str, *others: str) -> str:
 
     OSError where they cannot be read (a zip): old code would look like new.
     """
-    from hashlib import blake2b
-
     inside = (os.path.join(where, name) for name in sorted(os.listdir(where)))
     digest = blake2b()
     for file in (*inside, *others):
@@ -106,21 +103,22 @@ def version(package: str, file: str) -> bytes | None:
         return text.read()
 
 
-def read(path: str) -> bytes | None:
-    """Read the code in a file; None where it is missing, damaged or not to be trusted."""
+def read(path: str | None) -> bytes | None:
+    """Read the code in a file; None where there is none, or it is damaged or not to be trusted."""
     try:
-        data = trust.read(path)
+        data = b"" if path is None else trust.read(path)
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST
     code = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(path, code):
-        return None
-    return code
+    whole = path is not None and data[:start] == _MAGIC + _checksum(path, code)
+    return code if whole else None
 
 
-def write(path: str, code: bytes) -> None:
+def write(path: str | None, code: bytes) -> None:
     """Put a whole file in place, or do nothing."""
+    if path is None:
+        return
     temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
         with trust.folder(os.path.dirname(path), make=True):
@@ -134,8 +132,6 @@ def write(path: str, code: bytes) -> None:
 
 
 def _checksum(path: str, code: bytes) -> bytes:
-    from hashlib import blake2b
-
     # The name is the key: a file that was copied to another name does not match.
     return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
 

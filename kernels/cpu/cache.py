@@ -1,13 +1,8 @@
 """The disk cache of compiled kernels, which are loaded again without Numba.
 
-Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite.
-The object code is plain: it calls nothing but the C library's ``memcpy`` and its kind, and a few
-functions of CPython, which is checked before it is kept. (Numba's own cache imports Numba and sets
-up its target, 0.5 s; does not find a kernel again that closes over intrinsics; and holds pickles,
-in folders that it does not look at.)
-
-A file is named after everything that the code depends on: the sources of this folder, the versions
-of Numba and llvmlite, the CPU and its features, the settings of Numba in the environment.
+Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite. It
+is plain: it calls nothing but the C library's ``memcpy`` and its kind, and a few functions of
+CPython, which is checked before it is kept. docs/machine_code.md compares it with Numba's cache.
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -41,18 +37,16 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     Numba is missing then.
     """
     path = _path(module, arguments)
-    if path is not None:
-        (address,) = _linked(_read(path), _ENTRY)
-        if address:
-            return _kernel(address, cached=True)
+    (address,) = _linked(disk.read(path), _ENTRY)
+    if address:
+        return _kernel(address, cached=True)
     function = _compile(module, arguments)
     code = linker.object_code(function.inspect_llvm(), function.native_name, _ENTRY)
     (address,) = (0,) if code is None else linker.linked(code, _ENTRY)
     if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
-    if path is not None:
-        disk.write(path, code)
+    disk.write(path, code)
     return _kernel(address, cached=False)
 
 
@@ -63,18 +57,12 @@ def functions(name: str, ir: str, *entries: str) -> list[int]:
     The file's name begins with `name`.
     """
     path = _path(name, (), ir)
-    addresses = _linked(_read(path), *entries)
+    addresses = _linked(disk.read(path), *entries)
     if not all(addresses):
         code = linker.object_of(ir)
         addresses = linker.linked(code, *entries)
-        if path is not None:
-            disk.write(path, code)
+        disk.write(path, code)
     return addresses
-
-
-def _read(path: str | None) -> bytes | None:
-    """Read an object file, whose checksum says that it is whole: LLVM checks nothing."""
-    return None if path is None else disk.read(path)
 
 
 def _linked(code: bytes | None, *names: str) -> list[int]:
@@ -98,12 +86,10 @@ def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
 
 def is_cached(module: str, *arguments: str | int) -> bool:
     """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
-    path = _path(module, arguments)
-    return _read(path) is not None
+    return disk.read(_path(module, arguments)) is not None
 
 
 _kept: list[object] = []
-_dependencies: str | None = None
 
 
 def _path(module: str, arguments: tuple[str | int, ...], *depends: str) -> str | None:
@@ -116,16 +102,13 @@ def _path(module: str, arguments: tuple[str | int, ...], *depends: str) -> str |
     return disk.path(name, dependencies, module, arguments, *depends)
 
 
+@cache
 def _read_dependencies() -> str:
     """Return everything that object code depends on, save the environment; read once."""
-    global _dependencies
-    if _dependencies is None:
-        here = os.path.dirname(os.path.abspath(__file__))
-        digest = disk.sources(here, linker.__file__)
-        python = sys.version_info[:2]  # Numba starts from bytecode
-        versions = [disk.version(name, "_version.py") for name in ("numba", "llvmlite")]
-        _dependencies = repr((digest, versions, python, linker.host()))
-    return _dependencies
+    digest = disk.sources(os.path.dirname(os.path.abspath(__file__)), linker.__file__)
+    python = sys.version_info[:2]  # Numba starts from bytecode
+    versions = [disk.version(name, "_version.py") for name in ("numba", "llvmlite")]
+    return repr((digest, versions, python, linker.host()))
 
 
 def _kernel(address: int, *, cached: bool) -> Kernel:

@@ -1,15 +1,13 @@
 """The disk cache of CUDA kernels: cubins, which later processes load without Numba and NVVM.
 
-A file is named after everything that the code depends on: the sources of this folder, the versions
-of numba-cuda and of the NVVM beside it, the kernel and its constants, the compute capability, the
-settings of Numba in the environment. The driver's version is not among them: it loads the cubins
-of older ones.
+The driver's version is not among what a file is named after: it loads the cubins of older ones.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 
 from arraybridge.kernels import disk
 from arraybridge.kernels.cuda import build
@@ -19,7 +17,7 @@ from arraybridge.kernels.cuda.plan_types import Plan
 
 def found(plan: Plan, device: Device) -> bytes | None:
     """Read the cubin of a plan's kernel from the disk; None where it has none."""
-    return _read(_path(plan, device.capability))
+    return disk.read(_path(plan, device.capability))
 
 
 def compiled(plan: Plan, device: Device) -> bytes:
@@ -28,22 +26,13 @@ def compiled(plan: Plan, device: Device) -> bytes:
     ImportError where there is no Numba for CUDA, CUDAError where the driver cannot link it.
     """
     code = build.cubin(build.ptx(plan), device)
-    path = _path(plan, device.capability)
-    if path is not None:
-        disk.write(path, code)
+    disk.write(_path(plan, device.capability), code)
     return code
 
 
 def is_cached(plan: Plan, capability: tuple[int, int]) -> bool:
     """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
-    return _read(_path(plan, capability)) is not None
-
-
-def _read(path: str | None) -> bytes | None:
-    return None if path is None else disk.read(path)
-
-
-_dependencies: str | None = None
+    return disk.read(_path(plan, capability)) is not None
 
 
 def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
@@ -56,15 +45,13 @@ def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
     return disk.path(name, dependencies, plan.kernel, plan.constants, capability)
 
 
+@cache
 def _read_dependencies() -> str:
     """Return everything that all kernels depend on, save the environment; read once."""
-    global _dependencies
-    if _dependencies is None:
-        digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
-        version = disk.version("numba_cuda", "VERSION")
-        python = sys.version_info[:2]  # Numba starts from bytecode
-        _dependencies = repr((digest, version, _nvvm(), python))
-    return _dependencies
+    digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
+    version = disk.version("numba_cuda", "VERSION")
+    python = sys.version_info[:2]  # Numba starts from bytecode
+    return repr((digest, version, _nvvm(), python))
 
 
 def _nvvm() -> list[str]:

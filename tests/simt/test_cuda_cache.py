@@ -84,7 +84,7 @@ class TestFoundAgain:
     @pytest.mark.parametrize("what", ["sources", "version", "_nvvm"])
     def test_other_code_is_another_kernel(self, folder, compiled, monkeypatch, what):
         copied()
-        monkeypatch.setattr(cache, "_dependencies", None)
+        monkeypatch.setattr(cache, "_read_dependencies", cache._read_dependencies.__wrapped__)
         where = cache if what == "_nvvm" else disk
         monkeypatch.setattr(where, what, lambda *_: ["other"])
         copied()
