@@ -296,9 +296,6 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int)
 class Canonical(NamedTuple):
     """A copy between two layouts, in the fewest axes and the widest items; made by `canonical`.
 
-    By the recipe that the transposition libraries share (HPTT, cuTENSOR, Eigen, CCCL's ``copy``,
-    NVIDIA/cccl#7823): drop unit axes, flip negatives, order by stride, fuse, widen the item.
-
     The copy is: for every index ``i`` of `shape`, `itemsize` bytes from ``src + src_offset + i .
     src_strides`` to ``dst + dst_offset + i . dst_strides``, all in **bytes**.
     """
@@ -326,7 +323,8 @@ def canonical(
 ) -> Canonical:
     """Restate a copy of one layout to another in the fewest axes and the widest items.
 
-    Unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
+    As the transposition libraries do (HPTT, cuTENSOR, Eigen, CCCL's ``copy``, NVIDIA/cccl#7823),
+    unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
     put in the order of the destination's strides, so that it is written forwards; neighbors that
     step as one axis on both sides are fused; and the last axis becomes part of the item where it is
     contiguous on both sides. It is the same copy: every byte comes from where it came from, only

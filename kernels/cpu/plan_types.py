@@ -8,10 +8,10 @@ From the outside in::
                 cols, a chunk at a time  written along: the destination steps by one item
                     one block: rows of the chunk x planes x leaves x cols
 
-A block is what the inner kernel (`KINDS`) does at one go. Where the result is too large for the
-cache, the block is made in a scratch buffer that stays in it, and then streamed to the destination
-in whole lines past the cache (non-temporal stores save reading the lines that are overwritten);
-else the kernel writes to the destination itself.
+A block is what the inner kernel does at one go. Where the result is too large for the cache, the
+block is made in a scratch buffer that stays in it, and then streamed to the destination in whole
+lines past the cache (non-temporal stores save reading the lines that are overwritten); else the
+kernel writes to the destination itself.
 """
 
 from __future__ import annotations
@@ -53,22 +53,12 @@ VECTOR = _vector()
 #: after that they still won.
 STREAM = min(_cache() // 2, 8 << 20)
 
-#: The inner kernels.
-KINDS: dict[str, str] = {
-    "runs": "runs of bytes, each straight to its place; one run is memmove",
-    "items": "item by item: of any number of bytes, any steps, a destination with gaps",
-    "tile": "square blocks transposed in vector registers",
-    "split": "two to four channels taken apart: a step of two to four items",
-    "merge": "two to four channels put together",
-    "reverse": "rows read backwards",
-    "fill": "one item a row, repeated",
-}
-
 
 class Key(NamedTuple):
     """What a kernel is compiled for."""
 
-    kind: str  # out of `KINDS`
+    # "runs", "items", "tile", "split", "merge", "reverse" or "fill": docs/kernels.md says for what.
+    kind: str
     width: int = 0  # bytes an item; 0 for any number of bytes, given in the record
     parts: int = 0  # ``tile``: items along a side of the square; ``split``, ``merge``: channels
     rows: int = 0  # ``split``: how many of the channels are wanted
