@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.records import ConversionError
 from ..dlpack import MalformedTensorError, is_capsule
@@ -151,24 +151,14 @@ def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
     return owned
 
 
-class Column:
-    """An array and its type, of which the memory lives as long as this does.
+class Column(NamedTuple):
+    """An array and its type, of which the memory lives as long as this does."""
 
-    `schema` and `array` are structs within what `owner` keeps alive. `device` is its kind and
-    number, `event` the address of what has to happen there before its memory is read; 0 for
-    nothing.
-    """
-
-    __slots__ = ("array", "device", "event", "owner", "schema")
-
-    def __init__(
-        self, schema: Any, array: Any, owner: tuple[Owned, ...], device: tuple[int, int], event: int
-    ) -> None:
-        self.schema = schema
-        self.array = array
-        self.owner = owner
-        self.device = device
-        self.event = event
+    schema: Any  # as the next: a struct within what `owner` keeps alive
+    array: Any
+    owner: tuple[Owned, ...]
+    device: tuple[int, int]  # its kind and number
+    event: int  # address of what has to happen there before the memory is read; 0 for nothing
 
     def release(self) -> None:
         """Release the memory now: nothing that holds this column for longer can use it."""
@@ -199,19 +189,10 @@ class Column:
         array = self.array
         if array.n_buffers != count or (count and not array.buffers):
             raise MalformedTensorError(
-                f"an Arrow array of type {self.format!r} has {array.n_buffers} buffers, not {count}"
+                f"an Arrow array of type {format_of(self.schema)!r} has {array.n_buffers} buffers, "
+                f"not {count}"
             )
         return tuple(address or 0 for address in _addresses(array.buffers, count))
-
-    @property
-    def format(self) -> str:
-        """The format string of the type."""
-        return format_of(self.schema)
-
-    @property
-    def name(self) -> str:
-        """The name of the field."""
-        return (self.schema.name or b"").decode(errors="replace")
 
 
 def format_of(schema: Any) -> str:
