@@ -104,10 +104,8 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
         if op.forms == "compare":
             continue
         table[f"__r{op.name}__"] = _reflected(plain, op, cls, made)
-        if not cls._mutable:
-            table[f"__i{op.name}__"] = _rebinding(op, made)
-        elif op.function in cls._corrected or op.name == "matmul":
-            table[f"__i{op.name}__"] = _assigning(op, made)
+        if not cls._mutable or op.function in cls._corrected or op.name == "matmul":
+            table[f"__i{op.name}__"] = _assigning(op, made, rebinds=not cls._mutable)
         else:
             own = op.in_place if cls._in_place is None else cls._in_place(op.in_place)
             table[f"__i{op.name}__"] = _in_place(own, op, cls)
@@ -293,30 +291,22 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
     return method
 
 
-def _assigning(op: Operator, binary: Function) -> Any:
-    """Make an in-place operator from the plain one, where the library's own is wrong or missing."""
+def _assigning(op: Operator, binary: Function, *, rebinds: bool) -> Any:
+    """Make an in-place operator from the plain one, where the library's own is wrong or missing.
+
+    Of immutable arrays the Array refers to the result afterwards.
+    """
 
     def method(self: Any, other: Any) -> Any:
         result = binary(self, other)
-        if result is not NotImplemented:
-            _check_fits(op, self, result)
-            self[...] = result
-            return self
-        return result
-
-    return method
-
-
-def _rebinding(op: Operator, binary: Function) -> Any:
-    """Make an in-place operator for immutable arrays: the Array refers to the result afterwards."""
-
-    def method(self: Any, other: Any) -> Any:
-        result = binary(self, other)
-        if result is not NotImplemented:
-            _check_fits(op, self, result)
+        if result is NotImplemented:
+            return result
+        _check_fits(op, self, result)
+        if rebinds:
             self._native = result._native
-            return self
-        return result
+        else:
+            self[...] = result
+        return self
 
     return method
 

@@ -1,7 +1,7 @@
 """The loop nest around the inner kernels, compiled for one of them by `compiled`.
 
 Importing this module imports Numba. A kernel is called with the address of one record (see
-``plan.NEST``). It knows neither dtype nor rank, so a process compiles a few in its life.
+``plan_types.NEST``). It knows neither dtype nor rank, so a process compiles a few in its life.
 
 Written as a C function (``numba.cfunc``) and called through ctypes or from native threads,
 without the GIL. Next to ``numba.njit(nogil=True)`` that saves Numba's dispatcher and its Python
