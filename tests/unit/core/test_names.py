@@ -169,12 +169,6 @@ def test_asarray_makes_what_the_library_makes_of_numbers(library, obj):
     assert type(result) is type(wanted)
     assert result.dtype == wanted.dtype
     assert ab.convert(result, "numpy").tolist() == ab.convert(wanted, "numpy").tolist()
-    if not np.iscomplexobj(obj):
-        assert ab.inspect(ab.asarray(obj, like=library, dtype=np.float32)).dtype.name == "float32"
-        assert (
-            ab.inspect(ab.asarray(obj, like=wanted, dtype="int8", casting="unsafe")).dtype.name
-            == "int8"
-        )
     wrapped = ab.asarray(obj, like=ab.from_dlpack(wanted))
     assert isinstance(wrapped, ab.Array)
     assert wrapped.native.dtype == wanted.dtype
@@ -187,7 +181,6 @@ def test_asarray_of_arrays_is_convert():
     a = ab.from_dlpack(x)
     assert ab.asarray(a, like=a) is a
     assert ab.asarray(x, like={"model": a}).native is x
-    assert ab.asarray(x + 0.5, like="numpy", dtype=int, casting="unsafe").tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="copy is"):
         ab.asarray(x, like="numpy", copy="no")
     if installed("torch"):
