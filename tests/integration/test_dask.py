@@ -16,7 +16,9 @@ dask = pytest.importorskip("dask")
 
 from arraybridge.libraries.dask.chunk import chunked  # noqa: E402
 from tests.support.dasks import LIBRARIES, NUMBERS, here, is_of, lazy  # noqa: E402, F401
-from tests.support.optional import installed  # noqa: E402
+from tests.support.optional import installed, optional  # noqa: E402
+
+torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -38,7 +40,6 @@ def test_conversion_is_lazy_and_by_blocks(library):
 
 
 def test_keywords_reach_the_blocks():
-    torch = pytest.importorskip("torch")
     x = da.from_array(NUMBERS, chunks=6)
     assert ab.convert(x, "torch", copy=True).name != ab.convert(x, "torch").name
     strided = da.from_array(NUMBERS, chunks=(6, 8)).map_blocks(np.flip, dtype="float32")
@@ -113,7 +114,6 @@ def test_the_error_says_what_to_take_and_that_works(what):
     ],
 )
 def test_keywords_of_numpy_are_not_dropped(call):
-    torch = pytest.importorskip("torch")
     block = chunked(torch.from_numpy(NUMBERS), False)
     assert np.hstack([block, block], dtype="float64").dtype == "float64"
     with pytest.raises(TypeError, match="of blocks takes no "):
@@ -136,7 +136,6 @@ def test_jax_without_64_bits_is_not_narrowed():
 
 
 def test_functions_see_what_the_user_asked_for():
-    torch = pytest.importorskip("torch")
     x = ab.convert(lazy(), "torch")
     seen = []
 
@@ -177,7 +176,6 @@ def test_a_graph_is_not_computed_unasked():
 
 def test_namespace_and_unify_agree():
     compat = pytest.importorskip("array_api_compat.dask.array")
-    torch = pytest.importorskip("torch")
     x = lazy()
     assert ab.namespace(x) is ab.namespace(ab.convert(x, "torch")) is compat
     with pytest.raises(TypeError, match="several libraries"):
@@ -199,7 +197,6 @@ def test_namespace_and_unify_agree():
 
 @pytest.mark.parametrize("kind", ["numpy", "torch", "arrays"])
 def test_adapted_functions_by_blocks(kind):
-    torch = pytest.importorskip("torch")
     x = lazy()
     if kind != "numpy":
         from arraybridge.libraries.dask.arrays import convert_blocks
@@ -234,8 +231,6 @@ def test_adapted_functions_by_blocks(kind):
 
 
 def test_a_margin_is_what_the_neighbors_have():
-    torch = pytest.importorskip("torch")
-
     @ab.adapt("torch", depth={0: 1}, boundary={0: "periodic"})
     def next_row(t):
         return torch.roll(t, -1, 0)
@@ -345,7 +340,6 @@ def test_operators_of_arrays_beside_dask_arrays_still_refuse():
 
 
 def test_casts_reach_the_blocks():
-    torch = pytest.importorskip("torch")
     x = ab.convert(lazy(), "torch", dtype="float64")
     assert x.dtype == np.float64
     assert x.compute().dtype == torch.float64
@@ -360,7 +354,6 @@ def test_casts_reach_the_blocks():
 
 
 def test_gradients_cross_a_graph_of_dasks():
-    torch = pytest.importorskip("torch")
     x = torch.ones(4, 4, requires_grad=True)
     (ab.convert(x, "dask") ** 2).sum().compute().backward()
     assert x.grad.tolist() == [[2.0] * 4] * 4

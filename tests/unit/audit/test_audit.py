@@ -17,7 +17,9 @@ from arraybridge.auditing import (
     log,
 )
 from tests.support.audits import check_off, line, only, strided
-from tests.support.optional import needs
+from tests.support.optional import needs, optional
+
+torch = optional("torch")
 
 
 @pytest.fixture(autouse=True)
@@ -187,10 +189,7 @@ def test_adapt_arguments_and_results() -> None:
     assert np.array_equal(given, expected / 2)
 
 
-@needs("torch")
 def test_borrowing() -> None:
-    import torch
-
     import arraybridge.xp.torch as xp
 
     x = xp.asarray(torch.arange(6).to(torch.uint16))

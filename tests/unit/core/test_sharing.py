@@ -17,7 +17,7 @@ from tests.support.exporters import LegacyOnly
 from tests.support.optional import optional
 from tests.support.probe import aligned
 
-torch = optional("torch")
+torch, jax = optional("torch"), optional("jax")
 
 TARGETS = [
     pytest.param("jax"),
@@ -113,7 +113,6 @@ def test_no_elements_are_no_memory(target):
 
 
 def test_every_way_in_does_the_same():
-    jax = pytest.importorskip("jax")
     import arraybridge.xp.jax as xp
 
     model = jax.numpy.ones(1)
@@ -177,7 +176,6 @@ def test_the_core_s_own_tensors_too(target):
 
 
 def test_large_arrays_are_read_before_the_call_returns():
-    jax = pytest.importorskip("jax")
     import arraybridge.xp.jax as xp
 
     native, count = ab.namespace(jax.numpy.ones(1)), 1 << 19
@@ -353,7 +351,6 @@ def test_what_nobody_else_can_write_is_shared(target):
 
 
 def test_a_pickle_s_read_only_memory_is_its_own():
-    jax = pytest.importorskip("jax")
     from arraybridge import pickling
 
     file, sent = io.BytesIO(), []

@@ -20,7 +20,9 @@ from hypothesis.extra import numpy as npst
 import arraybridge as ab
 from arraybridge.drawing import array_html, info_html, memory_svg, route_html, route_svg, table_html
 from arraybridge.drawing.cells import memory_of
-from tests.support.optional import needs
+from tests.support.optional import needs, optional
+
+torch, jax, pyarrow = map(optional, ("torch", "jax", "pyarrow"))
 
 SVG = "{http://www.w3.org/2000/svg}"
 BOX = re.compile(
@@ -145,10 +147,7 @@ def test_what_a_copy_will_be(x: np.ndarray, to: str, reordered: bool) -> None:
         assert route.made is None
 
 
-@needs("torch")
 def test_what_a_copy_of_a_tensor_will_be() -> None:
-    import torch
-
     x = torch.arange(24.0).reshape(2, 3, 4)
     for view in (x, x.permute(2, 0, 1), x[:, ::2], x[..., :1].expand(2, 3, 4)):
         for to in ("torch", "numpy"):
@@ -231,10 +230,7 @@ def test_what_a_card_says(
     assert unsaid not in html
 
 
-@needs("pyarrow")
 def test_booleans_of_arrow_are_bits() -> None:
-    import pyarrow
-
     html = info_html(ab.inspect(pyarrow.array([True] * 12)))
     assert "strides (1,) bits" in html
     assert "the elements are packed, eight to a byte</text>" in html
@@ -320,10 +316,7 @@ def test_values_are_read_of_host_memory_alone(monkeypatch: pytest.MonkeyPatch) -
     assert "not in host memory" in html
 
 
-@needs("torch")
 def test_what_cannot_be_read_is_shown_all_the_same() -> None:
-    import torch
-
     html = ab.from_dlpack(torch.full((2,), 7.25, requires_grad=True))._repr_html_()
     assert "7.25" in html
     assert "requires_grad" in html
@@ -334,10 +327,7 @@ def test_an_array_without_elements_is_shown(shape: tuple[int, ...]) -> None:
     assert "no elements" in ab.from_dlpack(np.zeros(shape))._repr_html_()
 
 
-@needs("torch")
 def test_to_show_an_array_is_no_copy() -> None:
-    import torch
-
     x = torch.ones(2, 3, dtype=torch.complex64)
     arrays = [x, x.conj(), x.conj().imag, x.numpy()[::-1], x.numpy().astype(">c8")]
     arrays = [ab.from_dlpack(array) for array in arrays]
@@ -348,10 +338,7 @@ def test_to_show_an_array_is_no_copy() -> None:
     assert "would copy 8,796,093,022,208 bytes" in ab.from_dlpack(far)._repr_html_()
 
 
-@needs("torch")
 def test_memory_that_is_gone_is_not_read() -> None:
-    import torch
-
     t = torch.ones(1000)
     x = ab.from_dlpack(t)
     t.untyped_storage().resize_(0)  # torch's own repr ends the process
@@ -361,10 +348,7 @@ def test_memory_that_is_gone_is_not_read() -> None:
     assert "NotImplementedError" in repr(ab.from_dlpack(t))
 
 
-@needs("jax")
 def test_a_deleted_array_is_shown() -> None:
-    import jax
-
     x = ab.from_dlpack(jax.numpy.ones(3))
     x.native.delete()
     assert repr(x) == "Array(<deleted>, jax: float32 (3,))"
@@ -376,10 +360,7 @@ def test_print_options_do_not_hide_an_array() -> None:
         assert "ZeroDivisionError" in ab.from_dlpack(np.ones(3))._repr_html_()
 
 
-@needs("jax")
 def test_a_tracer_is_shown() -> None:
-    import jax
-
     shown: list[str] = []
     kind = type(ab.from_dlpack(jax.numpy.ones(3)))
 
@@ -417,7 +398,6 @@ def test_routes_compare_as_before() -> None:
 
 
 def test_a_card_names_the_outcome_as_the_pages_do():
-    torch = pytest.importorskip("torch")
     x = np.arange(6.0).reshape(2, 3)
     for array, target, said in (
         (x, "torch", "numpy → torch: view"),
