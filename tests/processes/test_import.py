@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import pytest
@@ -22,9 +21,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 @pytest.fixture(scope="module")
 def loaded() -> list[str]:
     """What `import arraybridge` puts into sys.modules, beside NumPy's own."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    done = run_python("-W", "error", "-c", PROBE, env={"PYTHONPATH": path}, cwd=ROOT.parent)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-W", "error", "-c", PROBE, check=True, cwd=ROOT.parent)
     return json.loads(done.stdout)
 
 

@@ -17,6 +17,7 @@ import arraybridge.pickling
 from arraybridge.array import pickling as of_arrays
 from tests.support.optional import needs, optional
 from tests.support.pickles import address, arrived, dumped, values
+from tests.support.probe import aligned
 from tests.support.processes import python
 
 torch = optional("torch")
@@ -244,13 +245,10 @@ class TestRegistration:
         weak = jnp.asarray(1.0)
         assert pickle.loads(dumped(weak, REGISTERED.Pickler)[0]).weak_type == weak.weak_type
         # aligned, read-only memory is not copied
-        block = np.zeros(6 + 16, np.float32)
-        start = -block.ctypes.data % 64 // 4
-        aligned = block[start : start + 6]
-        aligned[:] = np.frombuffer(memory, np.float32)
+        block = aligned(np.frombuffer(memory, np.float32))
         stream, _ = dumped(x, REGISTERED.Pickler)
-        again = pickle.loads(stream, buffers=[memoryview(aligned).toreadonly()])
-        assert again.unsafe_buffer_pointer() == aligned.ctypes.data
+        again = pickle.loads(stream, buffers=[memoryview(block).toreadonly()])
+        assert again.unsafe_buffer_pointer() == block.ctypes.data
 
 
 def test_other_libraries_are_not_registered():
