@@ -22,6 +22,14 @@ from tests.support.threads import in_threads
 CUDA = ab.Device(2)
 
 
+@pytest.fixture(autouse=True)
+def _unregister():
+    """A kernel that a test registers is gone after it."""
+    yield
+    for device in ("cpu", "cuda"):
+        ab.register_kernel(device, None)
+
+
 @pytest.fixture
 def gpu(tmp_path):
     with gpu_machine(tmp_path) as gpu:
@@ -178,16 +186,13 @@ def test_a_registered_kernel_is_used_by_every_function(gpu, a, b):
 
     x, expected = a.put(image(2, 1, 0)), image(2, 1, 0)
     ab.register_kernel("cuda", kernel, name="mine")
-    try:
-        assert ab.explain(x, "gpub", copy=True).kernel == "mine"
-        assert ab.explain(x, "numpy", device="cpu").kernel.startswith("mine, then")
-        np.testing.assert_array_equal(a.get(ab.contiguous(x)), expected)
-        np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), expected)
-        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), expected)
-        ab.copyto(a.put(np.zeros(expected.shape, "f4")), x)
-        assert calls == [a.stream, b.stream, a.stream, a.stream]
-    finally:
-        ab.register_kernel("cuda", None)
+    assert ab.explain(x, "gpub", copy=True).kernel == "mine"
+    assert ab.explain(x, "numpy", device="cpu").kernel.startswith("mine, then")
+    np.testing.assert_array_equal(a.get(ab.contiguous(x)), expected)
+    np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), expected)
+    np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), expected)
+    ab.copyto(a.put(np.zeros(expected.shape, "f4")), x)
+    assert calls == [a.stream, b.stream, a.stream, a.stream]
 
 
 def test_without_kernels_the_reason_is_told(gpu, a, monkeypatch):
@@ -394,8 +399,7 @@ def mine():
         cpu.copy(dst, src, shape, dst_strides, src_strides, itemsize)
 
     ab.register_kernel("cpu", copy, name="mine")
-    yield shapes
-    ab.register_kernel("cpu", None)
+    return shapes
 
 
 def accepting(its, **terms):
@@ -440,11 +444,15 @@ def test_of_several_cpus_the_one_that_was_asked_for(gpu, a):
         assert ab.inspect(ab.convert(x, "tvm_ffi", device="cpu:3")).device == route.device
 
 
-def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypatch):
+@pytest.fixture
+def no_nvvm(monkeypatch):
     def failing(plan):
         raise ImportError("Numba cannot compile for CUDA here: no NVVM")
 
     monkeypatch.setattr(build, "ptx", failing)
+
+
+def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, no_nvvm):
     x = a.put(image(2, 1, 0))
     type(a.library).copy = lambda self, x: a.put(np.ascontiguousarray(a.get(x)))
     assert ab.explain(x, "gpua", copy=True).kernel == "arraybridge's own copy"
@@ -457,11 +465,7 @@ def test_what_cannot_compile_after_all_is_told_and_passed_by(gpu, a, b, monkeypa
 
 
 @pytest.mark.parametrize("call", ["copyto", "contiguous"])
-def test_what_cannot_compile_and_no_library_copies(gpu, a, b, monkeypatch, call):
-    def failing(plan):
-        raise ImportError("Numba cannot compile for CUDA here: no NVVM")
-
-    monkeypatch.setattr(build, "ptx", failing)
+def test_what_cannot_compile_and_no_library_copies(gpu, a, b, no_nvvm, call):
     x = b.put(np.zeros((3, 2, 4), "f4")[:, ::-1])
     for _ in range(2):
         with pytest.raises((ab.ConversionError, ImportError), match="Numba cannot compile"):
@@ -473,15 +477,12 @@ def test_a_registered_kernel_s_own_import_error_is_the_caller_s(gpu, a):
         raise ImportError("no module named mine")
 
     ab.register_kernel("cuda", failing)
-    try:
-        for action in (
-            lambda: ab.contiguous(a.put(image(2, 1, 0))),
-            lambda: ab.copyto(a.put(image()), a.put(image())),
-        ):
-            with pytest.raises(ImportError, match="no module named mine"):
-                action()
-    finally:
-        ab.register_kernel("cuda", None)
+    for action in (
+        lambda: ab.contiguous(a.put(image(2, 1, 0))),
+        lambda: ab.copyto(a.put(image()), a.put(image())),
+    ):
+        with pytest.raises(ImportError, match="no module named mine"):
+            action()
 
 
 def test_a_kernel_that_is_registered_while_others_ask(monkeypatch):
@@ -492,12 +493,9 @@ def test_a_kernel_that_is_registered_while_others_ask(monkeypatch):
 
     found = kernels._on_cuda
     monkeypatch.setattr(kernels, "_on_cuda", lambda: registering(None))
-    try:
-        kernels._anew()
-        kernels.kernel_for(ab.Device(2))
-        assert kernels.kernel_for(ab.Device(2)).name == "mine"
-    finally:
-        ab.register_kernel("cuda", None)
+    kernels._anew()
+    kernels.kernel_for(ab.Device(2))
+    assert kernels.kernel_for(ab.Device(2)).name == "mine"
 
 
 def test_what_no_device_has_the_memory_for_is_explained_all_the_same(gpu, a):
@@ -565,13 +563,10 @@ def test_a_transfer_within_a_transfer(gpu, a, b):
         done.append(ab.convert(image(2, 1, 0), "gpua", device="cuda:0"))
 
     ab.register_kernel("cpu", copy)
-    try:
-        thread = threading.Thread(target=send, daemon=True)
-        thread.start()
-        thread.join(30)
-        assert not thread.is_alive(), "the transfers wait for each other"
-    finally:
-        ab.register_kernel("cpu", None)
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive(), "the transfers wait for each other"
     np.testing.assert_array_equal(b.get(done[0]), image(1, 0, 2))
     np.testing.assert_array_equal(a.get(done[1]), image(2, 1, 0))
 
@@ -601,12 +596,9 @@ def test_an_interrupted_transfer_leaves_its_copies_to_be_waited_for(gpu, a):
         raise KeyboardInterrupt
 
     ab.register_kernel("cpu", copy)
-    try:
-        before = len(gpu.calls)
-        with pytest.raises(KeyboardInterrupt):
-            ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
-    finally:
-        ab.register_kernel("cpu", None)
+    before = len(gpu.calls)
+    with pytest.raises(KeyboardInterrupt):
+        ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
     recorded = [c.arguments for c in gpu.calls[before:] if c.name == "cuEventRecord"]
     assert recorded == [(block.event, a.stream) for block in ring]
     assert transfer._rings[0] == [ring]

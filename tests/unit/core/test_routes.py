@@ -33,13 +33,20 @@ def noting(calls: list):
     return kernel
 
 
+@pytest.fixture(autouse=True)
+def _unregister():
+    """A kernel that a test registers is gone after it."""
+    yield
+    for device in ("cpu", "cuda", "ext_dev"):
+        ab.register_kernel(device, None)
+
+
 @pytest.fixture
 def copied():
     """What a kernel that is registered for array-api-strict's devices has copied."""
     calls = []
     ab.register_kernel("ext_dev", noting(calls), name="mine")
-    yield calls
-    ab.register_kernel("ext_dev", None)
+    return calls
 
 
 def on_device(x: np.ndarray, name: str = "device1"):
@@ -94,16 +101,13 @@ def test_memory_that_nothing_copies_is_refused_beforehand(registered):
     x = ab.from_pointer(0x7F0000000000, (3, 4), "float32", device="cuda:0")
     if registered:
         ab.register_kernel("cuda", lambda *_: pytest.fail("there is no memory"), name="mine")
-    try:
-        route = ab.explain(x, "tvm_ffi", copy=True)
-        assert (route.kind, route.kernel) == ("refuse", None)
-        assert "copy it in the library that made it" in route.why
-        assert "register_kernel" not in route.why
-        with pytest.raises(ab.ConversionError, match="copy it in the library that made it"):
-            ab.convert(x, "tvm_ffi", copy=True)
-        assert ab.convert(x, "tvm_ffi").shape == (3, 4)
-    finally:
-        ab.register_kernel("cuda", None)
+    route = ab.explain(x, "tvm_ffi", copy=True)
+    assert (route.kind, route.kernel) == ("refuse", None)
+    assert "copy it in the library that made it" in route.why
+    assert "register_kernel" not in route.why
+    with pytest.raises(ab.ConversionError, match="copy it in the library that made it"):
+        ab.convert(x, "tvm_ffi", copy=True)
+    assert ab.convert(x, "tvm_ffi").shape == (3, 4)
 
 
 @pytest.mark.parametrize("device", ["cuda:1", "cuda:0", (2, 1), ab.Device(2, 1)])
@@ -129,23 +133,21 @@ def test_a_kernel_for_the_host_is_not_passed_by():
     x = np.arange(6, dtype="f4").reshape(2, 3)[:, ::-1]
     ab.convert(x, "torch")
     ab.register_kernel("cpu", noting(calls), name="mine")
-    try:
-        assert ab.explain(x, "torch").kernel == "mine"
-        for _ in range(2):
-            assert ab.convert(x, "torch").tolist() == x.tolist()
-            assert ab.convert(j, "torch").tolist() == np.asarray(j).tolist()
-        assert calls == [(2, 3)] * 2  # contiguous memory is moved without one
-        assert (ab.contiguous(x) == x).all()
-        ab.copyto(np.empty((2, 3), "f4"), x)
-        assert (ab.convert(x, "numpy", order="F", copy=True) == x).all()
-        assert calls[2:] == [(2, 3), (2, 3), (3, 2)]
-        del calls[2:]
-        for whole in (np.arange(6.0), np.zeros((0, 3)), np.float32(1)[...]):
-            assert ab.explain(whole, "torch", copy=True).kernel == "arraybridge's own copy"
-            ab.convert(whole, "torch", copy=True)
-        assert len(calls) == 2
-    finally:
-        ab.register_kernel("cpu", None)
+    assert ab.explain(x, "torch").kernel == "mine"
+    for _ in range(2):
+        assert ab.convert(x, "torch").tolist() == x.tolist()
+        assert ab.convert(j, "torch").tolist() == np.asarray(j).tolist()
+    assert calls == [(2, 3)] * 2  # contiguous memory is moved without one
+    assert (ab.contiguous(x) == x).all()
+    ab.copyto(np.empty((2, 3), "f4"), x)
+    assert (ab.convert(x, "numpy", order="F", copy=True) == x).all()
+    assert calls[2:] == [(2, 3), (2, 3), (3, 2)]
+    del calls[2:]
+    for whole in (np.arange(6.0), np.zeros((0, 3)), np.float32(1)[...]):
+        assert ab.explain(whole, "torch", copy=True).kernel == "arraybridge's own copy"
+        ab.convert(whole, "torch", copy=True)
+    assert len(calls) == 2
+    ab.register_kernel("cpu", None)
     ab.contiguous(x)
     assert len(calls) == 2
 
