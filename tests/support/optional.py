@@ -78,6 +78,9 @@ class Missing:
         self._skip()
         return (_skipping(self),)
 
+    def __bool__(self) -> bool:
+        return False
+
     def __repr__(self) -> str:
         return self._name
 

@@ -37,13 +37,13 @@ def forms(x):
     yield (list(x[:2]), x[2:])  # NumPy's scalars are no numbers beside an array
     yield array.array("d", x)
     yield memoryview(x)
-    if torch is not None:
+    if torch:
         yield torch.from_numpy(x)
         yield [torch.from_numpy(x)]
-    if jax is not None:
+    if jax:
         with jax.enable_x64():
             yield jax.numpy.asarray(x)
-    if pandas is not None:
+    if pandas:
         yield pandas.Series(x)
 
 

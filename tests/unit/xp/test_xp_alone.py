@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.xp import calls
 from tests.support.namespaces import table_of
-from tests.support.optional import optional
+from tests.support.optional import needs, optional
 
 torch = optional("torch")
 
@@ -22,8 +21,7 @@ DTYPES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
     "complex128"
 ).split()
-NO_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch")
-LIBRARIES = ["numpy", pytest.param("torch", marks=NO_TORCH)]
+LIBRARIES = ["numpy", pytest.param("torch", marks=needs("torch"))]
 
 
 def arrays(library: str) -> list[Any]:
@@ -111,7 +109,7 @@ def test_calls_without_an_array(library: str) -> None:
                 getattr(xp, name)(nonsense=given)
 
 
-@NO_TORCH
+@needs("torch")
 def test_the_librarys_own_names_of_arguments() -> None:
     x = torch.ones(3)
     xp = ab.namespace(x)

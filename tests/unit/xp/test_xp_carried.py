@@ -68,7 +68,6 @@ def tensors():
     yield "jagged", torch.nested.nested_tensor(parts, layout=torch.jagged), "x.unbind()"
 
 
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
 @pytest.mark.filterwarnings("ignore")
 def test_tensors_that_are_no_dense_arrays_of_numbers():
     for name, x, remedy in tensors():
@@ -80,7 +79,6 @@ def test_tensors_that_are_no_dense_arrays_of_numbers():
             assert remedy in str(caught.value), (name, way)
 
 
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
 def test_what_stands_for_values_is_taken():
     """Functions compute the shapes of tensors of the device meta, and trace fake ones."""
     from torch._subclasses import FakeTensorMode

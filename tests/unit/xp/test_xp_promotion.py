@@ -95,7 +95,6 @@ def test_scalars_are_of_the_kind_and_have_no_width(library):
             assert answer(native.xp.result_type, x.native, scalar) == wanted
 
 
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
 def test_functions_of_two_arrays_promote_alike():
     xp = namespaces("torch")[0].xp
@@ -120,7 +119,6 @@ def test_functions_of_two_arrays_promote_alike():
                 assert made.dtype == common, (function, one, another)
 
 
-@pytest.mark.skipif(torch is None, reason="needs PyTorch")
 def test_arrays_of_no_axes_count_as_the_others():
     """PyTorch's own would keep float16 beside a float32 of no axes, int8 beside such a uint64."""
     xp = namespaces("torch")[0].xp
