@@ -1,4 +1,4 @@
-"""The tests themselves: no assertion that holds whatever happens."""
+"""The tests themselves: no assertion that holds whatever happens, no skip that nobody asked for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from tests.support.optional import optional
 from tests.support.processes import ROOT
 
 TESTS = ROOT / "tests"
@@ -52,3 +53,10 @@ def test_every_assertion_can_fail() -> None:
     found = {str(path): vacuous(path.read_text()) for path in TESTS.rglob("*.py")}
     assert len(found) > 80
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_a_library_that_is_missing_is_false_and_skips_who_uses_it():
+    missing = optional("no_such_library")
+    assert [x for x in (missing, missing) if x] == []
+    with pytest.raises(pytest.skip.Exception):
+        missing.array([1])
