@@ -11,7 +11,6 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Sequence
 from copyreg import dispatch_table as _copyreg_table
 from pickle import Pickler as _Pickler
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy
@@ -76,12 +75,7 @@ class Registration:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.unregister()
 
 

@@ -8,7 +8,7 @@ array, and sees no more of one than its signature. What copies is imported for t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
@@ -30,7 +30,7 @@ from .signature import dense_like
 Reason = str | Callable[[TensorInfo], str]
 
 
-class Plan:
+class Plan(NamedTuple):
     """How all arrays of one signature are converted.
 
     `kind` is "view", "kernel", "transfer" or "refuse"; `why` the reason, or a function from a
@@ -41,26 +41,14 @@ class Plan:
     copier is made.
     """
 
-    __slots__ = ("copier", "device", "dtype", "edge", "kind", "source", "target", "why")
-
-    def __init__(
-        self,
-        kind: Kind,
-        why: Reason,
-        source: Library,
-        target: Library,
-        device: Device | None = None,
-        copier: Any = None,
-        edge: Callable[[Any], Any] | None = None,
-        dtype: DataType | None = None,
-    ) -> None:
-        self.kind, self.why, self.source, self.target = kind, why, source, target
-        self.device, self.copier, self.edge, self.dtype = device, copier, edge, dtype
-
-    def replace(self, **changes: Any) -> Plan:
-        """Return a copy with some attributes changed."""
-        fields = {name: getattr(self, name) for name in Plan.__slots__}
-        return Plan(**fields | changes)
+    kind: Kind
+    why: Reason
+    source: Library
+    target: Library
+    device: Device | None = None
+    copier: Any = None
+    edge: Callable[[Any], Any] | None = None
+    dtype: DataType | None = None
 
     def reason(self, info: TensorInfo) -> str:
         """Return why, of an array."""
@@ -97,6 +85,7 @@ def plan(
     `same`: whether the array is one of the target's already. Finer if the signature does not say
     enough; ValueError for an order that arrays of so many axes do not have.
     """
+    same = source is target if same is None else same
     return _Planning(s, source, target, request, edges, same).plan()
 
 
@@ -109,21 +98,15 @@ def unavailable(s: TensorInfo) -> str | None:
     return None
 
 
-class _Planning:
+class _Planning(NamedTuple):
     """The planning of one request; methods return plans, or reasons."""
 
-    def __init__(
-        self,
-        s: TensorInfo,
-        source: Library,
-        target: Library,
-        request: Request,
-        edges: bool,
-        same: bool | None,
-    ) -> None:
-        self.s, self.source, self.target, self.request = s, source, target, request
-        self.edges = edges
-        self.same = source is target if same is None else same
+    s: TensorInfo
+    source: Library
+    target: Library
+    request: Request
+    edges: bool
+    same: bool
 
     def _plan(self, kind: Kind, why: Reason, place: Device | None = None, **more: Any) -> Plan:
         return Plan(kind, why, self.source, self.target, place, **more)
@@ -147,7 +130,7 @@ class _Planning:
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
-                    found = self.as_it_is(True).replace(why=lambda i: layout_change(i, cast))
+                    found = self.as_it_is(True)._replace(why=lambda i: layout_change(i, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
         return self.cast(cast, wanted, axes)
@@ -161,7 +144,7 @@ class _Planning:
             return self._plan("view", "it is one already", edge=_itself)
         found = self.checked(self.to_target(copy))
         if found.kind == "view" and found.edge is None and self.edges:
-            found.edge = self.edge(found)
+            found = found._replace(edge=self.edge(found))
         return found
 
     def to_target(self, copy: bool | None) -> Plan:
@@ -359,7 +342,7 @@ class _Planning:
         onward = Request(request.device, None, False, None, True)
         found = plan(made, caster, target, onward, edges=self.edges)
         if found.kind == "refuse":
-            return found.replace(source=source)
+            return found._replace(source=source)
         in_order = axes is None or axes == tuple(range(s.ndim))
         if not in_order and found.kind != "view":
 

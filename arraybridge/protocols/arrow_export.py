@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_char_p, c_void_p
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -115,27 +116,18 @@ def _array_on(tensor: ManagedTensor) -> np.ndarray:
     return np.asarray(memory).reshape(-1)
 
 
+@dataclass(slots=True, eq=False)
 class Exported:
     """Memory in Arrow's layout, for importers that take an object.
 
     `data` is the address of the elements, in C order; of booleans, of their bits.
     """
 
-    __slots__ = ("data", "device", "dtype", "owner", "shape")
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        dtype: DataType,
-        data: int,
-        owner: object,
-        device: Device = CPU,
-    ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.data = data
-        self.owner = owner
-        self.device = device
+    shape: tuple[int, ...]
+    dtype: DataType
+    data: int
+    owner: object
+    device: Device = CPU
 
     def __arrow_c_schema__(self) -> object:
         return schema_capsule(self.shape, self.dtype)
@@ -183,7 +175,7 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
             "__arrow_c_device_array__, or copy it to the host first, to_device('cpu')"
         )
     if found.kind == "refuse":
-        found = found.replace(why=of_native(found.reason(info)))
+        found = found._replace(why=of_native(found.reason(info)))
     made = execute(alias, found, info)
     assert isinstance(made, Exported)
     return made
