@@ -291,11 +291,26 @@ def test_blocks_refuse(what):
     block = chunked(ab.from_dlpack(ARRAYS["float32"]), True)
     with pytest.raises((TypeError, ValueError)):
         BLOCK_REFUSED[what](block)
-    assert np.add.reduce(block).shape == (6,)  # along the first axis, as NumPy's method
     target = np.zeros_like(block)
     part = target[0]
     assert np.add(block[1], 1, out=part) is part
     np.testing.assert_allclose(np.asarray(target.array)[0], ARRAYS["float32"][1] + 1)
+
+
+METHODS = "add multiply maximum minimum logical_and logical_or".split()
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [*((name, "reduce") for name in METHODS), *((name, "accumulate") for name in METHODS[:2])],
+)
+def test_methods_of_ufuncs(name, method):
+    """Along the first axis, as NumPy's."""
+    from arraybridge.libraries.dask.chunk import chunked
+
+    own, x = getattr(getattr(np, name), method), ARRAYS["float32"]
+    found = own(chunked(ab.from_dlpack(x), True))
+    np.testing.assert_allclose(np.asarray(found.array), own(x), rtol=1e-6)
 
 
 def test_persisted_arrays_keep_their_blocks():
