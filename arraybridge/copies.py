@@ -184,12 +184,12 @@ def _write(out: Any, x: Any, name: str) -> None:
     if not info.device.host:
         _write_off_host(destination, x, out_library, library, info)
         return
-    written = out_library.borrow(into, wanted)
-    read = library.borrow(x, info)
+    written = out_library.export_borrowed(into, wanted)
+    read = library.export_borrowed(x, info)
     if _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)
-    out_library.written(destination)
+    out_library.mark_modified(destination)
 
 
 def _write_off_host(
@@ -219,7 +219,7 @@ def _write_off_host(
         raise
     if library is not out_library:
         library.read_on(x, info.device, stream)
-    out_library.written(out)
+    out_library.mark_modified(out)
 
 
 def _destination(out: Any, name: str) -> tuple[Any, Library]:

@@ -180,7 +180,7 @@ class Copied:
             if OBSERVERS:
                 notify_copy("the function wrote to its copy of an argument", info)
             copy_into(array, library.export(copy))
-            self.library.written(self.array)
+            self.library.mark_modified(self.array)
 
 
 def check_outputs(

@@ -263,7 +263,7 @@ class Array(ArrayObject):
                 tensor = relabelled(tensor, route.device)
             return to_capsule(tensor, versioned=versioned, as_is=True)
         if info.device.host:
-            block = compact_copy(library.borrow(x, library.describe(x)))
+            block = compact_copy(library.export_borrowed(x, library.describe(x)))
             return to_capsule(block, versioned=versioned, move=True)
         copier = copier_for(info, library, library)
         if copier is None:
@@ -452,7 +452,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
-    if info.refused and not library.carries(native):
+    if info.refused and not library.supports(native):
         raise ConversionError(info.refused)
     if copy or (device is not None and device != info.device):
         target = library
@@ -466,7 +466,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     if OBSERVERS:
         notify_view("an Array refers to it", info, "from_dlpack")
     elif native is x:
-        RECORDS[type(x)].wrap = make, library.carries
+        RECORDS[type(x)].wrap = make, library.supports
     return make(native)
 
 

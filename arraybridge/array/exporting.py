@@ -77,4 +77,4 @@ def in_place(array: Array, info: TensorInfo) -> Any:
     route, _ = routed(array._native, array._library, to)
     if route.kind != "view":
         return None
-    return to.wrap(array._library.borrow(array._native, info))
+    return to.wrap(array._library.export_borrowed(array._native, info))

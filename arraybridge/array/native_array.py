@@ -200,7 +200,7 @@ class NativeArray(Array):
         if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
             check_whole(native)
             native = native.view(numpy.ndarray)
-        cls._home.check_carried(native)
+        cls._home.check_supported(native)
         return cls._of(native)
 
     @classmethod
@@ -448,7 +448,7 @@ class NativeArray(Array):
         return self._namespace.asarray(self, copy=True)  # gradients go on, in a deep copy they end
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        self._home.check_carried(self._native, read=True)
+        self._home.check_supported(self._native, read=True)
         return type(self)._of(copy.deepcopy(self._native, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -21,7 +21,7 @@ def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...
         if device == CPU:
             return restored, (library, *_out_of_band(convert(native, "numpy")))
     except (ConversionError, TypeError):  # a gradient, say
-        library_named(library).check_carried(native, read=True)
+        library_named(library).check_supported(native, read=True)
     return restored, (library, native)
 
 

@@ -160,7 +160,7 @@ class CastCopy(NamedTuple):
         axes, dtype = self.axes, self.dtype
         back = [axes.index(axis) for axis in range(len(axes))]
         if dtype == info.dtype and not info.pending:
-            block = compact_copy(_permuted(source.borrow(x, info), axes))
+            block = compact_copy(_permuted(source.export_borrowed(x, info), axes))
         else:
             shape = tuple([info.shape[axis] for axis in axes])
             block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
@@ -188,10 +188,10 @@ class CastCopy(NamedTuple):
         if not (checked or info.pending) and info.size >= _LARGE:
             for library in (source, target):
                 if type(library).assign_cast is not Library.assign_cast and _fills(
-                    block, _permuted(source.borrow(x, info), self.axes), library
+                    block, _permuted(source.export_borrowed(x, info), self.axes), library
                 ):
                     return
-        old = x if source is numpy else numpy.wrap(source.borrow(x, info))
+        old = x if source is numpy else numpy.wrap(source.export_borrowed(x, info))
         old, new = old.transpose(self.axes), numpy.wrap(block)
         if checked:
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)

@@ -139,7 +139,7 @@ class HostCopy(NamedTuple):
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
         """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
-        block = compact_copy(source.borrow(x, info))
+        block = compact_copy(source.export_borrowed(x, info))
         if device.type == CPU.type:  # the target may tell several apart
             block.device = device
         return target.wrap(block, move=True)

@@ -127,7 +127,7 @@ class Memory(Arrays):
         """Return ``x``, or a holder of its current memory, which another thread may replace."""
         return x
 
-    def borrow(self, x: Any, info: TensorInfo) -> ManagedTensor:
+    def export_borrowed(self, x: Any, info: TensorInfo) -> ManagedTensor:
         """Export ``x`` for a copy on the host, pinning no more than that needs.
 
         The tensor must not outlive the call that requested it.
@@ -151,7 +151,7 @@ class Memory(Arrays):
         """
         raise NotImplementedError
 
-    def written(self, x: Any) -> None:
+    def mark_modified(self, x: Any) -> None:
         """Notify the library that the memory of ``x`` was written through its address."""
 
     def read_only(self, x: Any) -> Any:
@@ -365,18 +365,18 @@ class Computing(Arrays):
         """
         return None
 
-    def carries(self, x: Any) -> bool:
+    def supports(self, x: Any) -> bool:
         """Whether an Array may wrap ``x``; quick, since every ``from_dlpack`` checks it.
 
-        An array may be carried although it cannot be exported as it is (a gradient is tracked).
+        One that cannot be exported as it is may be supported (its gradient is tracked).
         """
         return self.describe(x).refused is None
 
-    def check_carried(self, x: Any, *, read: bool = False) -> None:
+    def check_supported(self, x: Any, *, read: bool = False) -> None:
         """Raise ConversionError for one of its arrays that the namespace of Arrays cannot take.
 
-        Unlike :meth:`carries`, what has no memory passes, such as the tracers of a compiler; if the
-        elements are about to be read, they must be there.
+        Unlike in :meth:`supports`, what has no memory passes, such as a compiler's tracers; what is
+        about to be read must be there.
         """
 
     def check_together(self, every: Sequence[Any]) -> None:

@@ -105,7 +105,7 @@ class PinnedUpload(NamedTuple):
         if info.size:
             stream = stream_of(target, device)
             itemsize = info.itemsize
-            read = source.borrow(x, info)
+            read = source.export_borrowed(x, info)
             shape, strides, kernel = (
                 info.shape,
                 in_bytes(read.strides, itemsize),

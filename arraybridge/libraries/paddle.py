@@ -206,7 +206,7 @@ class Paddle(Library):
             return x.clone()  # in C order; `astype` would be `x` itself
         return x.astype(dtype.name)
 
-    def written(self, x: paddle.Tensor) -> None:
+    def mark_modified(self, x: paddle.Tensor) -> None:
         x._bump_inplace_version()  # so that backward() refuses what it saved before
 
     def to_host(self, x: paddle.Tensor) -> paddle.Tensor:

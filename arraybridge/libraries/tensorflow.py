@@ -97,7 +97,7 @@ class TensorFlow(Library):
     def memory_owner(self, x: tf.Tensor, info: TensorInfo) -> object:
         return _view(x) if _on_host(x) else x
 
-    def borrow(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
+    def export_borrowed(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:

@@ -277,7 +277,7 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wr
     last = positions.index(rest) if rest == "arrays" else len(positions)
 
     if native.path == "astype" and before is not None:
-        before = _reading(before, cls._home.check_carried)
+        before = _reading(before, cls._home.check_supported)
 
     # A scalar of NumPy's counts here with its dtype.
     whole: Any = {"result_type": _same, "astype": lambda x: cls._namespace.asarray(x)._native}

@@ -204,7 +204,7 @@ class _Input:
             if isinstance(x, numpy.ndarray):
                 return readable(x, False)
             check_whole(x)
-            self.home.check_carried(x, read=True)
+            self.home.check_supported(x, read=True)
             return x
         taken = self(x, dtype, device if isinstance(x, list | tuple) else None, False)
         if isinstance(taken, numpy.ndarray) and not self.home.owns(numpy.ndarray):
@@ -301,7 +301,7 @@ def of_arrays(cls: type[NativeArray], made: Function) -> Callable[..., Any]:
     """Make ``asarray`` of a namespace of Arrays of the native one: it takes anyone's arrays."""
     own, errors, recover = made.own, made.errors, made.recovery()
     before: Any = made.before
-    owns, check = cls._home.owns, cls._home.check_carried
+    owns, check = cls._home.owns, cls._home.check_supported
 
     def function(
         obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None

@@ -142,7 +142,7 @@ class Jax(Library):
                 return view
         return self.export(x).owner
 
-    def borrow(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
+    def export_borrowed(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)  # another thread may delete it
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:

@@ -182,12 +182,12 @@ class NumPy(Library):
 
         return not is_frozen(x)
 
-    def carries(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
+    def supports(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars
         return plain or self.describe(x).refused is None
 
-    def check_carried(self, x: np.ndarray, *, read: bool = False) -> None:
-        if not self.carries(x):
+    def check_supported(self, x: np.ndarray, *, read: bool = False) -> None:
+        if not self.supports(x):
             raise ConversionError(str(self.describe(x).refused))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:

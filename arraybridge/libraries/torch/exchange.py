@@ -218,12 +218,12 @@ class Torch(Library):
 
     check_together = staticmethod(check_together)  # type: ignore[assignment]
 
-    def carries(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
+    def supports(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
         return x.layout is _strided and not x.is_meta and not x.is_nested
 
-    def check_carried(self, x: torch.Tensor, *, read: bool = False) -> None:
-        carried = self.carries(x) or x.is_meta  # functions compute the shapes of those
-        refused = not carried or x.dtype not in DLPACK_DTYPES  # quantized numbers
+    def check_supported(self, x: torch.Tensor, *, read: bool = False) -> None:
+        supported = self.supports(x) or x.is_meta  # functions compute the shapes of those
+        refused = not supported or x.dtype not in DLPACK_DTYPES  # quantized numbers
         read = read and not torch.compiler.is_compiling()  # whose tensors have no storage to ask
         if read and type(x) in _PLAIN and x.is_cpu and not (modes() or transformed()):
             refused = refused or not (x._is_zerotensor() or has_storage(x))
@@ -416,7 +416,7 @@ class Torch(Library):
     def native_dtype(self, dtype: DataType) -> torch.dtype | None:
         return TORCH_DTYPES.get(dtype)
 
-    def written(self, x: torch.Tensor) -> None:
+    def mark_modified(self, x: torch.Tensor) -> None:
         increment_version(x)  # so that backward() refuses what it saved before
 
     def to_host(self, x: torch.Tensor) -> torch.Tensor:

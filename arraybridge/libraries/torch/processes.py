@@ -42,8 +42,8 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
     natives = [_native(x) for x in batch]
     for x in natives:
         # The rest of what PyTorch alone has is collated, or refused, by its own functions.
-        if isinstance(x, torch.Tensor) and _LIBRARY.carries(x) and not x.is_quantized:
-            _LIBRARY.check_carried(x, read=True)
+        if isinstance(x, torch.Tensor) and _LIBRARY.supports(x) and not x.is_quantized:
+            _LIBRARY.check_supported(x, read=True)
     for kind in (torch.Tensor, np.ndarray):
         if all(isinstance(x, kind) and (kind is torch.Tensor or _is_text(x)) for x in natives):
             stacked: torch.Tensor = default_collate_fn_map[kind](natives)
