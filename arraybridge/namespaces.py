@@ -218,9 +218,11 @@ def unify(
     cast = None
     if dtype is not None or order is not None:
         cast = cast_of(dtype, casting, order)
-    model = _model(xs if like is None else like, given=like is not None)
-    copy = checked_copy(copy)
     found = arrays_in(xs)
+    if like is None and not found:
+        raise TypeError("unify() needs at least one array")
+    model = found[0] if like is None else _model(like)
+    copy = checked_copy(copy)
     lazy = next((library for x in (model, *found) if (library := lazy_library(x))), None)
     if lazy is not None:
         there = None if device is None else place_named(device)
@@ -277,16 +279,14 @@ class Goal(NamedTuple):
         return namespace(self.model) if own is None else own
 
 
-def _model(like: Any, given: bool = True) -> Any:
+def _model(like: Any) -> Any:
     """Return the array that ``like`` is or holds; None for the name of a library."""
-    if given and isinstance(like, str | ModuleType):
+    if isinstance(like, str | ModuleType):
         return None
     model = next(iter(arrays_in(like)), None)
     if model is None:
         raise TypeError(
             f"like= is a library, an array, or a container that holds one, got {like!r}"
-            if given
-            else "unify() needs at least one array"
         )
     return model
 
