@@ -15,7 +15,7 @@ _SIGNATURE = re.compile(rf"({_ARRAYS})->({_ARRAYS})")
 
 
 class Signature:
-    """The names of the last axes of a function's arguments and results, each: `inputs`, `outputs`.
+    """The names of the last axes of each argument (`inputs`) and each result (`outputs`).
 
     TypeError or ValueError for a text that is no signature.
     """
@@ -37,7 +37,7 @@ class Signature:
     def check_arguments(
         self, function: str, shapes: Sequence[tuple[int, ...] | None], sizes: Mapping[str, int]
     ) -> None:
-        """Check the arguments of a call, for ValueError.
+        """Check the arguments of a call; ValueError if they do not fit the signature.
 
         Extents may be NaN, which are not known yet. Of a shape that is None the axes of the
         signature are not the last ones, and nothing is known of them. `sizes` are those of axes

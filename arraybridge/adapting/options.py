@@ -94,7 +94,7 @@ class Options:
 
 
 class Argument:
-    """An argument of a function, by its name or position; ValueError if it has none such.
+    """An argument of a function, by name or position; ValueError if the function has none.
 
     An optional one may be missing, and counts only where it has a default, as NumPy's ``out=None``:
     a function of ``out`` and ``target`` is of other arguments.
