@@ -199,6 +199,8 @@ def converted(
     alias_readonly: bool = False,
 ) -> Any:
     """Convert as `convert` does, with a cast that was read from the keywords before."""
+    if cast is None:
+        return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
     request = request_of(device, copy, alias_readonly)._replace(cast=cast)
     return entry_for(type(x), library_named(to), request).run(x)
 
@@ -254,6 +256,9 @@ def inspect(x: Any) -> TensorInfo:
     >>> ab.inspect(metal).device
     Device('metal:0')
     """
+    library = RECORDS[type(x)].library
+    if library is not None:
+        return library.describe(x)
     from .protocols.objects import as_source
 
     if type(x) is int or type(x) is c_void_p:
