@@ -19,6 +19,11 @@ from math import prod
 from typing import NamedTuple
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
+#: Items up to which NumPy, or the library that wants the copy, serves: no process waits for a
+#: compiler, and a call costs what NumPy's does. Items and not bytes, since NumPy moves items one by
+#: one; wider ones than 16 bytes count as several. Found by ``benchmarks/copy_sizes.py``: planning
+#: and the call of a kernel cost 6 µs, which is what NumPy takes for about so many.
+SMALL = 32 * 1024
 _MAX_STRIDE = 2**63 - 1  # what a DLTensor holds
 
 #: The names that `classify` gives, with their meaning, in the order in which they are tried.

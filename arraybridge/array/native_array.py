@@ -20,7 +20,7 @@ from ..core.registry import library_named, library_of_package, library_of_type
 from ..dlpack import CPU, Device, reads_versioned
 from ..native.pyapi import CapsuleType
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
-from ..protocols.numpy_dtypes import CHARS
+from ..protocols.ndarrays import CHARS
 from . import indexing, operators, pickling
 from .array import Array
 from .dtypes import DTypes

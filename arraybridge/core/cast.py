@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
-from ..kernels.cpu import SMALL
-from ..layout import is_non_negative
+from ..layout import SMALL, is_non_negative
 from .copiers import on_host, resolved
 from .edges import edge_between
 from .kernel import compact_copy, own_copies_serve

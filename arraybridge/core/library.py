@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import dlpack
 from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
-from ..kernels.cpu import SMALL
+from ..layout import SMALL
 from .records import Accepts, ConversionError, TensorInfo
 from .registry import imported_libraries, library_of_package
 

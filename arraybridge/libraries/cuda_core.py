@@ -18,7 +18,7 @@ from ..core.edges import Edge
 from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, TensorInfo
 from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
-from ..protocols.numpy_dtypes import NATIVE, dlpack_dtype
+from ..protocols.ndarrays import NATIVE, dlpack_dtype
 from ..protocols.producer import Producer
 
 _NO_WAIT = -1  # as stream_ptr

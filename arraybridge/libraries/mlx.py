@@ -21,7 +21,7 @@ from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
-from ..protocols.numpy_dtypes import NATIVE
+from ..protocols.ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
 _NAMES = (

@@ -23,7 +23,7 @@ from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_elements, span
 from ..protocols.cuda_array_interface import interface_of, order, tensor_of
-from ..protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
+from ..protocols.ndarrays import dlpack_dtype, numpy_dtype
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "

@@ -19,8 +19,7 @@ from ..core.edges import Edge
 from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
-from ..protocols.numpy_dtypes import NATIVE
-from .numpy.address import address_of
+from ..protocols.ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 from .numpy.exchange import is_writable
 

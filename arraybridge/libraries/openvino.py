@@ -20,8 +20,7 @@ from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
-from ..protocols.numpy_dtypes import NATIVE
-from .numpy.address import address_of
+from ..protocols.ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 
 _TYPES = {

@@ -20,8 +20,7 @@ from ..core.registry import library_named
 from ..protocols.arrow import assembled
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import Assembled, Piece, Pieces
-from ..protocols.numpy_dtypes import CHARS, dlpack_dtype
-from .numpy.address import address_of
+from ..protocols.ndarrays import CHARS, address_of, dlpack_dtype
 
 PANDAS = Pieces("pandas")
 _COLUMNS = (pd.Series, pd.Index, ExtensionArray)

@@ -16,7 +16,7 @@ from ..core.registry import library_named
 from ..protocols.arrow import assembled
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import LIBRARY
-from ..protocols.numpy_dtypes import CHARS
+from ..protocols.ndarrays import CHARS
 
 
 def opened(x: Any) -> tuple[object, Library] | None:

@@ -29,8 +29,8 @@ from ..protocols.arrow_export import EXPORTS, REMEDIES, of_tensor
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import LIBRARY as FRAMES
 from ..protocols.assembled import Piece, unpacked
+from ..protocols.ndarrays import with_plain_strides
 from ..protocols.producer import Producer
-from .numpy.address import with_plain_strides
 
 _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
 _dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}

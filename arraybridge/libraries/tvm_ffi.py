@@ -16,7 +16,7 @@ from ..core.edges import Edge
 from ..core.library import Library
 from ..core.records import Accepts, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
-from ..protocols.numpy_dtypes import NATIVE
+from ..protocols.ndarrays import NATIVE
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "

@@ -20,8 +20,8 @@ from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_bytes
+from ..memory import Memory
 from ..native import pyapi
-from ..native.memory import Memory
 from .arrow_memory import Array, DeviceArray, Schema
 
 _FORMATS = {

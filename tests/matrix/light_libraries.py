@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arraybridge.layout import c_strides
-from arraybridge.protocols.numpy_dtypes import NATIVE
+from arraybridge.protocols.ndarrays import NATIVE
 
 from .libraries import (
     InexpressibleError,

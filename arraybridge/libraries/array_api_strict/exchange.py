@@ -17,7 +17,7 @@ from ...core.edges import Edge
 from ...core.library import Library
 from ...core.records import Accepts, ConversionError, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
-from ...protocols.numpy_dtypes import NATIVE, numpy_dtype
+from ...protocols.ndarrays import NATIVE, numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
 
 _Array = type(array_api_strict.empty(0))

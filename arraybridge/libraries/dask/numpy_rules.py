@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ...conversion import convert
-from ...protocols.numpy_dtypes import numpy_dtype
+from ...protocols.ndarrays import numpy_dtype
 
 #: Keywords of NumPy's that change no value.
 IGNORED = frozenset(

@@ -23,9 +23,8 @@ from ...core.records import Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ...layout import c_strides
-from ...protocols.numpy_dtypes import numpy_dtype
+from ...protocols.ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
-from ..numpy.address import address_of
 from ..numpy.exchange import LIBRARY as NUMPY
 from .state import NARROWED, address_of_buffer, cpus, only_one_cpu
 

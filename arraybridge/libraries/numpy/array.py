@@ -9,7 +9,7 @@ import numpy
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
 from ...core.registry import own_library
-from ...protocols.numpy_dtypes import PLAIN
+from ...protocols.ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 from . import indexing
 

@@ -14,11 +14,17 @@ from ...core.library import Library
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
-from ...kernels.cpu import SMALL
-from ...layout import in_bytes, in_elements, may_overlap_itself
-from ...native.memory import Memory
-from ...protocols.numpy_dtypes import CHARS, EXTENDED, NATIVE, PLAIN, dlpack_dtype, numpy_dtype
-from .address import address_of
+from ...layout import SMALL, in_bytes, in_elements, may_overlap_itself
+from ...memory import Memory
+from ...protocols.ndarrays import (
+    CHARS,
+    EXTENDED,
+    NATIVE,
+    PLAIN,
+    address_of,
+    dlpack_dtype,
+    numpy_dtype,
+)
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...core.registry import RECORDS
+from ...memory import Memory
 from ...native.blocks import Block
-from ...native.memory import Memory
 from ...protocols.frames import speaks_arrow
 
 _WRITEABLE = 0x400  # without the warning of `flags.writeable`

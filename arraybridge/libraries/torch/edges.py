@@ -11,9 +11,8 @@ import torch.utils.dlpack
 from ...core.edges import Edge
 from ...core.records import TensorInfo
 from ...layout import in_bytes, relaxed
-from ...native.memory import Memory
-from ...protocols.numpy_dtypes import dlpack_dtype, numpy_dtype
-from ..numpy.address import with_plain_strides
+from ...memory import Memory
+from ...protocols.ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from .state import in_storage, may_lack, modes
 from .tables import BITS, DLPACK_DTYPES, IN_NUMPY, MOST_AXES, TORCH_DTYPES
 

@@ -21,7 +21,7 @@ from ...core.planner import absent_device, missing_device
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo, first_line
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
-from ...kernels.cpu import SMALL
+from ...layout import SMALL
 from .edges import EDGES, by_numpy, check_storage
 from .readonly import ReadOnlyTensor, read_only
 from .state import (

@@ -1,12 +1,15 @@
-"""DLPack's data types as NumPy's, and back, with those of ml_dtypes that NumPy lacks."""
+"""NumPy's arrays in DLPack's terms: data types (with those of ml_dtypes), address, strides."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from ctypes import c_size_t
 from typing import Any
 
 import numpy as np
 
 from ..dlpack import DataType
+from ..layout import in_bytes, in_elements, relaxed
 
 NATIVE = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -59,3 +62,37 @@ def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
         found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)
         _numpy_dtypes[found] = dtype
     return found
+
+
+# `data` is the first field of NumPy's arrays (PyArrayObject_fields in ndarraytypes.h).
+_AT = object.__basicsize__
+_read: Any = c_size_t.from_address
+
+
+def _field(x: np.ndarray) -> int:
+    address: int = _read(id(x) + _AT).value
+    return address
+
+
+def _asked(x: np.ndarray) -> int:
+    return x.ctypes.data
+
+
+def _quickest() -> Callable[[np.ndarray], int]:
+    samples = [np.empty(3), np.empty((4, 2))[::-1, 1:], np.empty(0), np.empty(())]
+    found = all(_field(x) == _asked(x) for x in samples)
+    return _field if found else _asked
+
+
+#: The address, in a tenth of the time of ``x.ctypes.data``.
+address_of = _quickest()
+
+
+def with_plain_strides(x: np.ndarray) -> np.ndarray:
+    """Return a view with the strides of a dense array for axes that reach nothing.
+
+    Libraries mind the strides of axes of one element, which may be negative or anything.
+    """
+    strides, _ = in_elements(x.shape, x.strides, x.itemsize)
+    plain = in_bytes(relaxed(x.shape, strides), x.itemsize)
+    return np.lib.stride_tricks.as_strided(x, strides=plain)
