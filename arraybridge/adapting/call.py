@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -171,8 +170,10 @@ class Call:
                 again = partial(options.convert, native)
                 argument.copied = Copied(native, source, info, seen, again)
         elif options.address is not None:
-            with suppress(RuntimeError):  # inside transformations tensors have no memory
+            try:
                 argument.address = options.address(seen)
+            except RuntimeError:  # inside transformations tensors have no memory
+                argument.address = None
         return argument
 
     def _aim(self, first: Any, native: Any) -> None:

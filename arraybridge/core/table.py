@@ -8,7 +8,6 @@ same entries. The table is part of `registry.RECORDS`, and `registry.forget` cle
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
@@ -121,10 +120,10 @@ class Entry:
         if edge is None and key not in self.runs:
             self.new(key)
             edge = self.views.get(key)
-        if edge is not None:
-            with suppress(Exception):  # `convert` says what is wrong
-                return edge(x)
-        return None
+        try:
+            return None if edge is None else edge(x)
+        except Exception:  # `convert` says what is wrong
+            return None
 
     def new(self, key: Any) -> Callable[[Any], Any]:
         """Return what converts the arrays of a new key, and remember it."""
