@@ -42,7 +42,8 @@ def asarray(
     casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
         Which casts ``dtype`` may ask for, as in :func:`arraybridge.convert`. Python's and NumPy's
         numbers have a kind (bool, integer, real, complex) and no width: all rules but the last two
-        allow every data type of their kind or a higher one, if it can represent them.
+        allow every data type of their kind or a higher one, if it can represent them: integers must
+        be in its range; floats are rounded, and become infinite beyond it.
     device : Device, (int, int), str or a library's own device, optional
         By default that of ``like``, if that is an array.
     copy : bool, optional
@@ -58,7 +59,7 @@ def asarray(
     ConversionError
         If an array cannot be converted, or ``casting`` does not allow the cast.
     OverflowError
-        For a number that is out of the range of ``dtype``.
+        For an integer that is out of the range of an integer ``dtype``, or of all floats.
     TypeError, ValueError
         For what no library takes for an array, and as of :func:`arraybridge.unify`.
 

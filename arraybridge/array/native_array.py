@@ -157,6 +157,10 @@ class NativeArray(Array):
     _slices: ClassVar[bool] = True
     _in_place: ClassVar[Any] = None  # ``_in_place(operation)``: a corrected in-place operator
     _promotes: ClassVar[bool] = True  # whether operators promote two dtypes as the standard does
+    # Integers from 0 to it are in every dtype, or promote what lacks them as NumPy's promote int4.
+    _held: ClassVar[int] = 127
+    # Whether in-place operators cast what they promote, int8, to ml_dtypes' int4 and the like.
+    _narrows: ClassVar[bool] = False
     # Native arrays can be written; else in-place operators rebind the Array.
     _mutable: ClassVar[bool] = True
     # Functions may give arrays of ``_native_type`` not yet of a dtype.

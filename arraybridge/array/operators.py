@@ -136,12 +136,12 @@ def _unary(plain: Function, op: Operator, cls: Any) -> Any:
     return method
 
 
-# An integer of 0 to 127 is in every dtype: the others are looked at, as some libraries wrap them.
+# An integer of 0 to cls._held is in every dtype: others are looked at, as some libraries wrap them.
 
 
 def _binary(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
-    compares = op.forms == "compare"
+    compares, held = op.forms == "compare", cls._held
     out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
@@ -152,7 +152,7 @@ def _binary(plain: Function, op: Operator, cls: Any) -> Any:
                 given, other = other, self._operand(other)
                 if other is NotImplemented:
                     return self._incomparable(given) if compares else other
-            if other.__class__ is int and not 0 <= other <= 127:
+            if other.__class__ is int and not 0 <= other <= held:
                 settled = out_of_range(self, other)
                 if settled is not None:
                     return settled
@@ -173,7 +173,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
     """Make a binary operator for a library whose own is only right for two arrays of one dtype."""
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
-    compares = op.forms == "compare"
+    compares, held = op.forms == "compare", cls._held
     out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
@@ -190,7 +190,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
                     return self._incomparable(given) if compares else other
                 if getattr(other, "dtype", native.dtype) is not native.dtype:
                     function = mixed
-            if other.__class__ is int and not 0 <= other <= 127:
+            if other.__class__ is int and not 0 <= other <= held:
                 settled = out_of_range(self, other)
                 if settled is not None:
                     return settled
@@ -210,7 +210,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
 
 
 def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any:
-    native_type, errors = cls._native_type, cls._errors
+    native_type, errors, held = cls._native_type, cls._errors, cls._held
     out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
@@ -220,7 +220,7 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
                 return other
             if other.__class__ is native_type:
                 return binary(cls._of(other), self)
-        if other.__class__ is int and not 0 <= other <= 127:
+        if other.__class__ is int and not 0 <= other <= held:
             out_of_range(self, other)
         try:
             result = plain(other, self._native)
@@ -262,7 +262,7 @@ def _out_of_range(op: Operator, cls: Any) -> Any:
 
 
 def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
-    errors = cls._errors
+    errors, narrows = cls._errors, cls._narrows
     out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
@@ -278,7 +278,9 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
                     return other
                 if hasattr(other, "dtype"):
                     _check_promotes(op, cls, native, other)
-            if other.__class__ is int and not 0 <= other <= 127:
+            if other.__class__ is int and (
+                not 0 <= other <= 127 or (narrows and native.dtype.num > 255)  # not NumPy's own
+            ):
                 out_of_range(self, other)
         try:
             self._native = in_place(native, other)

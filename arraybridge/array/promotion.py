@@ -63,6 +63,8 @@ def _signed(bits: int) -> Range:
 
 def side(value: int, dtype: Any) -> int:
     """Return -1 for an integer below the range of an integer dtype, 1 for one above, else 0."""
+    if 0 <= value <= 127 and getattr(dtype, "itemsize", 1) > 1:  # quickly
+        return 0
     kind, least, most = range_of(dtype)
     if kind != _INTEGRAL or least <= value <= most:
         return 0
@@ -73,6 +75,18 @@ def check(value: int, dtype: Any) -> None:
     """Raise OverflowError for a ``value`` that an integer dtype does not hold."""
     if side(value, dtype):
         raise out_of_bounds(value, dtype)
+
+
+def check_narrow(obj: Any, dtype: Any) -> None:
+    """Check the integers in nested sequences for ml_dtypes' narrow dtypes, which wrap them."""
+    kind, _, most = range_of(dtype)
+    if kind != _INTEGRAL or most >= 127:
+        return
+    if isinstance(obj, list | tuple | range):
+        for each in obj:
+            check_narrow(each, dtype)
+    elif obj.__class__ is int:
+        check(obj, dtype)
 
 
 def fitting(value: Any, dtype: Any) -> Any:

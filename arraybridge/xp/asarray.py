@@ -16,7 +16,7 @@ from ..array.array import Array
 from ..array.array_types import is_array, unwrapped
 from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
-from ..array.promotion import is_numeric, scalar_of
+from ..array.promotion import check_narrow, is_numeric, scalar_of
 from ..conversion import convert, imported, inspect
 from ..core.library import Library, place_named
 from ..core.observers import OBSERVERS, notify_copy, notify_view
@@ -107,6 +107,8 @@ def arguments(
                 raise ValueError("a sequence is nested too deeply, or holds itself") from None
             if sequence and home.owns(type(obj)):  # an array of its own by now
                 copy = None
+        if dtype is not None:
+            check_narrow(obj, dtype)
         if order is not None:
             kwargs["order"] = order
         return (obj,), {"dtype": dtype, "device": device, "copy": copy, **kwargs}

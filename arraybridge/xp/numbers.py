@@ -42,6 +42,7 @@ class Wide(NamedTuple):
     most: int = 2**63 - 1
     # Returns what it is given for a number of NumPy's, or of a subclass of Python's.
     plain: Callable[[Any], Any] = scalar_of
+    held: int = 127  # every dtype of the library holds the integers from 0 to it
 
     @property
     def handler(self) -> Handler:
@@ -76,14 +77,15 @@ class Wide(NamedTuple):
             path, template
         ):
             return None
+        held = self.held
 
         def operands(x1: Any, x2: Any) -> tuple[Any, Any, Any]:
             if x2.__class__ not in SCALARS and isinstance(x2, _NUMBERS):
                 x2 = self.plain(x2)
             elif x1.__class__ not in SCALARS and isinstance(x1, _NUMBERS):
                 x1 = self.plain(x1)
-            if (x2.__class__ is int and not 0 <= x2 <= 127) or (
-                x1.__class__ is int and not 0 <= x1 <= 127
+            if (x2.__class__ is int and not 0 <= x2 <= held) or (
+                x1.__class__ is int and not 0 <= x1 <= held
             ):
                 return x1, x2, _compared(path, x1, x2, namespace)
             return x1, x2, None
@@ -181,22 +183,14 @@ def checks(
             return None
         choice = tuple([plain(x) if isinstance(x, numpy.generic) else x for x in choice])
         for value, x in (choice, choice[::-1]):
-            if value.__class__ is int and not 0 <= value <= 127 and hasattr(x, "dtype"):
+            if value.__class__ is int and hasattr(x, "dtype"):
                 check(value, x.dtype)
         return (condition, *choice), kwargs
 
     def clip(
         x: Any, /, min: Any = None, max: Any = None, *args: Any, **kwargs: Any
     ) -> Arguments | None:
-        low, high = min, max
-        if min.__class__ is not int:
-            low = _bound(min, x, -1, namespace)
-        elif not 0 <= min <= 127:
-            low = _integer_bound(min, x, -1)
-        if max.__class__ is not int:
-            high = _bound(max, x, 1, namespace)
-        elif not 0 <= max <= 127:
-            high = _integer_bound(max, x, 1)
+        low, high = _bound(min, x, -1, namespace), _bound(max, x, 1, namespace)
         return None if low is min and high is max else ((x, low, high, *args), kwargs)
 
     def end(value: Any, dtype: Any, ndim: int | None = 0) -> Any:
@@ -304,6 +298,8 @@ def _bound(value: Any, x: Any, open_side: int, namespace: Any) -> Any:
     """Convert a bound of ``clip`` to the dtype of ``x``."""
     if value is None or not hasattr(x, "dtype"):
         return value
+    if value.__class__ is int:
+        return _integer_bound(value, x, open_side)
     if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
         value = scalar_of(value)
         if value.__class__ is int:

@@ -55,6 +55,7 @@ class JaxArray(NativeArray):
     _native_type = _Concrete
     _errors = (OverflowError,)
     _corrected = corrected_operators(TABLE, native)
+    _held = WIDE.held
     _mutable = False
     _weakly_typed = True
     _get = staticmethod(indexing.get)

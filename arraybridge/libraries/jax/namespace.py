@@ -29,7 +29,8 @@ def _plain(value: Any) -> Any:
     return scalar_of(value)
 
 
-WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain)  # what it takes with x64 off
+# What it takes with x64 off, and what even an int2 holds.
+WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain, held=1)
 
 TABLE = NativeNamespace(
     "jax", "jax.numpy", CORRECTIONS, WIDE, check_dtype=check_dtype, takes_numpy=True

@@ -39,6 +39,7 @@ class NumPyArray(NativeArray):
     _errors = (ValueError,)  # of in-place operators on read-only memory
     _operators = _UFUNCS
     _corrected = _CORRECTED
+    _narrows = True
     _set = staticmethod(indexing.set)
 
     @staticmethod

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import enum
+import functools
 import operator
 from typing import Any
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -130,6 +132,49 @@ def test_written_filled_and_chosen(value: int, library: str) -> None:
     assert namespace.left(x).tolist() == [1, 2, 3]
     wide = namespace.xp.full_like(x, 300, dtype=namespace.xp.float32)
     assert namespace.left(wide).tolist() == [300.0] * 3
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax"])
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
+def test_the_narrow_integers_of_ml_dtypes(name: str, library: str) -> None:
+    """They do not hold 127; NumPy's own operators promote them to int8, and so hold more."""
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    limits = ml_dtypes.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    values, outside = [low, 0], (low - 1, high + 1, 100, 300)
+    wrapped, native = namespaces(library)
+    x, xp = wrapped.enter(np.asarray(values).astype(dtype)), wrapped.xp
+    for value in (*outside, low, high):
+        for op in COMPARISONS:
+            expected = [op.plain(each, value) for each in values]
+            assert wrapped.left(op.plain(x, value)).tolist() == expected
+            mirrored = [op.plain(value, each) for each in values]
+            assert wrapped.left(op.plain(value, x)).tolist() == mirrored
+    for value in outside:
+        calls = [
+            lambda: operator.iadd(x, value),
+            lambda: operator.setitem(x, slice(None), [value, 0]),
+            *(
+                functools.partial(make, obj, dtype=dtype)
+                for make in (functools.partial(ab.asarray, like=library), xp.asarray)
+                for obj in (value, [[0], [value]], (np.int64(value),), range(value, value + 1))
+            ),
+            lambda: native.xp.full(2, value, dtype=getattr(ml_dtypes, name)),
+            lambda: xp.where(x > 0, x, value),
+            lambda: xp.clip(x, *((value, None) if value > high else (None, value))),
+        ]
+        if library == "jax":
+            calls += [
+                *(functools.partial(f, x, value) for f in (operator.add, xp.multiply)),
+                *(functools.partial(f, value, x) for f in (operator.mul, xp.add)),
+            ]
+        for call in calls:
+            with pytest.raises(OverflowError):
+                call()
+    assert wrapped.left(xp.clip(x, low - 1, 100)).tolist() == values == wrapped.left(x).tolist()
+    x -= low
+    assert wrapped.left(x)[0] == 0
+    assert wrapped.left(xp.asarray([low, high], dtype=dtype)).tolist() == [low, high]
 
 
 @each_library
