@@ -27,11 +27,13 @@ class ByType(dict[type, V], Generic[V]):
         self.find = find
         self.lasting: dict[type, V] = {}
         self._passing: dict[int, tuple[ref[type], V]] = {}
+        self._cleared = 0
 
     def __missing__(self, cls: type) -> V:
         entry = self._passing.get(id(cls))
         if entry is not None and entry[0]() is cls:
             return entry[1]
+        cleared = self._cleared
         value = self.find(cls)
         if _lasts(cls):
             if len(self) >= 1024:  # a module that is loaded again and again
@@ -41,10 +43,13 @@ class ByType(dict[type, V], Generic[V]):
         else:
             passing, key = self._passing, id(cls)
             passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
+        if cleared != self._cleared:  # while `find` ran: what it saw may be out of date
+            self.clear()
         return value
 
     def clear(self) -> None:
-        """Forget all results."""
+        """Forget all results, those as well that are being found."""
+        self._cleared += 1
         super().clear()
         self.lasting.clear()
         self._passing.clear()

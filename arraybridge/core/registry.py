@@ -296,10 +296,8 @@ def _find(array_type: type) -> Library | None:
     for library in (_registered | _loaded | _registered).values():  # users' first, and instead
         if library.owns(array_type):
             return library
-    for base in array_type.__mro__:
-        name = _packages.get(package_of(base))
-        if name is not None and name not in _loaded and name not in _registered:
-            found = library_of_package(base)
-            if found is not None and found.owns(array_type):
-                return found
+    for base in array_type.__mro__:  # by its package, also if another thread loads it meanwhile
+        found = library_of_package(base)
+        if found is not None and found.owns(array_type):
+            return found
     return None

@@ -85,10 +85,12 @@ print({when for _, when in found})
 IDLE = """
 ready, go = threading.Barrier(5), threading.Event()
 def idle():
-    export()
-    copy()
-    ready.wait()
-    go.wait()
+    try:
+        export(), copy()
+    except BaseException:
+        ready.abort()
+        raise
+    ready.wait(), go.wait()
 threads = [threading.Thread(target=idle, daemon=True) for _ in range(4)]
 [thread.start() for thread in threads]
 ready.wait()

@@ -12,6 +12,7 @@ import arraybridge as ab
 from arraybridge.by_type import ByType
 from tests.support.exporters import Exported
 from tests.support.optional import optional
+from tests.support.processes import python
 
 torch = optional("torch")
 
@@ -89,3 +90,43 @@ def test_a_class_is_asked_about_once():
     by_type.clear()
     assert [by_type[cls] for cls in (int, passing)] == ["int", "Passing"]
     assert len(asked) == 5
+
+
+def test_what_is_found_while_all_is_forgotten_is_not_kept():
+    """A library that another thread registers meanwhile was not asked."""
+    asked = []
+
+    def find(cls):
+        asked.append(cls)
+        if len(asked) == 1:
+            by_type.clear()
+        return len(asked)
+
+    by_type = ByType(find)
+    assert [by_type[int] for _ in range(3)] == [1, 2, 2]
+    asked.clear()
+    passing = type("Passing", (), {})
+    assert [by_type[passing] for _ in range(3)] == [1, 2, 2]
+
+
+def test_a_library_that_another_thread_loads_meanwhile():
+    """Its classes are its own: the search has passed the list of those that are loaded."""
+    said = python(
+        """
+import numpy as np
+from arraybridge.core import registry
+
+class Meta(type):
+    @property
+    def __module__(cls):
+        registry.own_library("numpy")
+        return "elsewhere"
+
+class Array(np.ndarray, metaclass=Meta):
+    pass
+
+assert registry.loaded("numpy") is None
+print(registry.library_of_type(Array).name)
+"""
+    )
+    assert said == "numpy\n"
