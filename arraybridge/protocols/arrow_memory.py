@@ -142,12 +142,9 @@ def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
     owned, there = Owned(kind), kind.from_address(address)
     ctypes.memmove(ctypes.addressof(owned.struct), address, ctypes.sizeof(kind))
     if not there.release:
-        owned.struct.release = None
+        owned.struct = None
         raise MalformedTensorError(f"the {name.decode()} was released, or consumed, already")
-    if kind is DeviceArray:
-        there.array.release = None
-    else:
-        there.release = None
+    getattr(there, "array", there).release = None
     return owned
 
 

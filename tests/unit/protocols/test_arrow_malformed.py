@@ -14,7 +14,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.dlpack import Device, DeviceType, MalformedTensorError
-from tests.support.arrow import Capsules, Made, OnDevice, Streamed
+from tests.support.arrow import Made, OnDevice, Streamed
 from tests.support.processes import python
 
 
@@ -144,21 +144,18 @@ def test_what_is_no_pair_of_capsules_is_an_error(given_):
         ab.convert(Odd(), "numpy")
 
 
-def test_a_capsule_is_consumed_once():
-    class Stale(Capsules):
-        def __init__(self, x):
-            self.capsules = x.__arrow_c_array__()
+@pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_device_array__"])
+def test_a_capsule_is_consumed_once(method):
+    x = pa.array([1, 2])
+    capsule = getattr(x, method)()[1]
 
-        def __arrow_c_array__(self, requested_schema=None):
-            return self.capsules
+    class Stale:
+        __len__ = x.__len__
 
-        def __len__(self):
-            return 2
-
-    x = Stale(pa.array([1, 2]))
-    assert ab.convert(x, "numpy").tolist() == [1, 2]
+    setattr(Stale, method, lambda _: (x.type.__arrow_c_schema__(), capsule))
+    assert ab.convert(Stale(), "numpy").tolist() == [1, 2]
     with pytest.raises(MalformedTensorError, match="already"):
-        ab.convert(x, "numpy")
+        ab.convert(Stale(), "numpy")
 
 
 class TestDevices:
