@@ -11,33 +11,20 @@ import ctypes
 from ctypes import c_char_p, c_void_p
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo, of_native
+from ..core.registry import library_named
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
-from ..layout import in_bytes
-from ..memory import Memory
 from ..native import pyapi
-from .arrow_memory import Array, DeviceArray, Schema
+from .arrow_memory import NAMES, Array, DeviceArray, Schema
+from .arrow_types import NUMBERS
 
-_FORMATS = {
-    "int8": b"c",
-    "uint8": b"C",
-    "int16": b"s",
-    "uint16": b"S",
-    "int32": b"i",
-    "uint32": b"I",
-    "int64": b"l",
-    "uint64": b"L",
-    "float16": b"e",
-    "float32": b"f",
-    "float64": b"g",
-    "bool": b"b",
-}
+_FORMATS = {dtype.name: char.encode() for char, dtype in NUMBERS.items()}
 _NULLABLE = 2  # as the fields of every library are, unless somebody says otherwise
 
 
@@ -51,22 +38,13 @@ REMEDIES = {
 }
 
 
-class _Functions(NamedTuple):
-    """Addresses of native functions: release callbacks, and destructors of capsules."""
-
-    release_array: int
-    release_schema: int
-    destroy_array: int
-    destroy_schema: int
-
-
 @cache
-def _functions() -> _Functions:
+def _functions() -> dict[tuple[str, str], int]:
+    """Return the addresses of native functions: release callbacks, and destructors of capsules."""
     from ..kernels.cpu import loader
 
-    return _Functions(
-        *(loader.callback("release", *name.split("_")) for name in _Functions._fields)
-    )
+    kinds = ((what, struct) for what in ("release", "destroy") for struct in ("array", "schema"))
+    return {kind: loader.callback("release", *kind) for kind in kinds}
 
 
 class Exports(Library):
@@ -104,16 +82,9 @@ def of_tensor(tensor: ManagedTensor) -> Exported:
             f"Arrow packs booleans eight to a byte, which nothing here does on {tensor.device}: "
             "pass integers"
         )
-    bits = np.packbits(_array_on(tensor), bitorder="little")
+    numpy: Any = library_named("numpy")
+    bits = np.packbits(numpy.wrap(tensor), bitorder="little")
     return Exported(tensor.shape, tensor.dtype, bits.ctypes.data, bits)
-
-
-def _array_on(tensor: ManagedTensor) -> np.ndarray:
-    """Return the booleans of a tensor in C order."""
-    if 0 in tensor.shape:
-        return np.empty(0, bool)
-    memory = Memory(tensor.pointer, tensor.shape, in_bytes(tensor.strides, 1), "|b1", True)
-    return np.asarray(memory).reshape(-1)
 
 
 @dataclass(slots=True, eq=False)
@@ -133,29 +104,29 @@ class Exported:
         return schema_capsule(self.shape, self.dtype)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self.__arrow_c_schema__(), self._capsule(Array, b"arrow_array")
+        schema, struct = self.__arrow_c_schema__(), Array()
+        _fill(struct, self.shape, self.data, self.owner)
+        return schema, _capsule(struct)
 
     def __arrow_c_device_array__(
         self, requested_schema: object = None, **_: object
     ) -> tuple[object, object]:
-        return self.__arrow_c_schema__(), self._capsule(DeviceArray, b"arrow_device_array")
-
-    def _capsule(self, kind: type[ctypes.Structure], name: bytes) -> object:
-        functions = _functions()
-        struct: Any = kind()
-        array = struct.array if kind is DeviceArray else struct
-        _fill(array, self.shape, self.data, self.owner, functions)
-        if kind is DeviceArray:
-            device = self.device
-            struct.device_type = device.type
-            struct.device_id = -1 if device.type == CPU.type else device.id
-        return _capsule(struct, name, functions.destroy_array)
+        schema, struct = self.__arrow_c_schema__(), DeviceArray()
+        _fill(struct.array, self.shape, self.data, self.owner)
+        struct.device_type = self.device.type
+        struct.device_id = -1 if self.device.type == CPU.type else self.device.id
+        return schema, _capsule(struct)
 
 
-def _capsule(struct: ctypes.Structure, name: bytes, destructor: int) -> object:
+def _capsule(struct: ctypes.Structure) -> object:
     """Make a capsule that holds a struct."""
+    destructor = _functions()["destroy", _kind(struct)]
     pyapi.incref(struct)
-    return pyapi.new_capsule(ctypes.addressof(struct), name, destructor, id(struct))
+    return pyapi.new_capsule(ctypes.addressof(struct), NAMES[type(struct)], destructor, id(struct))
+
+
+def _kind(struct: ctypes.Structure) -> str:
+    return "schema" if isinstance(struct, Schema) else "array"
 
 
 EXPORTS = Exports()
@@ -181,29 +152,30 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
     return made
 
 
-def _fill(
-    struct: Any, shape: tuple[int, ...], data: int, owner: object, functions: _Functions
-) -> None:
+def _fill(struct: Any, shape: tuple[int, ...], data: int, owner: object) -> None:
     """Fill in an array whose rows are elements, or lists of them."""
-    inner = len(shape) > 1
+    rows, *lists = shape
     buffers = (c_void_p * 2)(None, data)
     if not data:  # no elements; some importers want an address all the same
         buffers[1] = ctypes.addressof(buffers)
-    struct.length, struct.n_buffers = shape[0], 1 if inner else 2
+    struct.length, struct.n_buffers = rows, 1 if lists else 2
     struct.buffers = ctypes.addressof(buffers)
-    child = children = None
-    if inner:
+    child = None
+    if lists:
         child = Array()
+        _fill(child, (rows * lists[0], *lists[1:]), data, owner)
+    _finish(struct, child, buffers, owner)
+
+
+def _finish(struct: Any, child: Any, *owned: object) -> None:
+    """Give a struct its child, if any, and what it owns: from now on it must be released."""
+    if child is not None:
         children = (c_void_p * 1)(ctypes.addressof(child))
-        _fill(child, (shape[0] * shape[1], *shape[2:]), data, owner, functions)
         struct.n_children, struct.children = 1, ctypes.addressof(children)
-    _finish(struct, (buffers, children, child, owner), functions.release_array)
-
-
-def _finish(struct: Any, owner: object, release: int) -> None:
-    """Give a struct what it owns: from now on it must be released."""
-    pyapi.incref(owner)
-    struct.private, struct.release = id(owner), release
+        owned = (*owned, child, children)
+    release = _functions()["release", _kind(struct)]
+    pyapi.incref(owned)
+    struct.private, struct.release = id(owned), release
 
 
 def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
@@ -215,22 +187,17 @@ def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
     if form is None or not shape:
         info = TensorInfo("", 0, 0, shape, (), dtype, CPU)
         raise ConversionError(f"Arrow has no arrays of {info.dtype_name} and shape {shape}")
-    functions = _functions()
     struct = Schema()
-    _describe(struct, shape[1:], form, b"", functions)
-    return _capsule(struct, b"arrow_schema", functions.destroy_schema)
+    _describe(struct, shape[1:], form, b"")
+    return _capsule(struct)
 
 
-def _describe(
-    struct: Any, lists: tuple[int, ...], form: bytes, name: bytes, functions: _Functions
-) -> None:
+def _describe(struct: Any, lists: tuple[int, ...], form: bytes, name: bytes) -> None:
     text = c_char_p(b"+w:%d" % lists[0] if lists else form)
     called = c_char_p(name)
     struct.format, struct.name, struct.flags = text, called, _NULLABLE
-    child = children = None
+    child = None
     if lists:
         child = Schema()
-        children = (c_void_p * 1)(ctypes.addressof(child))
-        _describe(child, lists[1:], form, b"item", functions)
-        struct.n_children, struct.children = 1, ctypes.addressof(children)
-    _finish(struct, (text, called, children, child), functions.release_schema)
+        _describe(child, lists[1:], form, b"item")
+    _finish(struct, child, text, called)

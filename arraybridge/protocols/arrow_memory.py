@@ -28,19 +28,18 @@ _MOST_CHILDREN = 1 << 20
 DEEPEST = 64
 
 
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
 class Schema(ctypes.Structure):
     """``ArrowSchema``: the type of an array."""
 
     _fields_ = (
-        ("format", c_char_p),
-        ("name", c_char_p),
+        *_fields(c_char_p, "format name"),
         ("metadata", c_void_p),
-        ("flags", c_int64),
-        ("n_children", c_int64),
-        ("children", c_void_p),
-        ("dictionary", c_void_p),
-        ("release", c_void_p),
-        ("private", c_void_p),
+        *_fields(c_int64, "flags n_children"),
+        *_fields(c_void_p, "children dictionary release private"),
     )
 
 
@@ -48,16 +47,8 @@ class Array(ctypes.Structure):
     """``ArrowArray``: the buffers of an array."""
 
     _fields_ = (
-        ("length", c_int64),
-        ("null_count", c_int64),
-        ("offset", c_int64),
-        ("n_buffers", c_int64),
-        ("n_children", c_int64),
-        ("buffers", c_void_p),
-        ("children", c_void_p),
-        ("dictionary", c_void_p),
-        ("release", c_void_p),
-        ("private", c_void_p),
+        *_fields(c_int64, "length null_count offset n_buffers n_children"),
+        *_fields(c_void_p, "buffers children dictionary release private"),
     )
 
 
@@ -81,13 +72,7 @@ class DeviceArray(ctypes.Structure):
 class Stream(ctypes.Structure):
     """``ArrowArrayStream``: arrays of one type, one after the other."""
 
-    _fields_ = (
-        ("get_schema", c_void_p),
-        ("get_next", c_void_p),
-        ("get_last_error", c_void_p),
-        ("release", c_void_p),
-        ("private", c_void_p),
-    )
+    _fields_ = _fields(c_void_p, "get_schema get_next get_last_error release private")
 
 
 class DeviceStream(ctypes.Structure):
@@ -120,7 +105,8 @@ class Owned:
     __del__ = release
 
 
-_NAMES = {
+#: The names of the capsules with each struct.
+NAMES = {
     Schema: b"arrow_schema",
     Array: b"arrow_array",
     DeviceArray: b"arrow_device_array",
@@ -135,7 +121,7 @@ def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
     TypeError for anything but a capsule of that name; MalformedTensorError for a struct that was
     released, or moved, before.
     """
-    name = _NAMES[kind]
+    name = NAMES[kind]
     if not is_capsule(capsule) or pyapi.capsule_name(capsule) != name:
         raise TypeError(f"expected a PyCapsule named {name.decode()!r}, got {capsule!r}")
     address = pyapi.capsule_pointer(capsule, name)
@@ -291,18 +277,11 @@ def _column(schema: Owned, array: Owned) -> Column:
 
 
 def _streamed(stream: Owned, kind: type[ctypes.Structure]) -> Generator[Column, None, None]:
-    schema = Owned(Schema)
+    schema, some = Owned(Schema), False
     try:
-        _read_schema(stream, schema)
-        get_next = stream.struct.get_next
-        if not get_next:
-            raise MalformedTensorError("an ArrowArrayStream has no get_next")
-        some = False
-        while True:
-            array = Owned(kind)
-            _fill(stream, get_next, array)
-            if not array.struct.release:  # the end
-                break
+        if not _filled(stream, "get_schema", schema):
+            raise MalformedTensorError("an ArrowArrayStream gave no schema")
+        while _filled(stream, "get_next", array := Owned(kind)):
             some = True
             yield _column(schema, array)
         if not some:
@@ -314,20 +293,14 @@ def _streamed(stream: Owned, kind: type[ctypes.Structure]) -> Generator[Column, 
         stream.release()
 
 
-def _read_schema(stream: Owned, schema: Owned) -> None:
-    get_schema = stream.struct.get_schema
-    if not get_schema:
-        raise MalformedTensorError("an ArrowArrayStream has no get_schema")
-    _fill(stream, get_schema, schema)
-    if not schema.struct.release:
-        raise MalformedTensorError("an ArrowArrayStream gave no schema")
-
-
-def _fill(stream: Owned, function: int, owned: Owned) -> None:
-    at = ctypes.addressof(stream.struct)
+def _filled(stream: Owned, name: str, owned: Owned) -> bool:
+    """Call a function of a stream, which fills a struct; whether there is anything in it."""
+    function, at = getattr(stream.struct, name), ctypes.addressof(stream.struct)
+    if not function:
+        raise MalformedTensorError(f"an ArrowArrayStream has no {name}")
     status = _GET(function)(at, ctypes.addressof(owned.struct))
     if not status:
-        return
+        return bool(owned.struct.release)
     owned.struct = None  # whatever a failed call has left in it is not ours to release
     message, get_error = None, stream.struct.get_last_error
     if get_error:

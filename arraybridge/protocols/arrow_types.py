@@ -18,7 +18,8 @@ from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
 #: The key of the metadata that names an extension type, which adds a meaning to its storage.
 EXTENSION = b"ARROW:extension:name"
 
-_NUMBERS = {
+#: Arrow's formats of numbers and booleans.
+NUMBERS = {
     char: DataType.named(name)
     for char, name in zip(
         "cCsSiIlLefgb",
@@ -67,40 +68,39 @@ def kind_of(schema: Any, depth: int = 0) -> Kind:
     if depth > DEEPEST:
         raise MalformedTensorError(f"an Arrow type is nested deeper than {DEEPEST} levels")
     extension = metadata_of(schema).get(EXTENSION)
-    if extension == b"arrow.fixed_shape_tensor":
-        return _tensors(schema, depth)
-    if extension is not None:
+    tensors = extension == b"arrow.fixed_shape_tensor"
+    if extension is not None and not tensors:
         given = extension.decode(errors="replace")
         return _refused(f"Arrow's extension type {given}", "extension")
     text = format_of(schema)
-    if schema.dictionary:
-        return _refused("Arrow's dictionary type", "dictionary")
-    if text.startswith("+w:"):
-        size = _integer(text[3:])
-        (elements,) = _children(schema, text, 1)
-        below = kind_of(elements, depth + 1)
-        if below.refused:
-            return below
-        return below._replace(
-            inner=(size, *below.inner), steps=(below.row, *below.steps), lists=(size, *below.lists)
-        )
-    dtype = _NUMBERS.get(text)
-    if dtype is None:
-        return _refused(f"Arrow's {_named(text)}", _sort(text))
-    if schema.n_children:
-        raise MalformedTensorError(f"an Arrow type {text!r} has {schema.n_children} children")
-    return Kind(dtype, text == "b")
-
-
-def _tensors(schema: Any, depth: int) -> Kind:
-    """Return the kind of a ``fixed_shape_tensor``, whose storage is a fixed-size list."""
-    text = format_of(schema)
-    if not text.startswith("+w:"):
+    lists = text.startswith("+w:")
+    if tensors and not lists:
         raise MalformedTensorError(f"a fixed_shape_tensor is stored as {text!r}, not as lists")
-    (elements,) = _children(schema, text, 1)
-    below = kind_of(elements, depth + 1)
+    if schema.dictionary and not tensors:
+        return _refused("Arrow's dictionary type", "dictionary")
+    dtype = NUMBERS.get(text)
+    if dtype is None and not lists:
+        return _refused(f"Arrow's {_named(text)}", _sort(text))
+    children, count = kinds_of(schema), 1 if lists else 0
+    if len(children) != count:
+        raise MalformedTensorError(
+            f"an Arrow type {text!r} has {len(children)} children, not {count}"
+        )
+    if dtype is not None:
+        return Kind(dtype, text == "b")
+    size = _integer(text[3:])
+    below = kind_of(children[0], depth + 1)
     if below.refused:
         return below
+    if tensors:
+        return _of_tensors(schema, size, below)
+    return below._replace(
+        inner=(size, *below.inner), steps=(below.row, *below.steps), lists=(size, *below.lists)
+    )
+
+
+def _of_tensors(schema: Any, count: int, below: Kind) -> Kind:
+    """Return the kind of a ``fixed_shape_tensor``, stored in lists of so many elements."""
     try:
         given = json.loads(metadata_of(schema).get(b"ARROW:extension:metadata", b""))
         shape = tuple(given["shape"])
@@ -108,7 +108,6 @@ def _tensors(schema: Any, depth: int) -> Kind:
         strides = c_strides(shape)
         inner = tuple(shape[axis] for axis in order)
         steps = tuple(strides[axis] for axis in order)
-        count = _integer(text[3:])
         right = all(type(extent) is int and extent >= 0 for extent in shape)
         right &= sorted(order) == list(range(len(shape))) and len(shape) <= DEEPEST
         held = prod(shape)
@@ -120,13 +119,6 @@ def _tensors(schema: Any, depth: int) -> Kind:
             f"of {count} elements"
         )
     return below._replace(inner=inner, steps=steps, lists=(count,))
-
-
-def _children(schema: Any, text: str, count: int) -> list[Any]:
-    found = kinds_of(schema)
-    if len(found) != count:
-        raise MalformedTensorError(f"an Arrow type {text!r} has {len(found)} children, not {count}")
-    return found
 
 
 def _integer(text: str) -> int:
