@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from .auditing import audit
     from .conversion import inspect
     from .copies import copyto
-    from .core.edges import Edge
     from .core.kernel import register_kernel
     from .core.library import Library
-    from .core.records import Accepts, ConversionError, Route, TensorInfo
+    from .core.records import Accepts, ConversionError, Edge, Route, TensorInfo
     from .core.registration import register_library, unregister_library
     from .dlpack import DataType, Device, DeviceType, DLPackError
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
@@ -51,11 +50,10 @@ _HOMES = {
     ".adapting": ("adapt",),
     ".array": ("Array", "from_dlpack", "from_pointer"),
     ".auditing": ("audit",),
-    ".core.edges": ("Edge",),
     ".core.kernel": ("register_kernel",),
     ".core.library": ("Library",),
     ".core.registration": ("register_library", "unregister_library"),
-    ".core.records": ("Accepts", "ConversionError", "Route", "TensorInfo"),
+    ".core.records": ("Accepts", "ConversionError", "Edge", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
     ".native.blocks": ("empty_block_cache", "get_block_cache_limit", "set_block_cache_limit"),
     ".creation": ("asarray",),

@@ -10,11 +10,10 @@ import numpy as np
 from .core.copiers import copier_for, no_copy, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .core.library import Library
-from .core.observers import OBSERVERS, notify_copy
 from .core.records import ConversionError, TensorInfo, of_native
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
-from .core.table import entry_of
+from .core.table import OBSERVERS, entry_of, notify_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .protocols.objects import LIBRARY as PROTOCOL

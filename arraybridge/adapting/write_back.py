@@ -19,9 +19,9 @@ from ..containers import leaves
 from ..conversion import convert
 from ..core.kernel import compact_copy, copy_into
 from ..core.library import Library
-from ..core.observers import OBSERVERS, notify_copy
 from ..core.records import ConversionError, TensorInfo
 from ..core.registry import library_of_type
+from ..core.table import OBSERVERS, notify_copy
 from ..core.transfer import fetched
 from ..dlpack import CPU
 from ..layout import may_overlap_itself

@@ -14,11 +14,10 @@ from ..conversion import convert
 from ..core.copiers import copier_for
 from ..core.kernel import compact_copy
 from ..core.library import Library, place_named
-from ..core.observers import OBSERVERS, notify, notify_copy, notify_view
 from ..core.records import ConversionError, TensorInfo, no_copy_allowed
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
-from ..core.table import execute, relabelled, routed
+from ..core.table import OBSERVERS, execute, notify, notify_copy, notify_view, relabelled, routed
 from ..core.transfer import fetched
 from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType

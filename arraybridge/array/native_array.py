@@ -14,9 +14,9 @@ import numpy
 
 from ..conversion import convert, viewed
 from ..core.library import Library, place_named
-from ..core.observers import OBSERVERS
 from ..core.records import ConversionError
 from ..core.registry import library_named, library_of_package, library_of_type
+from ..core.table import OBSERVERS
 from ..dlpack import CPU, Device, reads_versioned
 from ..native.pyapi import CapsuleType
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array

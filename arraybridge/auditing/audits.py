@@ -13,9 +13,9 @@ import warnings
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.observers import OBSERVERS, Event
 from ..core.records import ConversionError
 from ..core.registry import forget, packages
+from ..core.table import OBSERVERS, Event
 from .log import Record
 
 if TYPE_CHECKING:

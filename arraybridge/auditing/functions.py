@@ -22,9 +22,9 @@ from typing import Any, cast
 from ..array.array_types import is_array
 from ..conversion import inspect
 from ..copies import _overlap
-from ..core.observers import Event
 from ..core.records import Route, TensorInfo
 from ..core.registry import packages, watched_functions
+from ..core.table import Event
 from ..explaining import explain
 from . import audits
 from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, package_of, thread

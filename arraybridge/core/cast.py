@@ -16,9 +16,8 @@ import numpy as np
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
 from ..layout import SMALL, is_non_negative
 from .copiers import on_host, resolved
-from .edges import edge_between
 from .kernel import compact_copy, own_copies_serve
-from .library import Library
+from .library import Library, edge_between
 from .records import ConversionError, TensorInfo, first_line
 from .registry import library_named, library_of_type
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
-from .edges import edge_between
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
@@ -29,7 +28,7 @@ from .kernel import (
     no_kernel,
     own_copies_serve,
 )
-from .library import Library
+from .library import Library, edge_between
 from .records import ConversionError, TensorInfo, pending_reason
 from .registry import library_named
 from .signature import dense_like

@@ -9,12 +9,11 @@ from .. import dlpack
 from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import SMALL
-from .records import Accepts, ConversionError, TensorInfo
-from .registry import imported_libraries, library_of_package
+from .records import Accepts, ConversionError, Edge, TensorInfo
+from .registry import imported_libraries, library_named, library_of_package
 
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
-    from .edges import Edge
     from .signature import Signature
 
 
@@ -471,6 +470,36 @@ def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
     )  # fmt: skip
+
+
+def edge_between(
+    source: Library, target: Library, s: TensorInfo, copies: bool = False
+) -> Callable[[Any], Any] | None:
+    """Return the function of an edge that serves a signature; by way of NumPy if there is none."""
+    own = _edge(source, target, s, copies)
+    if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
+        return own
+    numpy = library_named("numpy")
+    first, then = _edge(source, numpy, s), _edge(numpy, target, s)
+    if first is None or then is None:
+        return None
+
+    def both(x: Any) -> Any:
+        return then(first(x))
+
+    return both
+
+
+def _edge(
+    source: Library, target: Library, s: TensorInfo, copies: bool = False
+) -> Callable[[Any], Any] | None:
+    if s.pending:
+        return None
+    names = source.name, target.name
+    for edge in (*target.edges, *source.edges):
+        if edge[:2] == names and edge.copies is copies and edge.serves(s):
+            return edge.function
+    return None
 
 
 def place_named(device: object) -> Device:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
-from .edges import edge_between
-from .library import Library
+from .library import Library, edge_between
 from .records import (
     Accepts,
     ConversionError,

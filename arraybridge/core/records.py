@@ -1,4 +1,4 @@
-"""The records that planning works on: ``TensorInfo``, ``Accepts`` and ``Route``.
+"""The records that planning works on: ``TensorInfo``, ``Accepts``, ``Edge`` and ``Route``.
 
 All are small and immutable; none touches memory or a device runtime.
 """
@@ -6,7 +6,7 @@ All are small and immutable; none touches memory or a device runtime.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -369,6 +369,42 @@ def _check_dtype_name(name: object, field: str) -> None:
         DataType.named(name.removesuffix(" (packed)"))
     except ValueError:
         raise ValueError(f"{field} has {name!r}{meant(name, BY_NAME)}") from None
+
+
+def _always(s: TensorInfo) -> bool:
+    return True
+
+
+class Edge(NamedTuple):
+    """A library's own conversion of arrays in host memory to another library's.
+
+    Attributes
+    ----------
+    source, target : str
+    function : callable
+        Takes an array and returns the other library's: the same memory, strides and flags as the
+        general way through DLPack, only sooner. It is right for every array of the signatures that
+        it serves, and checks after its call what another thread may have changed; it may raise.
+    serves : callable
+        Whether it is right for a signature: of an array that the target takes as a view, or copies
+        where the edge does.
+    copies : bool
+        Whether it copies, by the target's own import.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> edge = ab.Edge("numpy", "torch", torch.from_numpy, lambda s: s.dtype_name == "float32")
+    >>> edge.serves(ab.inspect(np.ones(3, np.float32)))
+    True
+    """
+
+    source: str
+    target: str
+    function: Callable[[Any], Any]
+    serves: Callable[[TensorInfo], bool] = _always
+    copies: bool = False
 
 
 def of_native(why: str) -> str:

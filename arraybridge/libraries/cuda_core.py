@@ -14,9 +14,8 @@ import numpy as np
 from cuda.core import Device as CudaDevice
 from cuda.core.utils import StridedMemoryView
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
 from ..protocols.ndarrays import NATIVE, dlpack_dtype
 from ..protocols.producer import Producer

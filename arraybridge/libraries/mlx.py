@@ -15,10 +15,9 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from ..core.edges import Edge
 from ..core.kernel import compact_copy
 from ..core.library import Library
-from ..core.records import Accepts, ConversionError, TensorInfo
+from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
 from ..protocols.ndarrays import NATIVE

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
 from ..protocols.ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
 from ..protocols.ndarrays import NATIVE, address_of

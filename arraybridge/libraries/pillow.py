@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..native import pyapi
 from ..protocols.arrow_memory import Array

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, DeviceType, ManagedTensor, c_strides
 from ..layout import in_elements
 from ..protocols.arrow import assembled

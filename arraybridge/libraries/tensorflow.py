@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..core.edges import Edge
 from ..core.library import Library
 from ..core.planner import absent_device
-from ..core.records import Accepts, ConversionError, TensorInfo
+from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
 from .numpy.exchange import LIBRARY as NUMPY
 

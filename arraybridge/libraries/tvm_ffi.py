@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from ..core.edges import Edge
 from ..core.library import Library
-from ..core.records import Accepts, TensorInfo
+from ..core.records import Accepts, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ..protocols.ndarrays import NATIVE
 

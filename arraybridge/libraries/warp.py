@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from ..core.edges import Edge
 from ..core.library import Library
 from ..core.planner import absent_device
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
 from .numpy.exchange import LIBRARY as NUMPY

@@ -19,10 +19,10 @@ from ..array.operators import SCALARS
 from ..array.promotion import check_narrow, is_numeric, scalar_of
 from ..conversion import convert, imported, inspect
 from ..core.library import Library, place_named
-from ..core.observers import OBSERVERS, notify_copy, notify_view
 from ..core.planner import missing_device
 from ..core.records import ConversionError, first_line, no_copy_allowed, pending_reason
 from ..core.registry import RECORDS, library_named, library_of_package, library_of_type
+from ..core.table import OBSERVERS, notify_copy, notify_view
 from ..dlpack import DeviceType, is_capsule
 from ..protocols.foreign import check_whole
 from ..protocols.frames import is_frame

@@ -11,7 +11,7 @@ import arraybridge as ab
 from arraybridge.array import native_array
 from arraybridge.auditing import AuditLog, Record, audits
 from arraybridge.auditing import functions as audit_functions
-from arraybridge.core.observers import OBSERVERS
+from arraybridge.core.table import OBSERVERS
 
 OWN_IMPORT = builtins.__import__
 

@@ -13,9 +13,8 @@ from typing import Any
 import array_api_strict
 import numpy as np
 
-from ...core.edges import Edge
 from ...core.library import Library
-from ...core.records import Accepts, ConversionError, TensorInfo
+from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...protocols.ndarrays import NATIVE, numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY

@@ -23,9 +23,9 @@ import jax
 
 from ...array.exporting import export_route
 from ...array.native_array import NativeArray
-from ...core.observers import OBSERVERS, notify
 from ...core.registry import own_library
 from ...core.request import checked_copy
+from ...core.table import OBSERVERS, notify
 from ...dlpack import CPU, check_stream, reads_versioned
 from ...native.pyapi import CapsuleType
 from ...xp.asarray import native_device

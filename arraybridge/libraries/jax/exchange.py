@@ -17,9 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...core.edges import Edge
 from ...core.library import Library
-from ...core.records import Accepts, ConversionError, TensorInfo
+from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ...layout import c_strides

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 import torch.utils.dlpack
 
-from ...core.edges import Edge
-from ...core.records import TensorInfo
+from ...core.records import Edge, TensorInfo
 from ...layout import in_bytes, relaxed
 from ...memory import Memory
 from ...protocols.ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
