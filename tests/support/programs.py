@@ -1,11 +1,10 @@
-"""Run the table of programs on one library, in a process of its own; print JSON.
+"""The programs of docs/programs.md, on one library, in a process of its own; prints JSON.
 
-    python -m tests.support.programs.run {numpy,torch,jax} [--without-slow | --only-slow]
-        [--client {array_api_compat,array_api_extra,scipy,sklearn}] [--native]
+    python -m tests.support.programs {numpy,torch,jax} [CLIENT] [--native]
 
-``SCIPY_ARRAY_API`` must be set before SciPy is imported, hence the process. The JSON says for each
-program, in the table's order, what is wrong; ``""`` if it runs and gives what the client gives on
-plain NumPy. ``--native`` runs on the library's own arrays instead of Arrays, for comparison.
+The page is the table: its calls are read from there. The JSON says for each program, or those of
+one client, what is wrong; ``""`` if it gives what the client gives on plain NumPy. ``--native``
+runs on the library's own arrays instead of Arrays, for comparison.
 """
 
 from __future__ import annotations
@@ -13,19 +12,78 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .record import LIBRARIES, data
-from .table import TABLE
+from .processes import ROOT
 
-# What each process needs: float64 as the default, so that results have NumPy's precision; a JAX
-# that compiles quickly rather than well; no threads for arrays of a few elements.
+PAGE = (ROOT / "docs" / "programs.md").read_text()
+LIBRARIES = ("numpy", "torch", "jax")
+CAUSES = dict(re.findall(r"^(\d+)\. (.*)$", PAGE, re.MULTILINE))
+
+
+class Program(NamedTuple):
+    """A call over the public names of a client's module, the arrays of `data`, ``xp``, ``numpy``.
+
+    ``fails`` has the causes by the libraries on which it fails.
+    """
+
+    module: str
+    call: str
+    fails: dict[str, str]
+
+    @property
+    def client(self) -> str:
+        return self.module.partition(".")[0]
+
+
+def programs() -> list[Program]:
+    """Every row of the page's tables."""
+    found = []
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        module = section.partition("\n")[0]
+        for call, *cells in re.findall(r"^\| `(.*)` \| (.*) \| (.*) \| (.*) \|$", section, re.M):
+            told = zip(LIBRARIES, cells, strict=True)
+            fails = {library: re.findall(r"\[no: (\d+)\]", cell) for library, cell in told}
+            found.append(Program(module, call, {k: CAUSES[v[0]] for k, v in fails.items() if v}))
+    return found
+
+
+def data() -> dict[str, np.ndarray]:
+    """The arguments of the programs, as NumPy arrays made anew."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 24))
+    unit = rng.uniform(0.1, 0.9, size=24)
+    X = rng.normal(size=(12, 4))
+    return {
+        "x": x,
+        "y": y,
+        "gaps": np.where(np.arange(24) % 7 == 2, np.nan, x),
+        "unit": unit,
+        "positive": rng.uniform(0.5, 3, size=24),
+        "z": rng.normal(size=9) + 1j * rng.normal(size=9),
+        "X": X,
+        "XP": np.exp(X),
+        "square": np.asarray([[1.0, 2.0], [3.0, 4.0]]),
+        "target": rng.normal(size=12),
+        "scores": unit[:12].copy(),
+        "labels": np.asarray([0, 1, 2] * 4),
+        "predicted": np.asarray([0, 1, 1, 0, 2, 2, 1, 1, 2, 0, 0, 2]),
+        "binary": np.asarray([0, 1] * 6),
+        "flat": np.asarray([3, 7, 41, 12]),
+        "b": np.asarray([0.2, 0.3, 0.1]),
+        "a": np.asarray([1.0, -0.4, 0.1]),
+        "sos": np.asarray([[0.2, 0.3, 0.1, 1, -0.4, 0.1], [0.1, 0.2, 0.3, 1, 0.2, 0.05]]),
+    }
+
+
+# What each process needs: SciPy's switch before it is imported; a JAX that computes in float64, and
+# compiles quickly rather than well; no threads for arrays of a few elements.
 ENVIRONMENT = {
     "SCIPY_ARRAY_API": "1",
     "OMP_NUM_THREADS": "1",
@@ -118,31 +176,21 @@ def verdict(program: str, names: dict[str, Any], xp: Any, kind: type) -> str:
 
 
 def main() -> None:
-    """Run the programs of the table that are asked for."""
+    """Run the programs that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("library", choices=LIBRARIES)
-    slow = parser.add_mutually_exclusive_group()
-    slow.add_argument("--without-slow", dest="slow", action="store_const", const=False)
-    slow.add_argument("--only-slow", dest="slow", action="store_const", const=True)
-    parser.add_argument("--client", default="")
+    parser.add_argument("client", nargs="?", default="")
     parser.add_argument("--native", action="store_true")
     asked = parser.parse_args()
-    missing = [name for name, value in ENVIRONMENT.items() if os.environ.get(name) != value]
-    if missing:
-        parser.error(f"set {', '.join(missing)} as ENVIRONMENT in {__file__} has them")
     warnings.simplefilter("ignore")  # the clients'
     xp, kind = namespace_of(asked.library, asked.native)
     import sklearn
 
     sklearn.set_config(array_api_dispatch=True)
-    report = {}
-    for module, programs in TABLE.items():
-        if asked.client not in ("", module.partition(".")[0]):
-            continue
-        names = names_of(module)
-        for program in programs:
-            if asked.slow in (None, program.slow):
-                report[f"{module}.{program.call}"] = verdict(program.call, names, xp, kind)
+    report = {
+        f"{module}.{program}": verdict(program, names_of(module), xp, kind)
+        for module, program, _ in (p for p in programs() if asked.client in ("", p.client))
+    }
     sys.stdout.write(json.dumps(report))
 
 
