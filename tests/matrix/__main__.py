@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from arraybridge.cli import screen
 from arraybridge.cli.matrix import libraries_of
 
 from . import data, page, report, run
@@ -41,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.again and not args.docs:
         parser.error("--again needs --docs FOLDER")
     if args.list:
-        report.list_cases(cases)
+        sys.stdout.writelines(f"{case.name}\n" for case in cases)
         return 0
     done = data.load(args.docs) if args.again else _ran(args, libraries, cases, argv)
     if args.json:
@@ -54,7 +55,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _ran(args, libraries, cases, argv) -> data.Run:
     begun = time.monotonic()
-    with report.progress(len(libraries) * (len(libraries) - 1)) as advance:
+    pairs = len(libraries) * (len(libraries) - 1)
+    with screen.progress(pairs, "importing libraries") as advance:
         cells = run.run(
             libraries, cases, jobs=args.jobs, native=not args.no_native, progress=advance
         )

@@ -1,19 +1,12 @@
-"""One pair of libraries, in a process of its own: every case converted and checked.
-
-Run as ``python -m tests.matrix.cell`` by :mod:`tests.matrix.run`, with a job as JSON on
-the standard input and the events, one JSON object a line, to the file descriptor that it names.
-Each cell is announced before it is tried, so that the parent knows which one ended the process.
-"""
+"""One pair of libraries, in a process of its own: every case converted and checked."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
-import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -313,49 +306,27 @@ def _litter(nbytes: int) -> None:
     _ = [np.full(size, 0xA5, np.uint8) for size in sizes for _ in range(8)]
 
 
-def main() -> None:
-    """Read a job, write events."""
-    job = json.load(sys.stdin)
-    events = os.fdopen(job["events"], "w")
-    os.dup2(2, 1)  # what the libraries print is none of our events
-
-    def tell(**event: object) -> None:
-        events.write(json.dumps(event) + "\n")
-        events.flush()
-
+def check(source: str, target: str, steps: list[list[str]], x64: bool) -> Iterator[Any]:
+    """Yield once when the libraries are loaded, then what each step finds; in its own process."""
     warnings.simplefilter("ignore")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
     coexist.prepare()
-    plugin = os.environ.get("ARRAYBRIDGE_MATRIX_PLUGIN")
-    if plugin:  # for tests: a module that registers another library
-        import_module(plugin)
+    if plugin := os.environ.get("ARRAYBRIDGE_MATRIX_PLUGIN"):
+        import_module(plugin)  # for tests: a module that registers another library
     from .cases import chosen
 
     cases = {case.name: case for case in chosen(None)}
-    try:
-        pair = Pair(job["source"], job["target"], job.get("x64", True))
-        import_module("arraybridge.core.registry").library_named(job["source"])
-        import_module("arraybridge.core.registry").library_named(job["target"])
-    except Exception as error:
-        tell(failed=f"{type(error).__name__}: {_line(error)}")
-        return
+    pair = Pair(source, target, x64)
+    for name in (source, target):
+        import_module("arraybridge.core.registry").library_named(name)
     gc.collect()
     gc.freeze()  # collections between the cells then look at the cells only
-    tell(ready=True)
-    for step in job["steps"]:
-        name, what = step
-        tell(start=step)
-        case = cases[name]
+    yield "loaded"
+    for name, what in steps:
         try:
-            found = getattr(pair, what)(case)
+            found = getattr(pair, what)(cases[name])
         except Exception as error:  # the source has no such array
             why = f"{type(error).__name__}: {_line(error)}"
             failed = {"cell": {"verdict": ERROR, "why": why}, "native": f"error: {why}"}
             found = failed.get(what, {})
-        tell(step=step, **{what: found})
-    tell(end=True)
-    events.flush()
-    os._exit(0)  # what a library does at exit is another test's matter
-
-
-if __name__ == "__main__":
-    main()
+        yield found

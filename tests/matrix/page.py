@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .charts import draw
 from .data import Run, encoded
-from .report import KINDS, TABLES, failures_table, theirs, verdict
+from .report import TABLES, failures_table, theirs, verdict
 from .run import failures
 
 TOP = """\
@@ -61,10 +61,6 @@ not counted. Every line of code that the site shows was run.
 def markdown(run: Run) -> str:
     """Return the text of docs/matrix.md."""
 
-    def marked(kind: str, text: str) -> str:
-        text = text.replace(" ", "\N{NO-BREAK SPACE}")  # a count and its letter on one line
-        return text if kind in KINDS else f"**{text}**"
-
     lines = [
         TOP,
         CHARTS,
@@ -81,7 +77,7 @@ def markdown(run: Run) -> str:
     if failures(run.cells):
         tables.insert(0, ("Failures", failures_table, ""))
     for title, rows, note in tables:
-        header, *body = rows(run.cells, run.libraries, marked)
+        header, *body = rows(run.cells, run.libraries)
         lines += ["", f"## {title}", ""]
         if note:
             lines += [note, ""]

@@ -1,24 +1,17 @@
-"""The tables of the matrix, for a terminal and as Markdown: the same rows, written twice."""
+"""The tables of the matrix, for a terminal and as Markdown: the same rows."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from arraybridge.cli import screen
 
-from .cases import Case
 from .cell import COPY, NA, REFUSED, TRANSFER, VIEW
 from .run import Cell, failures, lost_views
 
-WIDE = 130  # columns that a file or a pipe takes; rich would think of 80
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
-COLORS = {VIEW: "green", COPY: "yellow", TRANSFER: "cyan", REFUSED: "magenta"}
 SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
 OUTCOMES = ("right", "error", "wrong", "crash")  # of a door, ours or the library's own
 NATIVE = {  # first words of what a native door did -> column
@@ -32,52 +25,16 @@ NATIVE = {  # first words of what a native door did -> column
 }
 
 
-def screen(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal, or `WIDE` where there is none."""
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else WIDE)
-
-
-@contextmanager
-def progress(total: int) -> Iterator[Callable[[str, str], None]]:
-    """A progress bar over pairs; gives the function that a finished pair is told to."""
-    console = screen(stderr=True)
-    columns = (
-        TextColumn("{task.description:32}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=total)
-        done = 0
-
-        def advance(source: str, target: str) -> None:
-            nonlocal done
-            done += 1
-            bar.update(task, advance=1, description=f"{source} -> {target}")
-            if not console.is_terminal:  # a log: a line a pair
-                print(f"{done}/{total} {source} -> {target}", file=sys.stderr, flush=True)
-
-        yield advance
-
-
-def list_cases(cases: Iterable[Case]) -> None:
-    """Print names and groups."""
-    table = Table("case", "group", "dtype")
-    for case in cases:
-        table.add_row(case.name, case.group, case.dtype)
-    screen().print(table)
-
-
 def _counts(cells: Iterable[Cell]) -> Counter[str]:
     return Counter(cell.verdict for cell in cells if cell.verdict != NA)
 
 
-def _summary(counts: Counter[str], marked: Callable[[str, str], str]) -> str:
-    """``201 v  52 c  19 r``, then failures by their names."""
-    parts = [marked(kind, f"{counts[kind]} {SHORT[kind]}") for kind in KINDS if counts[kind]]
-    parts += [marked("failure", f"{n} {kind}") for kind, n in counts.items() if kind not in KINDS]
+def _summary(cells: Iterable[Cell]) -> str:
+    """``201 v  52 c  19 r``, then failures by their names; a count and its letter on one line."""
+    counts = _counts(cells)
+    parts = [f"{counts[kind]}\N{NO-BREAK SPACE}{SHORT[kind]}" for kind in KINDS if counts[kind]]
+    failed = [kind for kind in counts if kind not in KINDS]
+    parts += [f"**{counts[kind]}\N{NO-BREAK SPACE}{kind}**" for kind in failed]
     return " ".join(parts) or "-"
 
 
@@ -88,29 +45,25 @@ def _by(cells: Iterable[Cell], *names: str) -> dict[tuple[str, ...], list[Cell]]
     return found
 
 
-def pairs_table(cells, libraries, marked):
+def pairs_table(cells, libraries):
     """Header and rows: source x target, counts of kinds."""
-    groups = _by(cells, "source", "target")
-    yield ["from \\ to", *libraries]
-    for source in libraries:
-        yield [
-            source,
-            *(_summary(_counts(groups.get((source, target), ())), marked) for target in libraries),
-        ]
+    return _counted(cells, libraries, "source", "from", libraries)
 
 
-def cases_table(cells, libraries, marked):
+def cases_table(cells, libraries):
     """Header and rows: group of cases x target, over all sources."""
-    groups = _by(cells, "group", "target")
-    yield ["case \\ to", *libraries]
-    for group in dict.fromkeys(cell.group for cell in cells):
-        yield [
-            group,
-            *(_summary(_counts(groups.get((group, target), ())), marked) for target in libraries),
-        ]
+    groups = dict.fromkeys(cell.group for cell in cells)
+    return _counted(cells, libraries, "group", "case", groups)
 
 
-def native_table(cells, libraries, marked):
+def _counted(cells, libraries, name, title, heads):
+    groups = _by(cells, name, "target")
+    yield [f"{title} \\ to", *libraries]
+    for head in heads:
+        yield [head, *(_summary(groups.get((head, target), ())) for target in libraries)]
+
+
+def native_table(cells, libraries):
     """Header and rows: target, verdicts on arraybridge and on the library's own conversion."""
     yield [
         "to",
@@ -149,7 +102,7 @@ def theirs(cell: Cell) -> str:
     return "right" if word == "error" and cell.verdict in (REFUSED, TRANSFER) else word
 
 
-def latency_table(cells, libraries, marked):
+def latency_table(cells, libraries):
     """Header and rows: source x target, ns of ``convert`` and of the library's own conversion."""
     timed = {(cell.source, cell.target): cell for cell in cells if cell.ns}
     yield ["from \\ to", *libraries]
@@ -166,7 +119,7 @@ def micro(ns: int | None) -> str:
     return "-" if ns is None else f"{ns / 1000:.2f}" if ns < 10_000 else f"{ns / 1000:.0f}"
 
 
-def reasons_table(cells, libraries, marked):
+def reasons_table(cells, libraries):
     """Header and rows: why cells were copied or refused, and to which libraries."""
     yield ["kind", "cells", "why", "to"]
     groups: dict[tuple[str, str], list[Cell]] = {}
@@ -194,7 +147,7 @@ def _dtype(cell: Cell) -> str:
     return cell.case.partition(" ")[0] if cell.group == "dtype x layout" else ""
 
 
-def failures_table(cells, libraries, marked):
+def failures_table(cells, libraries):
     """Header and rows: the cells that should not be, those that failed alike together."""
     yield ["from", "to", "verdict", "cells", "first", "why", "own conversion"]
     groups: dict[tuple[str, ...], list[Cell]] = {}
@@ -229,28 +182,14 @@ TABLES = (
 
 def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> None:
     """Every table but the reasons, to the terminal; failures last."""
-    console = screen()
-
-    def marked(kind: str, text: str) -> str:
-        return f"[{COLORS.get(kind, 'bold white on red')}]{text}[/]"
-
-    for title, rows, note in TABLES:
-        if rows is not reasons_table:
-            console.print(_rich(title, rows(cells, libraries, marked), note))
-    bad = failures(cells)
-    if bad:
-        console.print(_rich("Failures", failures_table(cells, libraries, marked), ""))
-    console.print(verdict(cells, seconds))
-
-
-def _rich(title, rows, note) -> Table:
-    header, *body = rows
-    table = Table(title=title, caption=note, caption_justify="left")
-    for name in header:
-        table.add_column(name, overflow="fold")
-    for row in body:
-        table.add_row(*row)
-    return table
+    shown = [table for table in TABLES if table[1] is not reasons_table]
+    if failures(cells):
+        shown.append(("Failures", failures_table, ""))
+    for title, rows, note in shown:
+        header, *body = rows(cells, libraries)
+        lay_out = screen.table if rows is failures_table else screen.counts
+        print(title, lay_out(body, header), screen.fold(note), "", sep="\n")
+    print(verdict(cells, seconds))
 
 
 def verdict(cells: list[Cell], seconds: float) -> str:

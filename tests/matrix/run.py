@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
-import select
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from itertools import permutations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import arraybridge
+from arraybridge.cli.child import apart, workers
 from arraybridge.cli.libraries import package, version_of
 
-from ..support import coexist
 from .cases import Case
-from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG
+from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG, check
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
-FIRST_EVENT_S, NEXT_EVENT_S = 180.0, 60.0  # imports, and the slowest cell (a first compilation)
+CELL_S = 60.0  # the slowest compiles
 MOST_CRASHES = 8  # then the rest of a pair is not tried
 
 
@@ -67,9 +59,6 @@ class Cell(NamedTuple):
     native_ns: int | None = None
 
 
-TOLD = ("nbytes", "code", "gives", "instead")
-
-
 def run(
     libraries: Iterable[str],
     cases: list[Case],
@@ -77,22 +66,11 @@ def run(
     jobs: int = 2,
     native: bool = True,
     targets: Iterable[str] | None = None,
-    progress: Callable[[str, str], None] = lambda source, target: None,
+    progress: Callable[[str], None] = lambda pair: None,
 ) -> list[Cell]:
-    """Every ordered pair of ``libraries`` over ``cases``.
+    """Every ordered pair of ``libraries``, or those to some targets, over ``cases``.
 
-    Parameters
-    ----------
-    libraries : iterable of str
-    cases : list of Case
-    jobs : int
-        Pairs at a time.
-    native : bool
-        Whether the target's own importer is asked as well.
-    targets : iterable of str, optional
-        Only the pairs to these.
-    progress : callable
-        Called with each pair that is done.
+    ``jobs`` pairs run at a time; ``native``: the target's own importer is asked as well.
     """
     order = {name: i for i, name in enumerate(libraries)}
     wanted = set(order if targets is None else targets)
@@ -100,174 +78,67 @@ def run(
     # Those that load for seconds start first, so that no core waits at the end.
     pairs.sort(key=lambda pair: -sum(name in ("tensorflow", "paddle", "torch") for name in pair))
     found: list[Cell] = []
-    with ThreadPoolExecutor(jobs) as pool:
+    with workers(jobs) as pool:
         waiting = {pool.submit(_pair, *pair, cases, native): pair for pair in pairs}
-        try:
-            for done in as_completed(waiting):
-                found += done.result()
-                progress(*waiting[done])
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for done in as_completed(waiting):
+            found += done.result()
+            progress(" -> ".join(waiting[done]))
     index = {case.name: i for i, case in enumerate(cases)}
     return sorted(found, key=lambda c: (order[c.source], order[c.target], index[c.case]))
 
 
 def _pair(source: str, target: str, cases: list[Case], native: bool) -> list[Cell]:
     usual = [case for case in cases if case.group != "x64 off"]
-    cells = _Child(source, target, usual, native).run() if usual else []
-    narrow = [case for case in cases if case.group == "x64 off"]
-    if narrow and target == "jax":
-        cells += _Child(source, target, narrow, native, x64=False).run()
-    return cells
+    narrow = [case for case in cases if case.group == "x64 off" and target == "jax"]
+    return [
+        *_cells(source, target, usual, native, True),
+        *_cells(source, target, narrow, native, False),
+    ]
 
 
-class _Child:
-    """The processes of one pair: a new one after each crash or hang, for what is left."""
-
-    def __init__(self, source, target, cases, native, x64=True):
-        self.source, self.target, self.x64 = source, target, x64
-        self.cases = {case.name: case for case in cases}
-        self.found: dict[str, dict[str, Any]] = {name: {} for name in self.cases}
-        self.native = native
-        self.crashes = 0
-
-    def run(self) -> list[Cell]:
-        steps = [[name, "cell"] for name in self.cases]
-        if "contiguous" in self.cases:
-            steps.append(["contiguous", "latency"])
-        if self.native:  # last, as it is the native doors that end processes
-            steps += [[name, "native"] for name in self.cases]
-            if "contiguous" in self.cases:
-                steps.append(["contiguous", "native_latency"])
-        self._all(steps)
-        return [self._cell(case) for case in self.cases.values()]
-
-    def _all(self, steps):
-        while steps:
-            ended, at = self._process(steps)
-            if ended is None:
-                return
-            self.crashes += 1
-            if at is None or self.crashes > MOST_CRASHES:
-                for name, what in steps:
-                    self._record(name, what, ended)
-                return
-            name, what = at
-            self._record(name, what, ended)
-            steps = steps[steps.index(at) + 1 :]
-            if at[1] == "native":  # its siblings of another dtype would end the same way
-                layout = self.cases[at[0]].layout
-                alike = [step for step in steps if self.cases[step[0]].layout == layout]
-                for name, what in alike:
-                    self._record(name, what, f"{ended}, as in {at[0]}")
-                steps = [step for step in steps if step not in alike]
-            else:
-                steps = [step for step in steps if step[0] != at[0]]
-
-    def _record(self, name, what, ended):
-        hang = ended.startswith("hang")
-        if what == "cell":
-            outcome: Any = {"verdict": HANG if hang else CRASH, "why": ended}
-            if ended.startswith("failed"):
-                outcome = {"verdict": ERROR, "why": ended}
-        else:
-            outcome = ended if what == "native" else {}
-        self.found[name][what] = outcome
-
-    def _process(self, steps) -> tuple[str | None, list | None]:
-        """(how it ended, or None if all went well; the step at which)."""
-        read, write = os.pipe()
-        job = {
-            "source": self.source,
-            "target": self.target,
-            "x64": self.x64,
-            "steps": steps,
-            "events": write,
-        }
-        with tempfile.TemporaryFile() as noise:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "tests.matrix.cell"],
-                stdin=subprocess.PIPE,
-                stdout=noise,
-                stderr=noise,
-                pass_fds=[write],
-                env=environment(),
-            )
-            os.close(write)
-            try:
-                assert child.stdin is not None
-                child.stdin.write(json.dumps(job).encode())
-                child.stdin.close()
-                return self._listen(child, read, noise)
-            finally:
-                os.close(read)
-                if child.poll() is None:
-                    child.kill()
-                child.wait()
-
-    def _listen(self, child, read, noise):
-        at, rest, patience = None, b"", FIRST_EVENT_S
-        while True:
-            ready, _, _ = select.select([read], [], [], patience)
-            if not ready:
-                return f"hang: nothing for {patience:.0f} s", at
-            chunk = os.read(read, 1 << 16)
-            if not chunk:
-                return self._death(child, noise), at
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                event = json.loads(line)
-                if "end" in event:
-                    return None, None
-                if "failed" in event:
-                    return f"failed to load: {event['failed']}", None
-                if "start" in event:
-                    at = event["start"]
-                elif "step" in event:
-                    name, what = event["step"]
-                    self.found[name][what] = event[what]
-            patience = NEXT_EVENT_S
-
-    def _death(self, child, noise) -> str:
-        code = child.wait()
-        noise.seek(0)
-        last = [line.strip() for line in noise.read().decode(errors="replace").splitlines() if line]
-        if code >= 0:
-            return f"crash: exit code {code}: {last[-1] if last else ''}"[:300]
+def _cells(source, target, cases, native, x64) -> list[Cell]:
+    """The cells of one pair; after each crash or hang, another process for what is left."""
+    by_name: dict[str, Case] = {case.name: case for case in cases}
+    found: dict[str, dict[str, Any]] = {name: {} for name in by_name}
+    steps = [(name, "cell") for name in by_name]
+    steps += [("contiguous", "latency")] * ("contiguous" in by_name)
+    if native:  # last, as it is the native doors that end processes
+        steps += [(name, "native") for name in by_name]
+        steps += [("contiguous", "native_latency")] * ("contiguous" in by_name)
+    crashes = 0
+    while steps:
+        loaded = False
         try:
-            return f"crash: {signal.Signals(-code).name}"
-        except ValueError:
-            return f"crash: signal {-code}"
+            for answer in apart(CELL_S, check, source, target, [*steps], x64):
+                if loaded:
+                    name, what = steps.pop(0)
+                    found[name][what] = answer
+                loaded = True
+        except ChildProcessError as error:
+            if not steps:
+                break  # all was told
+            ended, crashes = str(error), crashes + 1
+            verdict = {"hang": HANG, "error": ERROR}.get(ended.partition(":")[0], CRASH)
+            (at, what), layout = steps[0], by_name[steps[0][0]].layout
+            if not loaded or crashes > MOST_CRASHES:
+                lost = ends = [*steps]
+            elif what == "native":  # its siblings of another dtype would end the same way
+                lost = ends = [step for step in steps if by_name[step[0]].layout == layout]
+            else:
+                lost, ends = [step for step in steps if step[0] == at], steps[:1]
+            steps = [step for step in steps if step not in lost]
+            for name, what in ends:
+                why = f"{ended}, as in {at}" if loaded and name != at else ended
+                outcome = {"cell": {"verdict": verdict, "why": why}, "native": why}
+                found[name][what] = outcome.get(what, {})
+    return [_cell(source, target, case, found[case.name]) for case in cases]
 
-    def _cell(self, case) -> Cell:
-        found = self.found[case.name]
-        cell = dict(found.get("cell", {"verdict": ERROR, "why": "no answer"}))
-        native = found.get("native", "")
-        if cell["verdict"] == NA:
-            native = ""
-        return Cell(
-            self.source,
-            self.target,
-            case.name,
-            case.group,
-            cell["verdict"],
-            cell.get("why", ""),
-            native,
-            *(cell.get(name, Cell._field_defaults[name]) for name in TOLD),
-            **found.get("latency", {}),
-            **found.get("native_latency", {}),
-        )
 
-
-def environment() -> dict[str, str]:
-    """The environment of the children: what the libraries want, and this checkout on the path."""
-    environ = dict(os.environ)
-    coexist.prepare(environ)
-    root = str(Path(__file__).resolve().parents[2])
-    environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environ.get("PYTHONPATH"))))
-    environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
-    return environ
+def _cell(source: str, target: str, case: Case, found: dict[str, Any]) -> Cell:
+    cell = found.get("cell", {"verdict": ERROR, "why": "no answer"})
+    native = "" if cell["verdict"] == NA else found.get("native", "")
+    times = found.get("latency", {}) | found.get("native_latency", {})
+    return Cell(source, target, case.name, case.group, native=native, **cell, **times)
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:

@@ -8,9 +8,6 @@ import pytest
 
 from arraybridge.cli import arrays
 from arraybridge.cli.libraries import present
-
-pytest.importorskip("rich")
-
 from tests.matrix import cases, data, report
 from tests.matrix import run as matrix
 from tests.matrix.__main__ import command_line
@@ -96,8 +93,8 @@ def unruly(tmp_path_factory):
     (folder / "unruly_plugin.py").write_text(PLUGIN)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARRAYBRIDGE_MATRIX_PLUGIN", "unruly_plugin")
-        patch.setenv("PYTHONPATH", str(folder))
-        patch.setattr(matrix, "NEXT_EVENT_S", 5.0)
+        patch.syspath_prepend(folder)
+        patch.setattr(matrix, "CELL_S", 5.0)
         names = [f"{kind} contiguous" for kind in "int8 int16 int32 int64 uint8 float64".split()]
         cells = matrix.run(["numpy", "unruly"], cases.chosen([*names, "contiguous"]))
     return {cell.case: cell for cell in cells if cell.target == "unruly"}, cells

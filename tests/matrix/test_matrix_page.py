@@ -9,9 +9,6 @@ from itertools import permutations
 import pytest
 
 import arraybridge as ab
-
-pytest.importorskip("rich")
-
 from tests.matrix import cases, data, lines
 from tests.matrix.__main__ import main
 from tests.matrix.libraries import InexpressibleError, Native, native
