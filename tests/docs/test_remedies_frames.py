@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import arraybridge as ab
+from tests.docs import test_remedies as remedies
 from tests.support import frame_types
 
 pytestmark = pytest.mark.heavy
@@ -16,49 +15,11 @@ pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
-NAMES = {"numpy": np, "pandas": pd, "polars": pl, "pyarrow": pa, "value": 0, "width": 2}
-START = re.compile(r"(?<![\w.'])(?:(?:numpy|pandas|polars|pyarrow)\.[\w.]+\(x\b|x(?=[.\[]))")
-# Of these there is nothing to do but to make something else.
-HOPELESS = ("make numbers of its", "it has no fields")
+NAMES = {"pandas": pd, "polars": pl}
 
 
-def codes(message: str) -> list[str]:
-    """The calls in a message: from their beginning as far as they go, with balanced parentheses."""
-    found, at = [], 0
-    while match := START.search(message, at):
-        end, depth = match.end(), match.group().count("(")
-        while end < len(message):
-            char = message[end]
-            if depth or char in "([":
-                depth += (char in "([") - (char in ")]")
-            elif not (char.isalnum() or char == "_" or re.match(r"\.[a-z_]", message[end:])):
-                break
-            end += 1
-        found.append(message[match.start() : end])
-        at = end
-    return found
-
-
-def check(x: object, expected: list | None) -> None:
-    """Convert, or do what the refusal says."""
-    route = ab.explain(x, "numpy")
-    try:
-        found = ab.convert(x, "numpy")
-    except ab.ConversionError as error:
-        message = str(error)
-        assert route.kind == "refuse"
-        assert route.why == message
-        assert codes(message) or any(text in message for text in HOPELESS), message
-        for code in codes(message):
-            with np.errstate(all="ignore"):
-                made = eval(code, {**NAMES, "x": x})
-            assert ab.convert(made, "numpy").dtype != object, message
-        counted = re.search(r"(\d+) of (\d+) elements", message)
-        assert counted is None or 0 < int(counted[1]) <= int(counted[2])
-    else:
-        assert route.kind != "refuse"
-        if expected is not None:
-            assert found.tolist() == expected
+def check(x, expected=None):
+    return remedies.check(x, expected=expected, **NAMES)
 
 
 def rows(make):
@@ -73,10 +34,10 @@ def test_pandas(make):
     check(x.array, x.tolist())
     if x.dtype not in (np.float16, np.longdouble, np.clongdouble):
         check(pd.Index(x), x.tolist())
-    check(pd.DataFrame({"a": x}), None)
-    check(pd.DataFrame({"a": x, "b": x}), None)
-    check(pd.DataFrame({"a": x, "b": [1.5] * len(x)}), None)
-    check(pd.concat([pd.DataFrame({"a": x})] * 2, axis=1), None)  # two of one name
+    check(pd.DataFrame({"a": x}))
+    check(pd.DataFrame({"a": x, "b": x}))
+    check(pd.DataFrame({"a": x, "b": [1.5] * len(x)}))
+    check(pd.concat([pd.DataFrame({"a": x})] * 2, axis=1))  # two of one name
 
 
 def test_pandas_without_columns_of_numbers():
@@ -92,21 +53,7 @@ def test_pandas_without_columns_of_numbers():
         pd.DataFrame([[1, 2.5]], columns=["a", "a"]),
         pd.DataFrame({"a": np.ones(2, ">f4"), "b": np.ones(2, ">f4")}),
     ):
-        check(x, None)
-
-
-@pytest.mark.parametrize("make", rows(frame_types.of_arrow))
-def test_arrow(make):
-    x = make()
-    values = x.to_pylist() if pa.types.is_primitive(x.type) and not x.null_count else None
-    check(x, values)
-    check(x[1:], values and values[1:])
-    check(pa.chunked_array([x]), values)
-    check(pa.chunked_array([x, x]), values and values * 2)
-    for frame in (pa.table, pa.record_batch):
-        check(frame({"a": x}), None)
-        check(frame({"b": pa.array([1.5] * len(x)), "a": x}), None)
-        check(frame([x, x], names=["a", "a"]), None)
+        check(x)
 
 
 @pytest.mark.parametrize("make", rows(frame_types.of_polars))
@@ -116,10 +63,10 @@ def test_polars(make):
     check(x, x.to_list() if numbers else None)
     check(x[1:], x[1:].to_list() if numbers else None)
     check(pl.concat([x, x], rechunk=False), x.to_list() * 2 if numbers else None)
-    check(x.to_frame(), None)
-    check(pl.DataFrame([x, x.alias("w")]), None)
-    check(pl.DataFrame([x, pl.Series("w", [1.5] * len(x))]), None)
-    check(pl.concat([x.to_frame()] * 2, rechunk=False), None)
+    check(x.to_frame())
+    check(pl.DataFrame([x, x.alias("w")]))
+    check(pl.DataFrame([x, pl.Series("w", [1.5] * len(x))]))
+    check(pl.concat([x.to_frame()] * 2, rechunk=False))
 
 
 def test_an_element_within_a_null_is_counted_once():

@@ -176,27 +176,6 @@ class TestVariables:
         assert ab.convert(variable, "tensorflow") is variable
 
 
-@pytest.mark.parametrize(
-    ("make", "remedy"),
-    [
-        (lambda: tf.constant("a"), "tf.strings.to_number"),
-        (lambda: tf.Variable(["a"]), "tf.strings.to_number"),
-        (lambda: tf.bitcast(tf.constant([1], tf.uint8), tf.quint8), r"tf.bitcast\(x, tf.uint8\)"),
-        (lambda: tf.bitcast(tf.constant([1], tf.int32), tf.qint32), r"tf.bitcast\(x, tf.int32\)"),
-        (lambda: tf.Variable([1.0]).handle, "read what they refer to"),
-        (lambda: tf.ragged.constant([[1], [2, 3]]), r"x\.to_tensor\(\)"),
-        (lambda: tf.sparse.from_dense([1, 0]), "tf.sparse.to_dense"),
-        (lambda: tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0])), "tf.convert_to_tensor"),
-    ],
-    ids="string string-variable quint8 qint32 resource ragged sparse slices".split(),
-)
-def test_what_holds_no_plain_numbers_is_refused_with_the_remedy(make, remedy):
-    ab.convert(tf.constant([1.0]), "numpy")
-    for to in ("numpy", "torch"):
-        with pytest.raises(ab.ConversionError, match=remedy):
-            ab.convert(make(), to)
-
-
 def test_symbolic_tensors_are_refused_with_the_remedy():
     refusals = []
 

@@ -128,7 +128,7 @@ def of_arrow() -> Iterator[Row]:
             yield name, lambda kind=kind, v=values + more: pa.array(v, kind)
     yield "float16", lambda: pa.array(np.array([1, 2], "f2"))
     yield "nulls", lambda: pa.nulls(2)
-    for words in (["a", "b"], ["1", None], [5, 6], [5, None]):
+    for words in (["a", "b"], ["1", None], [5, 6], [5, None], [b"a"], [DAY]):
         yield f"dictionary {words}", lambda words=words: pa.array(words).dictionary_encode()
     for values in ([1.0, 2.0], ["a", "b"]):
         yield (
