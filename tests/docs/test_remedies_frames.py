@@ -69,11 +69,14 @@ def test_polars(make):
     check(pl.concat([x.to_frame()] * 2, rechunk=False))
 
 
-def test_an_element_within_a_null_is_counted_once():
+def test_nulls_and_what_is_within_them_are_counted_once():
     array = pl.Series([[1, 2], None], dtype=pl.Array(pl.Int32, 2))
     nested = pl.Series([[[1, 2], [3, None]], None], dtype=pl.Array(pl.Int32, (2, 2)))
     struct = pl.Series([{"a": 1}, None])
     for x, count in (
+        (pd.Series([1, None, 3], dtype="Int64"), "1 of 3"),
+        (pd.DataFrame({"a": pd.array([1, None])}), "column 'a': 1 of 2"),
+        (pl.Series([1, None, None]), "2 of 3"),
         (array, "2 of 4"),
         (nested, "5 of 8"),
         (struct, "1 of 2"),

@@ -68,7 +68,6 @@ def test_what_has_no_namespace_is_refused():
 
 
 def test_masks_are_not_lost():
-    pytest.importorskip("torch")
     masked = da.from_array(np.ma.masked_greater(NUMBERS, 0.5), chunks=3)
     with pytest.raises(ab.ConversionError, match="mask"):
         ab.convert(masked, "torch")
@@ -89,14 +88,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_stay_is_an_error(what):
-    pytest.importorskip("torch")
     with pytest.raises((TypeError, ValueError)):
         REFUSED[what](ab.convert(lazy(), "torch")).compute()
 
 
 @pytest.mark.parametrize("what", ["histogram", "percentile", "unique"])
 def test_the_error_says_what_to_take_and_that_works(what):
-    pytest.importorskip("torch")
     x = ab.convert(lazy(), "torch")
     with pytest.raises(TypeError, match=r"take NumPy's blocks with arraybridge\.convert"):
         REFUSED[what](x).compute()
@@ -121,8 +118,6 @@ def test_keywords_of_numpy_are_not_dropped(call):
 
 
 def test_blocks_of_two_libraries_are_refused():
-    pytest.importorskip("torch")
-    pytest.importorskip("jax")
     with pytest.raises(TypeError, match="unify"):
         (ab.convert(lazy(), "torch") + ab.convert(lazy(), "jax")).compute()
 
@@ -152,7 +147,6 @@ def test_functions_see_what_the_user_asked_for():
 
 
 def test_a_graph_is_not_computed_unasked():
-    pytest.importorskip("torch")
     x = lazy()
     ways = [
         lambda: ab.from_dlpack(x),
@@ -239,7 +233,6 @@ def test_a_margin_is_what_the_neighbors_have():
 
 
 def test_adapted_functions_by_blocks_refuse_what_they_would_mistake():
-    pytest.importorskip("torch")
     call = ab.adapt("torch", blockwise=True)(lambda t, other=None: t)
     with pytest.raises(TypeError, match="in memory: pass it as a Dask array"):
         call(lazy(), NUMBERS)
@@ -259,7 +252,6 @@ def test_adapted_functions_by_blocks_refuse_what_they_would_mistake():
 
 
 def test_blocks_travel():
-    pytest.importorskip("torch")
     x = ab.convert(lazy(), "torch")
     again = pickle.loads(pickle.dumps(x))
     assert type(again) is type(x)
@@ -274,7 +266,6 @@ def test_blocks_travel():
 
 
 def test_blocks_travel_to_a_process_that_knows_nothing(tmp_path):
-    pytest.importorskip("torch")
     tmp_path.joinpath("x").write_bytes(pickle.dumps(ab.convert(lazy(), "torch")))
     program = (
         "import pickle, sys; x = pickle.load(open(sys.argv[1], 'rb'));"
@@ -286,7 +277,6 @@ def test_blocks_travel_to_a_process_that_knows_nothing(tmp_path):
 
 
 def test_delayed_blocks_are_tensors():
-    pytest.importorskip("torch")
     x = ab.convert(lazy(), "torch")
     first = x.to_delayed()[0, 0]
     assert is_of(first.compute(), "torch")
@@ -299,7 +289,6 @@ def test_delayed_blocks_are_tensors():
 
 @pytest.mark.heavy
 def test_blocks_are_stored(tmp_path):
-    pytest.importorskip("torch")
     pytest.importorskip("zarr")
     x = ab.convert(lazy(), "torch")
     x.to_zarr(str(tmp_path / "x"))
@@ -320,7 +309,6 @@ def test_numbers_of_arrays():
 
 
 def test_several_threads():
-    pytest.importorskip("torch")
     x = ab.convert(lazy((1, 2)), "torch")
     with dask.config.set(scheduler="threads", num_workers=4):
         np.testing.assert_allclose(

@@ -19,9 +19,6 @@ own_door = pa.Tensor.from_dlpack
 
 
 class TestTheRecordIsWhatTheImporterDoes:
-    def test_version(self):
-        assert pa.__version__ == ACCEPTS.tested
-
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_dtypes(self, dtype):
         tensor = every_byte(dtype)

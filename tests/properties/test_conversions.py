@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
+from arraybridge.core.registry import forget
 from arraybridge.layout import in_bytes, span
 from tests.support.optional import installed, optional
 from tests.support.processes import python
 from tests.support.producers import Producer
-from tests.support.remembered import forget
 from tests.support.sources import elements, field, frozen, grid, handed_over, offset, sources
 from tests.support.strategies import STANDARD_DTYPES, strided_arrays
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import arraybridge as ab
+from arraybridge.core.registry import forget
 from tests.properties.test_conversions import IN_PIECES, known, outcome, overlap
-from tests.support.remembered import forget
 from tests.support.sources import Tensor, sources
 from tests.support.strategies import strided_arrays
 

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from arraybridge.cli.libraries import package
 from tests.support.processes import python
 
 TARGETS = "numpy torch jax pyarrow tvm_ffi array_api_strict"
@@ -24,6 +25,8 @@ HEAVY = {
     "mlx": (TARGETS, "warp"),
     "warp": (TARGETS, "warp"),
     "numpy": ("paddle warp", "tensorflow"),
+    "numpy+torch+tvm_ffi+pyarrow": ("onnxruntime openvino cuda_core pillow",),
+    "onnxruntime+openvino+cuda_core+pillow": (f"{TARGETS} onnxruntime openvino cuda_core",),
 }
 CASES = [pytest.param(source, targets, id=source) for source, targets in SOURCES.items()] + [
     pytest.param(source, targets, id=f"{source} to {targets}", marks=pytest.mark.heavy)
@@ -35,7 +38,7 @@ CASES = [pytest.param(source, targets, id=source) for source, targets in SOURCES
 @pytest.mark.parametrize(("source", "targets"), CASES)
 def test_views_hold_the_memory(source, targets):
     for name in (*source.split("+"), *targets.split()):
-        pytest.importorskip({"mlx": "mlx.core"}.get(name, name))
+        pytest.importorskip({"mlx": "mlx.core", "cuda_core": "cuda.core"}.get(name, package(name)))
     script = "import sys; from tests.support.lifetimes import main; main(*sys.argv[1:])"
     said = python(script, source, *targets.split(), flags=("-W", "ignore"))
     report = json.loads(said.splitlines()[-1])

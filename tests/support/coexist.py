@@ -26,13 +26,7 @@ come before, between or after.
 
 
 def opencl_cpu_driver() -> Path | None:
-    """Find the OpenCL CPU driver that the package intel-opencl-rt installed.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The driver's versioned file. None where the package is not installed.
-    """
+    """Return the versioned file of the OpenCL CPU driver that intel-opencl-rt installs, or None."""
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
     except importlib.metadata.PackageNotFoundError:
@@ -47,13 +41,9 @@ def opencl_cpu_driver() -> Path | None:
 def variables() -> dict[str, str]:
     """Return the environment variables that the installed libraries want.
 
-    Returns
-    -------
-    dict of str to str
-        ``OCL_ICD_FILENAMES``: intel-opencl-rt brings the ICD loader, but registers its driver
-        nowhere that this loader looks; without it dpnp has no device at all on a machine without
-        an Intel GPU. The two of TensorFlow silence its start-up notes; the one on oneDNN comes at
-        every log level unless oneDNN's own kernels are off, which does no bridge any harm.
+    intel-opencl-rt brings the ICD loader, but registers its driver nowhere that this loader looks:
+    without ``OCL_ICD_FILENAMES`` dpnp has no device on a machine without an Intel GPU. TensorFlow's
+    two silence its start-up notes; that on oneDNN comes at every log level unless oneDNN is off.
     """
     wanted = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
     driver = opencl_cpu_driver()
@@ -63,13 +53,7 @@ def variables() -> dict[str, str]:
 
 
 def openmp_runtime() -> Path | None:
-    """Find the libgomp.so.1 that PyTorch brings, for Paddle, which counts on the system's.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The library's file. None where either of the two is not installed.
-    """
+    """Return the libgomp.so.1 that PyTorch brings, for Paddle, which counts on the system's."""
     if importlib.util.find_spec("paddle") is None:
         return None
     torch = importlib.util.find_spec("torch")
@@ -85,12 +69,7 @@ def prepare(environ: MutableMapping[str, str] | None = None) -> None:
 
     Sets what `variables` names, where the user has not set it already. In this process it also
     loads `openmp_runtime`, as importing PyTorch first would: a bare Debian has no libgomp.so.1.
-
-    Parameters
-    ----------
-    environ : mutable mapping, optional
-        The environment to change; `os.environ` and this process by default, if none of the
-        libraries is loaded yet. Children inherit the environment, but call this for the rest.
+    Children inherit the environment, but call this for the rest.
     """
     target = os.environ if environ is None else environ
     for name, value in variables().items():
@@ -102,17 +81,6 @@ def prepare(environ: MutableMapping[str, str] | None = None) -> None:
 
 
 def in_import_order(names: Iterable[str]) -> list[str]:
-    """Sort import names so that importing them one after the other works.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Import names, such as ``"torch"`` or ``"mlx.core"``.
-
-    Returns
-    -------
-    list of str
-        Those in `IMPORT_ORDER` first and in its order, the rest as they came.
-    """
+    """Sort import names: those in `IMPORT_ORDER` first and in its order, the rest as they came."""
     rank = {name: i for i, name in enumerate(IMPORT_ORDER)}
     return sorted(names, key=lambda name: rank.get(name, len(rank)))

@@ -29,6 +29,8 @@ LIBC = ctypes.CDLL(None)
 PAGE = mmap.PAGESIZE
 M_MMAP_THRESHOLD = -3  # malloc.h
 Case = tuple[str, str, str, str]
+#: What makes an array, by kind, and what takes an array's memory away.
+Ways = tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]
 
 
 def give_back_what_is_freed() -> None:
@@ -80,7 +82,7 @@ def ways_to(target: str) -> dict[str, Callable[[Any], Any]]:
     return ways
 
 
-def torch_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def torch_ways() -> Ways:
     import torch
 
     def dense(dtype: Any) -> Callable[[], Any]:
@@ -123,7 +125,7 @@ def _subclass(cls: type) -> type:
     return type("Subclass", (cls,), {})
 
 
-def jax_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def jax_ways() -> Ways:
     import jax
     import jax.numpy as jnp
     from jax.experimental.layout import Format, Layout
@@ -144,7 +146,7 @@ def jax_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], 
     return arrays, {"delete": lambda x: x.delete(), "donation": donate}
 
 
-def paddle_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def paddle_ways() -> Ways:
     import paddle
 
     other = paddle.zeros([3])
@@ -174,7 +176,7 @@ def paddle_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any
     }
 
 
-def numpy_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def numpy_ways() -> Ways:
     def over(make: Callable[[int], Any]) -> Callable[[], Any]:
         def array() -> Any:
             block = make(SIZE * 4)
@@ -212,7 +214,7 @@ def numpy_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any]
     }
 
 
-def strict_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def strict_ways() -> Ways:
     import array_api_strict as xp
 
     return {"float32": lambda: xp.arange(SIZE, dtype=xp.float32)}, {
@@ -220,7 +222,7 @@ def strict_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any
     }
 
 
-def tvm_ffi_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def tvm_ffi_ways() -> Ways:
     import tvm_ffi
 
     def make() -> Any:
@@ -232,7 +234,7 @@ def tvm_ffi_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[An
     }
 
 
-def pyarrow_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def pyarrow_ways() -> Ways:
     import pyarrow as pa
 
     values = np.arange(SIZE, dtype=np.float32)
@@ -243,7 +245,7 @@ def pyarrow_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[An
     }, {}
 
 
-def tensorflow_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def tensorflow_ways() -> Ways:
     import tensorflow as tf
 
     arrays = {
@@ -257,7 +259,7 @@ def tensorflow_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[
     }
 
 
-def mlx_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def mlx_ways() -> Ways:
     import mlx.core as mx
 
     mx.set_cache_limit(0)
@@ -273,7 +275,7 @@ def mlx_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], 
     return {"float32": lambda: mx.arange(SIZE, dtype=mx.float32)}, {"+=": in_place, "[0] =": item}
 
 
-def warp_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any], Any]]]:
+def warp_ways() -> Ways:
     import warp as wp
 
     def anew(x: Any) -> None:
@@ -281,6 +283,66 @@ def warp_ways() -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[Any],
 
     return {"float32": lambda: wp.array(np.arange(SIZE, dtype=np.float32), device="cpu")}, {
         "__init__": anew,
+    }
+
+
+def onnxruntime_ways() -> Ways:
+    import onnxruntime as ort
+
+    from .onnx import model
+
+    session = ort.InferenceSession(model([("Add", "x x", "y")], {"x": 1}, {"y": 1}))
+    values = np.arange(SIZE, dtype=np.float32)
+    of = ort.OrtValue.ortvalue_from_numpy
+    return {
+        "of an array": lambda: of(values.copy()),
+        "of a session": lambda: session.run_with_ort_values(None, {"x": of(values)})[0],
+    }, {}
+
+
+def openvino_ways() -> Ways:
+    import openvino as ov
+    from openvino import opset13
+
+    x = opset13.parameter([-1], np.float32, name="x")
+    compiled = ov.compile_model(ov.Model([opset13.add(x, x)], [x], "double"), "CPU")
+    values = np.arange(SIZE, dtype=np.float32)
+
+    def output() -> Any:
+        request = compiled.create_infer_request()
+        request.set_input_tensor(ov.Tensor(values))
+        request.infer()
+        return request.get_output_tensor()
+
+    return {
+        "own": lambda: ov.Tensor(values),
+        "shared": lambda: ov.Tensor(values.copy(), shared_memory=True),
+        "output": output,
+    }, {}
+
+
+def cuda_core_ways() -> Ways:
+    from cuda.core.utils import StridedMemoryView
+
+    values = np.arange(SIZE, dtype=np.float32)
+    return {"float32": lambda: StridedMemoryView.from_dlpack(values.copy(), stream_ptr=-1)}, {}
+
+
+def pillow_ways() -> Ways:
+    from PIL import Image
+
+    def image(mode: str, shape: tuple[int, ...], dtype: str = "u1") -> Callable[[], Any]:
+        values = (np.arange(np.prod(shape)) % 100).reshape(shape).astype(dtype)
+        return lambda: Image.frombytes(mode, shape[1::-1], values.tobytes())
+
+    return {
+        "L": image("L", (200, 200)),
+        "F": image("F", (200, 200), "f4"),
+        "RGBA": image("RGBA", (100, 100, 4)),
+    }, {
+        "close": lambda x: x.close(),
+        "thumbnail": lambda x: x.thumbnail((10, 10)),
+        "resize": lambda x: x.__setstate__(x.resize((5, 5)).__getstate__()),
     }
 
 
@@ -295,6 +357,10 @@ WAYS = {
     "tensorflow": tensorflow_ways,
     "mlx": mlx_ways,
     "warp": warp_ways,
+    "onnxruntime": onnxruntime_ways,
+    "openvino": openvino_ways,
+    "cuda_core": cuda_core_ways,
+    "pillow": pillow_ways,
 }
 
 

@@ -65,72 +65,39 @@ def strided_arrays(
     max_side: int = 6,
     max_size: int = 512,
     zero_size: bool = True,
-    permuted: bool = True,
-    sliced: bool = True,
-    stepped: bool = True,
-    negative: bool = True,
-    broadcast: bool = True,
     unaligned: bool = True,
     readonly: bool = True,
 ) -> np.ndarray:
-    """Draw a NumPy view of any layout.
+    """Draw a NumPy view of any layout: its ``base`` is never None, its values small and whole.
 
-    Parameters
-    ----------
-    dtypes : sequence of dtype-like, or a strategy of dtypes
-        One is drawn. Structured, void and ml_dtypes' dtypes may be among them; object may not.
-    max_dims : int
-        Axes, at most; 64 is NumPy's limit.
-    max_side, max_size : int
-        The largest extent, and the most elements of a view.
-    zero_size : bool
-        Whether extents of 0 occur.
-    permuted : bool
-        Whether the axes may lie in memory in another order than C's.
-    sliced : bool
-        Whether there may be unused elements before and after the used ones along an axis.
-    stepped : bool
-        Whether an axis may take every second or third element only.
-    negative : bool
-        Whether an axis may run backwards.
-    broadcast : bool
-        Whether an axis may have stride 0.
-    unaligned : bool
-        Whether the elements may start at any byte: the first one lies 0 to 63 bytes past a
-        64-byte boundary. Without it they start at a multiple of the item's alignment.
-    readonly : bool
-        Whether the view may be read-only. A broadcast view is so no more often than others.
-
-    Returns
-    -------
-    numpy.ndarray
-        A view: ``.base`` is never None. Its values are small non-negative whole numbers.
+    One of ``dtypes`` (a sequence, or a strategy) is drawn; structured, void and ml_dtypes' may be
+    among them, object may not. The first element lies 0 to 63 bytes past a 64-byte boundary, or
+    at a multiple of the item's alignment if not ``unaligned``. A broadcast view is read-only no
+    more often than others.
     """
     dtype = np.dtype(draw(dtypes if isinstance(dtypes, st.SearchStrategy) else _one_of(dtypes)))
     shape = draw(shapes(max_dims, max_side, max_size, zero_size))
     ndim = len(shape)
-    order = draw(st.permutations(range(ndim))) if permuted and ndim > 1 else list(range(ndim))
-    if draw(st.integers(0, 3)) == 3:  # the axes in another order, and nothing else
-        sliced = stepped = negative = broadcast = False
+    order = draw(st.permutations(range(ndim))) if ndim > 1 else list(range(ndim))
+    plain = draw(st.integers(0, 3)) == 3  # the axes in another order, and nothing else
 
     extents = [0] * ndim  # of the block, in the view's order of axes
     index: list[slice] = [slice(None)] * ndim
     spread = []
     left = 4 * max_size + 64  # elements of the block
     for axis, extent in enumerate(shape):
-        if extent > 1 and broadcast and draw(st.integers(0, 7)) == 7:
+        if extent > 1 and not plain and draw(st.integers(0, 7)) == 7:
             spread.append(axis)
             extents[axis] = 1
             continue
-        step = before = after = 0
-        if left > extent:  # keep the block small where there are many axes
-            step = draw(st.integers(1, 3)) if stepped else 1
-            before, after = (draw(st.integers(0, 2)) if sliced else 0 for _ in range(2))
-        step = max(step, 1)
+        step, before, after = 1, 0, 0
+        if left > extent and not plain:  # keep the block small where there are many axes
+            step = draw(st.integers(1, 3))
+            before, after = (draw(st.integers(0, 2)) for _ in range(2))
         used = (extent - 1) * step + 1 if extent else 0
         extents[axis] = before + used + after
         index[axis] = slice(before, before + used, step)
-        if negative and used and draw(st.booleans()):
+        if used and not plain and draw(st.booleans()):
             stop = before - 1
             index[axis] = slice(before + used - 1, stop if stop >= 0 else None, -step)
         left //= max(extents[axis], 1)
