@@ -1,4 +1,4 @@
-"""Dask in other processes: its entry points in a fresh one, and two workers of ``distributed``."""
+"""Dask in fresh processes: its entry points; two workers are in test_distributed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import arraybridge as ab
@@ -14,8 +13,6 @@ from tests.support.processes import ROOT, run_python
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("torch")
-
-NUMBERS = np.random.default_rng(7).random((60, 80)).astype("float32")
 
 
 @pytest.fixture(scope="module")
@@ -110,77 +107,3 @@ def test_tokens_of_bfloat16_and_strided_arrays():
     assert len(set(tokens)) == 3
     tracked = ab.from_dlpack(torch.ones(3, requires_grad=True))
     assert tokenize(tracked) != tokenize(tracked)  # its elements are not read
-
-
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    options = {
-        "distributed.comm.timeouts.connect": "30s",
-        "distributed.worker.profile.enabled": False,
-    }
-    with (
-        dask.config.set(options),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            memory_limit=None,
-        ) as cluster,
-        distributed.Client(cluster, timeout=30) as client,
-    ):
-        yield client
-    # `with` ends the workers, whatever happened
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_two_workers(client, library):
-    pytest.importorskip(library)
-    x = ab.convert(da.from_array(NUMBERS, chunks=(20, 40)), library)
-    results = {
-        "itself": (x, NUMBERS),
-        "sum": (x.sum(axis=0), NUMBERS.sum(axis=0)),
-        "std": (x.std(), NUMBERS.std()),
-        "matmul": (x @ x.T, NUMBERS @ NUMBERS.T),
-        "concatenate": (
-            da.concatenate([x, da.sqrt(x)]),
-            np.concatenate([NUMBERS, np.sqrt(NUMBERS)]),
-        ),
-        "mask": (x[x > 0.5], None),
-    }
-    for found, expected in results.values():
-        computed = found.compute()
-        assert ab.convert(computed, library) is computed
-        if expected is not None:
-            np.testing.assert_allclose(np.asarray(computed), expected, rtol=1e-4)
-    where = client.run(lambda dask_worker: list(dask_worker.data))
-    assert len(where) == 2
-
-
-@pytest.mark.heavy
-def test_adapted_functions_and_arrays_on_two_workers(client):
-    import torch
-    from distributed import wait
-
-    x = da.from_array(NUMBERS, chunks=(20, 40))
-    softmax = ab.adapt("torch", signature="(i)->(i)")(lambda t: torch.softmax(t, -1))
-    found = softmax(x.rechunk((20, 80))).compute()
-    assert type(found) is np.ndarray
-    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-5)
-    y = da.from_array(ab.from_dlpack(torch.from_numpy(NUMBERS)), chunks=(20, 40))
-    mean = y.mean(axis=0).compute()
-    assert isinstance(mean, ab.Array)
-    assert mean.library == "torch"
-    np.testing.assert_allclose(np.asarray(mean), NUMBERS.mean(0), rtol=1e-5)
-    kept = client.persist(ab.convert(x, "torch"))
-    wait(kept)
-    sizes = client.run(
-        lambda dask_worker: sum(task.nbytes or 0 for task in dask_worker.state.tasks.values())
-    )
-    assert NUMBERS.nbytes <= sum(sizes.values()) < 2 * NUMBERS.nbytes
-    assert type(kept.compute()) is torch.Tensor

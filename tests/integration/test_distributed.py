@@ -1,4 +1,4 @@
-"""Dask's distributed with two worker processes: Arrays sent, gathered and spilled to disk."""
+"""Two worker processes of Dask's distributed: Arrays sent, gathered, spilled, computed with."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,12 @@ from tests.support.optional import optional
 from tests.support.pickles import megabyte, values
 
 torch = optional("torch")
+da = pytest.importorskip("dask.array")
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # at fork, and its own
 
 LIBRARIES = ["numpy", "torch", "jax"]
+NUMBERS = np.random.default_rng(7).random((60, 80)).astype("float32")
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +105,48 @@ def _doubled(x):
 
 def _sum(x):
     return float(x.double().sum())
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_two_workers(client, library):
+    x = ab.convert(da.from_array(NUMBERS, chunks=(20, 40)), library)
+    results = {
+        "itself": (x, NUMBERS),
+        "sum": (x.sum(axis=0), NUMBERS.sum(axis=0)),
+        "std": (x.std(), NUMBERS.std()),
+        "matmul": (x @ x.T, NUMBERS @ NUMBERS.T),
+        "concatenate": (
+            da.concatenate([x, da.sqrt(x)]),
+            np.concatenate([NUMBERS, np.sqrt(NUMBERS)]),
+        ),
+        "mask": (x[x > 0.5], None),
+    }
+    for found, expected in results.values():
+        computed = found.compute()
+        assert ab.convert(computed, library) is computed
+        if expected is not None:
+            np.testing.assert_allclose(np.asarray(computed), expected, rtol=1e-4)
+    where = client.run(lambda dask_worker: list(dask_worker.data))
+    assert len(where) == 2
+
+
+def test_adapted_functions_and_arrays_on_two_workers(client):
+    from distributed import wait
+
+    x = da.from_array(NUMBERS, chunks=(20, 40))
+    softmax = ab.adapt("torch", signature="(i)->(i)")(lambda t: torch.softmax(t, -1))
+    found = softmax(x.rechunk((20, 80))).compute()
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-5)
+    y = da.from_array(ab.from_dlpack(torch.from_numpy(NUMBERS)), chunks=(20, 40))
+    mean = y.mean(axis=0).compute()
+    assert isinstance(mean, ab.Array)
+    assert mean.library == "torch"
+    np.testing.assert_allclose(np.asarray(mean), NUMBERS.mean(0), rtol=1e-5)
+    kept = client.persist(ab.convert(x, "torch"))
+    wait(kept)
+    sizes = client.run(
+        lambda dask_worker: sum(task.nbytes or 0 for task in dask_worker.state.tasks.values())
+    )
+    assert NUMBERS.nbytes <= sum(sizes.values()) < 2 * NUMBERS.nbytes
+    assert type(kept.compute()) is torch.Tensor
