@@ -60,18 +60,8 @@ LEGAL_BITS: dict[int, tuple[int, ...]] = {
     DataTypeCode.FLOAT4_E2M1FN: (4,),
 }
 
-# Codes whose name already says the width.
-_FIXED: dict[int, str] = {
-    code: code.name.lower() for code in DataTypeCode if code >= DataTypeCode.FLOAT8_E3M4
-}
-_PREFIX: dict[int, str] = {
-    DataTypeCode.INT: "int",
-    DataTypeCode.UINT: "uint",
-    DataTypeCode.FLOAT: "float",
-    DataTypeCode.OPAQUE_HANDLE: "handle",
-    DataTypeCode.BFLOAT: "bfloat",
-    DataTypeCode.COMPLEX: "complex",
-}
+_BASES: dict[int, str] = {code: code.name.lower() for code in DataTypeCode}
+_BASES[DataTypeCode.OPAQUE_HANDLE] = "handle"
 
 _NAMES: dict[DataType, str] = {}  # planning asks for the names of a few types again and again
 
@@ -139,12 +129,9 @@ class DataType(_Fields):
         return _NAMES.get(self) or _NAMES.setdefault(self, self._spell())
 
     def _spell(self) -> str:
-        if self.code == DataTypeCode.BOOL:
-            base = "bool"
-        elif self.code in _FIXED:
-            base = _FIXED[self.code]
-        else:
-            base = f"{_PREFIX.get(self.code, f'code{self.code}_')}{self.bits}"
+        base = _BASES.get(self.code, f"code{self.code}_")
+        if not DataTypeCode.BOOL <= self.code <= DataTypeCode.FLOAT4_E2M1FN:  # of one width
+            base += str(self.bits)
         return base if self.lanes == 1 else f"{base}x{self.lanes}"
 
     @property
