@@ -43,7 +43,7 @@ def exchange_table(cls: Any) -> object:
         if not isinstance(x, cls):
             raise TypeError(f"expected a {cls.__name__}, got {type(x).__name__}")
         capsule = x.__dlpack__(stream=-1, max_version=VERSION)
-        address = pyapi.claim(capsule, b"dltensor_versioned")
+        address = pyapi.claim(capsule, versioned=True)
         if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
             ManagedTensor.from_struct(address, True)  # which frees it
             raise ConversionError(

@@ -6,13 +6,11 @@ Source: data-apis array API standard, "DLPack: Python specification".
 from __future__ import annotations
 
 from ..native import pyapi
-from ..native.pyapi import CapsuleType
+from ..native.pyapi import DLPACK_NAMES, CapsuleType
 from .errors import ConsumedCapsuleError
-from .header import VERSIONED_BYTES, VERSIONED_HEAD
 from .managed import ManagedTensor
 from .tensor import Tensor
-
-_KINDS = {b"dltensor": False, b"dltensor_versioned": True}
+from .validate import struct_address
 
 
 def is_capsule(x: object) -> bool:
@@ -44,18 +42,17 @@ def _open(capsule: object) -> tuple[int, bool]:
             f"{type(capsule).__name__}"
         )
     name = pyapi.capsule_name(capsule)
-    versioned = _KINDS.get(name)
-    if versioned is None:
-        shown = "no name" if name is None else f"the name {name.decode(errors='replace')!r}"
-        if name in (b"used_dltensor", b"used_dltensor_versioned"):
-            raise ConsumedCapsuleError(
-                f"the capsule has {shown}: it was consumed already, and a capsule can be consumed "
-                "once; call __dlpack__ again for another"
-            )
-        raise TypeError(
-            f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or 'dltensor_versioned'"
+    if name in DLPACK_NAMES:
+        return pyapi.capsule_pointer(capsule, name), name == DLPACK_NAMES[True]
+    shown = "no name" if name is None else f"the name {name.decode(errors='replace')!r}"
+    if name in (b"used_dltensor", b"used_dltensor_versioned"):
+        raise ConsumedCapsuleError(
+            f"the capsule has {shown}: it was consumed already, and a capsule can be consumed "
+            "once; call __dlpack__ again for another"
         )
-    return pyapi.capsule_pointer(capsule, name), versioned
+    raise TypeError(
+        f"the capsule has {shown}; a DLPack capsule is named 'dltensor' or 'dltensor_versioned'"
+    )
 
 
 def from_capsule(capsule: object) -> ManagedTensor:
@@ -89,13 +86,12 @@ def from_capsule(capsule: object) -> ManagedTensor:
     >>> dlpack.from_capsule(x.__dlpack__()).readonly        # a legacy capsule cannot say
     True
     """
-    address, versioned = pyapi.claim(capsule, b"dltensor_versioned"), True
-    if not address:
-        address, versioned = pyapi.claim(capsule, b"dltensor"), False
-        if not address:
-            _open(capsule)  # says what it is instead
-            raise ConsumedCapsuleError("the capsule has no pointer")
-    return ManagedTensor.from_struct(address, versioned)
+    for versioned in (True, False):
+        address = pyapi.claim(capsule, versioned)
+        if address:
+            return ManagedTensor.from_struct(address, versioned)
+    _open(capsule)  # says what it is instead
+    raise ConsumedCapsuleError("the capsule has no pointer")
 
 
 def peek(capsule: object) -> Tensor:
@@ -127,14 +123,8 @@ def peek(capsule: object) -> Tensor:
     <ManagedTensor float64 (2, 3) on cpu>
     """
     address, versioned = _open(capsule)
-    if not versioned:
-        tensor = Tensor(address)
-        # As from_capsule has it: the struct cannot say otherwise.
-        tensor.readonly = tensor.legacy = True
-        return tensor
     tensor = Tensor.__new__(Tensor)
-    window = VERSIONED_BYTES.from_address(address)
-    tensor._read_versioned(window, VERSIONED_HEAD.unpack_from(window)[:2])
+    tensor._read_managed(struct_address(address, "the DLManagedTensor pointer"), versioned)
     return tensor
 
 

@@ -1,4 +1,4 @@
-"""``dlpack.h`` 1.3 mirrored in ctypes, every size and offset asserted.
+"""``dlpack.h`` 1.3 mirrored in ctypes.
 
 The structs are for those who bind C libraries. The core itself reads and writes a whole struct in
 one go with :mod:`struct`, several times faster than through ctypes' attributes.
@@ -187,47 +187,31 @@ class DLPackExchangeAPI(Structure):
     )
 
 
-_SIZES = {  # as sizeof() and offsetof() say of dlpack.h on every 64-bit platform
-    "DLPackVersion": (DLPackVersion, 8),
-    "DLDevice": (DLDevice, 8),
-    "DLDataType": (DLDataType, 4),
-    "DLTensor": (DLTensor, 48),
-    "DLManagedTensor": (DLManagedTensor, 64),
-    "DLManagedTensorVersioned": (DLManagedTensorVersioned, 80),
-    "DLPackExchangeAPIHeader": (DLPackExchangeAPIHeader, 16),
-    "DLPackExchangeAPI": (DLPackExchangeAPI, 56),
-}
-for _name, (_type, _size) in _SIZES.items():
-    if ctypes.sizeof(_type) != _size:  # pragma: no cover - a 32-bit Python
-        raise ImportError(
-            f"arraybridge needs a 64-bit Python: {_name} has {ctypes.sizeof(_type)} bytes here, "
-            f"{_size} in dlpack.h"
-        )
-
-DL_TENSOR_OFFSET = DLManagedTensorVersioned.dl_tensor.offset
-LEGACY_CONTEXT_OFFSET = DLManagedTensor.manager_ctx.offset
-LEGACY_DELETER_OFFSET = DLManagedTensor.deleter.offset
-VERSIONED_CONTEXT_OFFSET = DLManagedTensorVersioned.manager_ctx.offset
-VERSIONED_DELETER_OFFSET = DLManagedTensorVersioned.deleter.offset
-FLAGS_OFFSET = DLManagedTensorVersioned.flags.offset
-assert (DL_TENSOR_OFFSET, LEGACY_CONTEXT_OFFSET, LEGACY_DELETER_OFFSET) == (32, 48, 56)
-assert (VERSIONED_CONTEXT_OFFSET, VERSIONED_DELETER_OFFSET, FLAGS_OFFSET) == (8, 16, 24)
-
 # The same structs as formats of `struct`, which reads all fields in one go.
 # data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset
 _TENSOR = "QiiiBBHQQQ"
 TENSOR_FIELDS = struct.Struct(f"={_TENSOR}")
 LEGACY_FIELDS = struct.Struct(f"={_TENSOR}QQ")  # dl_tensor, manager_ctx, deleter
-VERSIONED_HEAD = struct.Struct("=IIQQ")  # major, minor, manager_ctx, deleter: of every version
+VERSIONED_HEAD = struct.Struct("=II")  # major, minor: all that is read of another major version
 VERSIONED_BODY = struct.Struct(f"=Q{_TENSOR}")  # flags, dl_tensor
-VERSIONED_FIELDS = struct.Struct(f"=IIQQQ{_TENSOR}")  # both
-assert (TENSOR_FIELDS.size, LEGACY_FIELDS.size) == (48, 64)
-assert (VERSIONED_HEAD.size, VERSIONED_HEAD.size + VERSIONED_BODY.size) == (FLAGS_OFFSET, 80)
+VERSIONED_FIELDS = struct.Struct(f"=IIQQQ{_TENSOR}")  # major, minor, manager_ctx, deleter, body
+FLAGS_OFFSET = DLManagedTensorVersioned.flags.offset
+
+for _type, _fields in (
+    (DLTensor, TENSOR_FIELDS),
+    (DLManagedTensor, LEGACY_FIELDS),
+    (DLManagedTensorVersioned, VERSIONED_FIELDS),
+):
+    if ctypes.sizeof(_type) != _fields.size:  # pragma: no cover - a 32-bit Python
+        raise ImportError(
+            f"arraybridge needs a 64-bit Python: {_type.__name__} has {ctypes.sizeof(_type)} bytes "
+            f"here, {_fields.size} in dlpack.h"
+        )
 
 # Windows on memory, for `unpack_from`. Making one reads nothing.
 TENSOR_BYTES = c_char * TENSOR_FIELDS.size
 LEGACY_BYTES = c_char * LEGACY_FIELDS.size
-VERSIONED_BYTES = c_char * (VERSIONED_HEAD.size + VERSIONED_BODY.size)
+VERSIONED_BYTES = c_char * VERSIONED_FIELDS.size
 
 
 @cache

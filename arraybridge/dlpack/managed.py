@@ -26,7 +26,6 @@ from .header import (
     VERSION,
     VERSIONED_BYTES,
     VERSIONED_FIELDS,
-    VERSIONED_HEAD,
 )
 from .tensor import Tensor
 from .validate import (
@@ -249,18 +248,9 @@ class ManagedTensor(Tensor):
         if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
             struct_address(address, "the DLManagedTensor pointer")
         self = cls.__new__(cls)
-        if versioned:
-            window = VERSIONED_BYTES.from_address(address)
-            major, minor, _, _ = VERSIONED_HEAD.unpack_from(window)
-        else:
-            *fields, _, _ = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
         self.owner = imported = owner_of(address, versioned)
         try:
-            if versioned:
-                self._read_versioned(window, (major, minor))
-            else:
-                self._read(fields, None, FLAG_READ_ONLY)
-                self.legacy = True
+            self._read_managed(address, versioned)
         except BaseException:
             release(imported, versioned)  # now, not when the traceback that holds this frame goes
             raise
@@ -325,8 +315,7 @@ class ManagedTensor(Tensor):
         True
         >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
         """
-        name = b"dltensor_versioned" if versioned else b"dltensor"
-        return pyapi.claim(self._capsule(versioned, as_is), name)
+        return pyapi.claim(self._capsule(versioned, as_is), versioned)
 
     def hand_over(self, versioned: bool = True) -> int:
         """Make a struct as :meth:`to_struct` does; a block that is :attr:`linear` leaves with it.
@@ -345,8 +334,7 @@ class ManagedTensor(Tensor):
         BufferError: the tensor was handed over (move=True), its memory is another's now:
             allocate another, or export it without move
         """
-        name = b"dltensor_versioned" if versioned else b"dltensor"
-        return pyapi.claim(self._capsule(versioned, move=True), name)
+        return pyapi.claim(self._capsule(versioned, move=True), versioned)
 
     def _capsule(
         self, versioned: bool = True, as_is: bool = False, move: bool = False

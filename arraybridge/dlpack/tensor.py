@@ -6,7 +6,7 @@ It holds plain Python values: the struct is read once, checked, and never looked
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import Array, c_char, c_void_p
+from ctypes import c_void_p
 from math import prod
 from typing import Any
 
@@ -17,10 +17,14 @@ from .header import (
     FLAG_IS_SUBBYTE_TYPE_PADDED,
     FLAG_READ_ONLY,
     FLAGS_OFFSET,
+    LEGACY_BYTES,
+    LEGACY_FIELDS,
     TENSOR_BYTES,
     TENSOR_FIELDS,
     VERSION,
     VERSIONED_BODY,
+    VERSIONED_BYTES,
+    VERSIONED_HEAD,
     int64s,
 )
 from .validate import (
@@ -140,11 +144,18 @@ class Tensor:
         self.padded = flags & FLAG_IS_SUBBYTE_TYPE_PADDED != 0
         self.version = None
 
-    def _read_versioned(self, window: Array[c_char], version: tuple[int, int]) -> None:
-        """Take the fields of a ``DLManagedTensorVersioned``; behind the deleter once it is ours."""
-        check_version(version)
-        flags, *fields = VERSIONED_BODY.unpack_from(window, FLAGS_OFFSET)
-        self._read(fields, version, flags)
+    def _read_managed(self, address: int, versioned: bool) -> None:
+        """Take the fields of a ``DLManagedTensorVersioned`` or of the legacy struct."""
+        if versioned:
+            window = VERSIONED_BYTES.from_address(address)
+            version = VERSIONED_HEAD.unpack_from(window)
+            check_version(version)  # of another one nothing behind the deleter is known
+            flags, *fields = VERSIONED_BODY.unpack_from(window, FLAGS_OFFSET)
+            self._read(fields, version, flags)
+        else:
+            *fields, _, _ = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
+            self._read(fields, None, FLAG_READ_ONLY)
+            self.legacy = True
 
     @property
     def ndim(self) -> int:

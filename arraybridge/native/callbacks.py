@@ -46,7 +46,7 @@ def _set_handler() -> tuple[Callable[[object], object], object]:
     """Return NumPy's function, and the handler for it. Neither is ever freed."""
     from numpy._core._multiarray_umath import _ARRAY_API
 
-    table = pyapi.pointer_without_name(_ARRAY_API)
+    table = pyapi.capsule_pointer(_ARRAY_API, None)
     set_handler = PYFUNCTYPE(py_object, py_object)(
         c_void_p.from_address(table + 8 * 304).value or 0
     )

@@ -11,23 +11,18 @@ from __future__ import annotations
 
 from ctypes import PYFUNCTYPE, c_char, c_void_p
 from struct import Struct, pack_into
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .pyapi import CapsuleType, capsule_destructor, capsule_pointer, claim, new_capsule
-
-_NAMES = b"dltensor", b"dltensor_versioned"
-
-
-class Export(NamedTuple):
-    """A capsule, whose struct describes `Context`'s memory until it is rewritten."""
-
-    capsule: CapsuleType  # named ``dltensor_versioned`` or ``dltensor``
-    address: int  # of its struct
-    context: int  # as the next: what the struct must keep
-    deleter: int
-    axes: int  # address of the extents and strides, which live as long as the struct
+from .pyapi import (
+    DLPACK_NAMES,
+    CapsuleType,
+    capsule_destructor,
+    capsule_pointer,
+    claim,
+    new_capsule,
+)
 
 
 class Context(np.ndarray):
@@ -44,25 +39,27 @@ _versioned = Struct("=8xQQ8xQ").unpack_from  # manager_ctx, deleter, dl_tensor.d
 _legacy = Struct("=Q40xQQ").unpack_from  # dl_tensor.data, manager_ctx, deleter
 
 
-def export(owner: object, axes: tuple[int, ...], versioned: bool) -> Export:
-    """Make a capsule that keeps an owner alive; ``axes`` are its extents, then its strides."""
+def export(
+    owner: object, axes: tuple[int, ...], versioned: bool
+) -> tuple[CapsuleType, int, int, int, int]:
+    """Make a capsule that keeps an owner alive; ``axes`` are its extents, then its strides.
+
+    Return (capsule, address of its struct, manager_ctx, deleter, address of the axes). The struct
+    describes the memory of a `Context` until it is rewritten; the axes live as long as it does.
+    """
     array = _new(Context, len(axes) or 1, _INT64)
     array.owner = owner
     pack_into(f"={len(axes)}q", array, 0, *axes)
+    capsule = array.__dlpack__(max_version=(1, 0) if versioned else None)
+    address = capsule_pointer(capsule, DLPACK_NAMES[versioned])
     if versioned:
-        capsule = array.__dlpack__(max_version=(1, 0))
-        address = capsule_pointer(capsule, b"dltensor_versioned")
         context, deleter, data = _versioned(_head(address))
     else:
-        capsule = array.__dlpack__()
-        address = capsule_pointer(capsule, b"dltensor")
         data, context, deleter = _legacy(_head(address))
-    return Export(capsule, address, context, deleter, data)
+    return capsule, address, context, deleter, data
 
 
-_destructors = [
-    capsule_destructor(export(None, (), versioned).capsule) for versioned in (False, True)
-]
+_destructors = [capsule_destructor(export(None, (), versioned)[0]) for versioned in (False, True)]
 # void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
 # the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
 _DELETER = PYFUNCTYPE(None, c_void_p)
@@ -81,12 +78,12 @@ class Imported(list[CapsuleType]):
 
 def owner_of(address: int, versioned: bool) -> Imported:
     """Return an owner of a producer's struct."""
-    return Imported((new_capsule(address, _NAMES[versioned], _destructors[versioned]),))
+    return Imported((new_capsule(address, DLPACK_NAMES[versioned], _destructors[versioned]),))
 
 
 def release(owner: Imported, versioned: bool) -> None:
     """Run the deleter of what `owner_of` returned now."""
-    address = claim(owner[0], _NAMES[versioned])
+    address = claim(owner[0], versioned)
     if address:
         deleter = c_void_p.from_address(address + (16 if versioned else 56)).value
         if deleter:

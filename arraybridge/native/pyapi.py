@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from ctypes import PYFUNCTYPE, c_char_p, c_int, c_void_p, py_object
-from functools import partial
+from functools import cache, partial
 from operator import call
 from typing import TYPE_CHECKING, Any
 
@@ -37,59 +37,44 @@ else:
     CapsuleType = type(_capsule_new(1, None, None))
 
 
+#: The names of DLPack's capsules, by whether they are versioned.
+DLPACK_NAMES = b"dltensor", b"dltensor_versioned"
+
+
+@cache
 def _immortal(name: bytes) -> int:
     memory = ctypes.create_string_buffer(name)
     incref(memory)
     return ctypes.addressof(memory)
 
 
-_NAMES = {
-    name: _immortal(name)
-    for name in (
-        b"dltensor",
-        b"used_dltensor",
-        b"dltensor_versioned",
-        b"used_dltensor_versioned",
-        b"dlpack_exchange_api",
-        b"mem_handler",
-        b"arrow_schema",
-        b"arrow_array",
-        b"arrow_device_array",
-        b"arrow_array_stream",
-        b"arrow_device_array_stream",
-    )
-}
-
-
 def new_capsule(pointer: int, name: bytes, destructor: int = 0, context: int = 0) -> CapsuleType:
     """Make a PyCapsule on ``pointer``; ``destructor`` is the address of a native function."""
-    capsule: CapsuleType = _capsule_new(pointer, _NAMES[name], destructor)
+    capsule: CapsuleType = _capsule_new(pointer, _immortal(name), destructor)
     if context:
         _set_context(capsule, context)
     return capsule
 
 
-def capsule_pointer(capsule: object, name: bytes) -> int:
+def capsule_pointer(capsule: object, name: bytes | None) -> int:
     """Return the pointer in a capsule of that name; CPython's ValueError if it has another."""
-    address: int = _capsule_pointer(capsule, _NAMES[name])
+    address: int = _capsule_pointer(capsule, name and _immortal(name))
     return address
 
 
 _CLAIM = _capsule_pointer, _capsule_rename
-_CLAIMED = {
-    name: (_NAMES[name], _NAMES[b"used_" + name]) for name in (b"dltensor", b"dltensor_versioned")
-}
+_CLAIMED = [(_immortal(name), _immortal(b"used_" + name)) for name in DLPACK_NAMES]
 
 
-def claim(capsule: object, name: bytes) -> int:
-    """Consume a capsule: return its pointer, and rename it; 0 if it has another name.
+def claim(capsule: object, versioned: bool) -> int:
+    """Consume a DLPack capsule: return its pointer, and rename it; 0 if it has another name.
 
     The name is checked and changed in one step, so that of several threads one gets the pointer:
     C code calls both functions, and CPython switches threads between bytecodes only. (No garbage
     is collected in between either: the second call's tuple of arguments is the first one's.)
     """
     try:
-        pointer, _ = map(call, _CLAIM, (capsule, capsule), _CLAIMED[name])
+        pointer, _ = map(call, _CLAIM, (capsule, capsule), _CLAIMED[versioned])
     except ValueError:
         return 0
     return pointer  # type: ignore[no-any-return]
@@ -98,10 +83,10 @@ def claim(capsule: object, name: bytes) -> int:
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
     _claim, _claiming = claim, threading.Lock()
 
-    def claim(capsule: object, name: bytes) -> int:
+    def claim(capsule: object, versioned: bool) -> int:
         """Consume a capsule, one thread at a time."""
         with _claiming:
-            return _claim(capsule, name)
+            return _claim(capsule, versioned)
 
     def _renew() -> None:
         global _claiming
@@ -109,12 +94,6 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_renew)
-
-
-def pointer_without_name(capsule: object) -> int:
-    """Return the pointer in a capsule that has no name."""
-    address: int = _capsule_pointer(capsule, None)
-    return address
 
 
 def address_of(function: Any) -> int:
