@@ -2,8 +2,7 @@
 
 Nothing imports this at run time. ``Convert`` and its like are classes, as an overloaded function
 whose overloads name a library that is not installed is "partially unknown" to pyright wherever it
-is used; of a class that is asked only where that library is named. A library's module is known by
-the class of its arrays, which it has as an attribute.
+is used; of a class that is asked only where that library is named.
 
 A library that a user registers has a name that no checker knows: annotate it as ``Any``. A function
 that passes the name of a library on takes a ``LibraryName``.
@@ -32,14 +31,14 @@ if TYPE_CHECKING:  # whichever of them is installed
     import dask.array
     import dpnp
     import jax
-    import mlx.core
+    import mlx.core as mx
     import numpy
-    import onnxruntime
-    import openvino
+    import onnxruntime as ort
+    import openvino as ov
     import paddle
     import PIL.Image
-    import pyarrow
-    import tensorflow
+    import pyarrow as pa
+    import tensorflow as tf
     import torch
     import tvm_ffi
     import warp
@@ -108,16 +107,23 @@ class _Dataclass(Protocol):
 
 
 ArrayT = TypeVar("ArrayT", bound=Native)
+T = TypeVar("T")
 
 
-class _NumPy(Protocol):
+# A library's module is known by the class of its arrays, which it has as an attribute.
+
+
+class _Tensors(Protocol[T]):
+    Tensor: type[T]
+
+
+class _Ndarrays(Protocol[T]):
+    ndarray: type[T]
+
+
+class _NumPy(Protocol):  # whose arrays have type parameters
     busdaycalendar: Any
     ndarray: type[numpy.ndarray[Any, Any]]
-
-
-class _Torch(Protocol):
-    is_storage: Any
-    Tensor: type[torch.Tensor]
 
 
 class _Jax(Protocol):
@@ -125,69 +131,34 @@ class _Jax(Protocol):
     Array: type[jax.Array]
 
 
-class _TensorFlow(Protocol):
-    GradientTape: Any
-    Tensor: type[tensorflow.Tensor]
-
-
-class _CuPy(Protocol):
-    ElementwiseKernel: Any
-    ndarray: type[cupy.ndarray]
-
-
-class _Dpnp(Protocol):
-    dpnp_array: Any
-    ndarray: type[dpnp.ndarray]
-
-
-class _Paddle(Protocol):
-    to_tensor: Any
-    Tensor: type[paddle.Tensor]
-
-
-class _TvmFfi(Protocol):
-    register_global_func: Any
-    Tensor: type[tvm_ffi.Tensor]
-
-
 class _Warp(Protocol):
     kernel: Any
     array: type[warp.array[Any]]
 
 
-class _PyArrow(Protocol):
-    ChunkedArray: Any
-    Tensor: type[pyarrow.Tensor]
-
-
 class _OnnxRuntime(Protocol):
     InferenceSession: Any
-    OrtValue: type[onnxruntime.OrtValue]
-
-
-class _OpenVino(Protocol):
-    Core: Any
-    Tensor: type[openvino.Tensor]
+    OrtValue: type[ort.OrtValue]
 
 
 NDArray: TypeAlias = "numpy.ndarray[Any, Any]"
 
 # A library, by its name or its module.
 NumPy: TypeAlias = "Literal['numpy'] | _NumPy"
-Torch: TypeAlias = "Literal['torch'] | _Torch"
+Torch: TypeAlias = "Literal['torch']"
 Jax: TypeAlias = "Literal['jax'] | _Jax"
-TensorFlow: TypeAlias = "Literal['tensorflow'] | _TensorFlow"
-CuPy: TypeAlias = "Literal['cupy'] | _CuPy"
-Dpnp: TypeAlias = "Literal['dpnp'] | _Dpnp"
-Paddle: TypeAlias = "Literal['paddle'] | _Paddle"
+TensorFlow: TypeAlias = "Literal['tensorflow']"
+CuPy: TypeAlias = "Literal['cupy']"
+Dpnp: TypeAlias = "Literal['dpnp']"
+Paddle: TypeAlias = "Literal['paddle']"
 Mlx: TypeAlias = "Literal['mlx']"
-TvmFfi: TypeAlias = "Literal['tvm_ffi'] | _TvmFfi"
+TvmFfi: TypeAlias = "Literal['tvm_ffi']"
 Warp: TypeAlias = "Literal['warp'] | _Warp"
-PyArrow: TypeAlias = "Literal['pyarrow'] | _PyArrow"
+PyArrow: TypeAlias = "Literal['pyarrow']"
 PyArrowArray: TypeAlias = "Literal['pyarrow.Array']"
 Pillow: TypeAlias = "Literal['pillow']"
 OnnxRuntime: TypeAlias = "Literal['onnxruntime'] | _OnnxRuntime"
-OpenVino: TypeAlias = "Literal['openvino'] | _OpenVino"
+OpenVino: TypeAlias = "Literal['openvino']"
 Dask: TypeAlias = "Literal['dask']"
 Named: TypeAlias = "LibraryName | ModuleType"  # of which it is not known which
 
@@ -202,7 +173,7 @@ class Convert(Protocol):
     @overload
     def __call__(self, x: Any, /, to: Jax, **kw: Unpack[Options]) -> jax.Array: ...
     @overload
-    def __call__(self, x: Any, /, to: TensorFlow, **kw: Unpack[Options]) -> tensorflow.Tensor: ...
+    def __call__(self, x: Any, /, to: TensorFlow, **kw: Unpack[Options]) -> tf.Tensor: ...
     @overload
     def __call__(self, x: Any, /, to: CuPy, **kw: Unpack[Options]) -> cupy.ndarray: ...
     @overload
@@ -210,25 +181,27 @@ class Convert(Protocol):
     @overload
     def __call__(self, x: Any, /, to: Paddle, **kw: Unpack[Options]) -> paddle.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: Mlx, **kw: Unpack[Options]) -> mlx.core.array: ...
+    def __call__(self, x: Any, /, to: Mlx, **kw: Unpack[Options]) -> mx.array: ...
     @overload
     def __call__(self, x: Any, /, to: TvmFfi, **kw: Unpack[Options]) -> tvm_ffi.Tensor: ...
     @overload
     def __call__(self, x: Any, /, to: Warp, **kw: Unpack[Options]) -> warp.array[Any]: ...
     @overload
-    def __call__(self, x: Any, /, to: PyArrow, **kw: Unpack[Options]) -> pyarrow.Tensor: ...
+    def __call__(self, x: Any, /, to: PyArrow, **kw: Unpack[Options]) -> pa.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: PyArrowArray, **kw: Unpack[Options]) -> pyarrow.Array: ...
+    def __call__(self, x: Any, /, to: PyArrowArray, **kw: Unpack[Options]) -> pa.Array: ...
     @overload
     def __call__(self, x: Any, /, to: Pillow, **kw: Unpack[Options]) -> PIL.Image.Image: ...
     @overload
-    def __call__(
-        self, x: Any, /, to: OnnxRuntime, **kw: Unpack[Options]
-    ) -> onnxruntime.OrtValue: ...
+    def __call__(self, x: Any, /, to: OnnxRuntime, **kw: Unpack[Options]) -> ort.OrtValue: ...
     @overload
-    def __call__(self, x: Any, /, to: OpenVino, **kw: Unpack[Options]) -> openvino.Tensor: ...
+    def __call__(self, x: Any, /, to: OpenVino, **kw: Unpack[Options]) -> ov.Tensor: ...
     @overload
     def __call__(self, x: Any, /, to: Dask, **kw: Unpack[Options]) -> dask.array.Array: ...
+    @overload
+    def __call__(self, x: Any, /, to: _Tensors[T], **kw: Unpack[Options]) -> T: ...
+    @overload
+    def __call__(self, x: Any, /, to: _Ndarrays[T], **kw: Unpack[Options]) -> T: ...
     @overload
     def __call__(self, x: Any, /, to: Named, **kw: Unpack[Options]) -> Any: ...
 
@@ -249,9 +222,7 @@ class Asarray(Protocol):
     @overload
     def __call__(self, obj: Any, /, *, like: Jax, **kw: Unpack[AsOptions]) -> jax.Array: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: TensorFlow, **kw: Unpack[AsOptions]
-    ) -> tensorflow.Tensor: ...
+    def __call__(self, obj: Any, /, *, like: TensorFlow, **kw: Unpack[AsOptions]) -> tf.Tensor: ...
     @overload
     def __call__(self, obj: Any, /, *, like: CuPy, **kw: Unpack[AsOptions]) -> cupy.ndarray: ...
     @overload
@@ -259,19 +230,15 @@ class Asarray(Protocol):
     @overload
     def __call__(self, obj: Any, /, *, like: Paddle, **kw: Unpack[AsOptions]) -> paddle.Tensor: ...
     @overload
-    def __call__(self, obj: Any, /, *, like: Mlx, **kw: Unpack[AsOptions]) -> mlx.core.array: ...
+    def __call__(self, obj: Any, /, *, like: Mlx, **kw: Unpack[AsOptions]) -> mx.array: ...
     @overload
     def __call__(self, obj: Any, /, *, like: TvmFfi, **kw: Unpack[AsOptions]) -> tvm_ffi.Tensor: ...
     @overload
     def __call__(self, obj: Any, /, *, like: Warp, **kw: Unpack[AsOptions]) -> warp.array[Any]: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: PyArrow, **kw: Unpack[AsOptions]
-    ) -> pyarrow.Tensor: ...
+    def __call__(self, obj: Any, /, *, like: PyArrow, **kw: Unpack[AsOptions]) -> pa.Tensor: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: PyArrowArray, **kw: Unpack[AsOptions]
-    ) -> pyarrow.Array: ...
+    def __call__(self, obj: Any, /, *, like: PyArrowArray, **kw: Unpack[AsOptions]) -> pa.Array: ...
     @overload
     def __call__(
         self, obj: Any, /, *, like: Pillow, **kw: Unpack[AsOptions]
@@ -279,13 +246,15 @@ class Asarray(Protocol):
     @overload
     def __call__(
         self, obj: Any, /, *, like: OnnxRuntime, **kw: Unpack[AsOptions]
-    ) -> onnxruntime.OrtValue: ...
+    ) -> ort.OrtValue: ...
     @overload
-    def __call__(
-        self, obj: Any, /, *, like: OpenVino, **kw: Unpack[AsOptions]
-    ) -> openvino.Tensor: ...
+    def __call__(self, obj: Any, /, *, like: OpenVino, **kw: Unpack[AsOptions]) -> ov.Tensor: ...
     @overload
     def __call__(self, obj: Any, /, *, like: Dask, **kw: Unpack[AsOptions]) -> dask.array.Array: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: _Tensors[T], **kw: Unpack[AsOptions]) -> T: ...
+    @overload
+    def __call__(self, obj: Any, /, *, like: _Ndarrays[T], **kw: Unpack[AsOptions]) -> T: ...
     @overload
     def __call__(self, obj: Any, /, *, like: ArrayT, **kw: Unpack[AsOptions]) -> ArrayT: ...
     @overload
@@ -313,7 +282,7 @@ class To(Protocol):
     @overload
     def __call__(self, library: Jax, /, **kw: Unpack[ToOptions]) -> jax.Array: ...
     @overload
-    def __call__(self, library: TensorFlow, /, **kw: Unpack[ToOptions]) -> tensorflow.Tensor: ...
+    def __call__(self, library: TensorFlow, /, **kw: Unpack[ToOptions]) -> tf.Tensor: ...
     @overload
     def __call__(self, library: CuPy, /, **kw: Unpack[ToOptions]) -> cupy.ndarray: ...
     @overload
@@ -321,25 +290,27 @@ class To(Protocol):
     @overload
     def __call__(self, library: Paddle, /, **kw: Unpack[ToOptions]) -> paddle.Tensor: ...
     @overload
-    def __call__(self, library: Mlx, /, **kw: Unpack[ToOptions]) -> mlx.core.array: ...
+    def __call__(self, library: Mlx, /, **kw: Unpack[ToOptions]) -> mx.array: ...
     @overload
     def __call__(self, library: TvmFfi, /, **kw: Unpack[ToOptions]) -> tvm_ffi.Tensor: ...
     @overload
     def __call__(self, library: Warp, /, **kw: Unpack[ToOptions]) -> warp.array[Any]: ...
     @overload
-    def __call__(self, library: PyArrow, /, **kw: Unpack[ToOptions]) -> pyarrow.Tensor: ...
+    def __call__(self, library: PyArrow, /, **kw: Unpack[ToOptions]) -> pa.Tensor: ...
     @overload
-    def __call__(self, library: PyArrowArray, /, **kw: Unpack[ToOptions]) -> pyarrow.Array: ...
+    def __call__(self, library: PyArrowArray, /, **kw: Unpack[ToOptions]) -> pa.Array: ...
     @overload
     def __call__(self, library: Pillow, /, **kw: Unpack[ToOptions]) -> PIL.Image.Image: ...
     @overload
-    def __call__(
-        self, library: OnnxRuntime, /, **kw: Unpack[ToOptions]
-    ) -> onnxruntime.OrtValue: ...
+    def __call__(self, library: OnnxRuntime, /, **kw: Unpack[ToOptions]) -> ort.OrtValue: ...
     @overload
-    def __call__(self, library: OpenVino, /, **kw: Unpack[ToOptions]) -> openvino.Tensor: ...
+    def __call__(self, library: OpenVino, /, **kw: Unpack[ToOptions]) -> ov.Tensor: ...
     @overload
     def __call__(self, library: Dask, /, **kw: Unpack[ToOptions]) -> dask.array.Array: ...
+    @overload
+    def __call__(self, library: _Tensors[T], /, **kw: Unpack[ToOptions]) -> T: ...
+    @overload
+    def __call__(self, library: _Ndarrays[T], /, **kw: Unpack[ToOptions]) -> T: ...
     @overload
     def __call__(self, library: Named, /, **kw: Unpack[ToOptions]) -> Any: ...
 
