@@ -13,23 +13,10 @@ from ctypes import byref, c_int64, c_void_p, py_object
 from weakref import WeakKeyDictionary
 
 from ..native import pyapi
+from . import header
 from .device import Device
 from .dtypes import DataType
 from .errors import DLPackError
-from .header import (
-    CURRENT_WORK_STREAM,
-    DLTENSOR_FROM_PY_OBJECT,
-    MANAGED_FROM_PY_OBJECT,
-    MANAGED_TENSOR_ALLOCATOR,
-    MANAGED_TO_PY_OBJECT,
-    SET_ERROR,
-    VERSION,
-    DLDataType,
-    DLDevice,
-    DLPackExchangeAPI,
-    DLPackExchangeAPIHeader,
-    DLTensor,
-)
 from .managed import ManagedTensor
 from .tensor import Tensor
 
@@ -69,17 +56,17 @@ class ExchangeAPI:
 
     __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "table", "version")
 
-    def __init__(self, table: DLPackExchangeAPI) -> None:
+    def __init__(self, table: header.DLPackExchangeAPI) -> None:
         self.table = table
         version = table.header.version
         self.version = (version.major, version.minor)
-        self._export = MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
-        self._import = MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
+        self._export = header.MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
+        self._import = header.MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
         borrow = table.dltensor_from_py_object_no_sync  # may be NULL, the header says
-        self._borrow = DLTENSOR_FROM_PY_OBJECT(borrow) if borrow else None
+        self._borrow = header.DLTENSOR_FROM_PY_OBJECT(borrow) if borrow else None
         allocator = table.managed_tensor_allocator
-        self._allocate = MANAGED_TENSOR_ALLOCATOR(allocator) if allocator else None
-        self._stream = CURRENT_WORK_STREAM(table.current_work_stream)
+        self._allocate = header.MANAGED_TENSOR_ALLOCATOR(allocator) if allocator else None
+        self._stream = header.CURRENT_WORK_STREAM(table.current_work_stream)
 
     def acquire(self, x: object) -> ManagedTensor:
         """Return an owning tensor on ``x``, whose exact type offers this table."""
@@ -93,7 +80,7 @@ class ExchangeAPI:
         """Return a description of ``x``, read before any other code can run."""
         if self._borrow is None:
             return self.acquire(x)
-        out = DLTensor()
+        out = header.DLTensor()
         if self._borrow(id(x), byref(out)):
             raise DLPackError(f"{type(x).__name__} could not be described")
         return Tensor(ctypes.addressof(out))
@@ -104,9 +91,12 @@ class ExchangeAPI:
         The library owns the struct that it is given, even if it fails.
         """
         address = tensor.hand_over() if move else tensor.to_struct()
+        return self._imported(address, tensor)
+
+    def _imported(self, address: int | None, what: object) -> object:
         out = py_object()
         if self._import(address, byref(out)) or not out:
-            raise DLPackError(f"{tensor!r} could not be imported")
+            raise DLPackError(f"{what} could not be imported")
         return pyapi.take_object(out)
 
     def empty(self, shape: tuple[int, ...], dtype: DataType, device: Device) -> object:
@@ -122,10 +112,10 @@ class ExchangeAPI:
         if self._allocate is None:
             raise DLPackError("the library's C exchange API has no allocator")
         extents = (c_int64 * len(shape))(*shape)
-        prototype = DLTensor(
-            device=DLDevice(device.type, device.id),
+        prototype = header.DLTensor(
+            device=header.DLDevice(device.type, device.id),
             ndim=len(shape),
-            dtype=DLDataType(*dtype),
+            dtype=header.DLDataType(*dtype),
             shape=ctypes.addressof(extents),
         )
         said: list[str] = []
@@ -133,15 +123,13 @@ class ExchangeAPI:
         def note_error(_: int, kind: bytes | None, message: bytes | None) -> None:
             said.append((message or kind or b"").decode(errors="replace").partition("\n")[0])
 
-        tensor, out = c_void_p(), py_object()
-        if self._allocate(byref(prototype), byref(tensor), None, SET_ERROR(note_error)):
+        tensor = c_void_p()
+        if self._allocate(byref(prototype), byref(tensor), None, header.SET_ERROR(note_error)):
             why = " ".join(said) or "its allocator failed"
             # PyTorch calls every error a MemoryError.
             error = MemoryError if "memory" in why or "alloc" in why else DLPackError
             raise error(f"no array of {dtype} and shape {shape} on {device}: {why}")
-        if self._import(tensor.value, byref(out)) or not out:
-            raise DLPackError(f"what was allocated for shape {shape} could not be imported")
-        return pyapi.take_object(out)
+        return self._imported(tensor.value, f"what was allocated for shape {shape}")
 
     def current_stream(self, device: Device) -> int:
         """Return the handle of the library's current stream on a device; 0 on the CPU."""
@@ -196,9 +184,9 @@ def _look_up(capsule: object) -> ExchangeAPI | None:
         return None
     address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
     while address:
-        head = DLPackExchangeAPIHeader.from_address(address)
-        if head.version.major == VERSION[0]:
-            table = DLPackExchangeAPI.from_address(address)
+        head = header.DLPackExchangeAPIHeader.from_address(address)
+        if head.version.major == header.VERSION[0]:
+            table = header.DLPackExchangeAPI.from_address(address)
             return ExchangeAPI(table) if all(getattr(table, name) for name in _NEEDED) else None
         address = head.prev_api
     return None

@@ -45,24 +45,14 @@ class DeviceType(IntEnum):
 
 KNOWN_DEVICE_CODES = {int(code): code for code in DeviceType}
 
-# Where `data` is an address that arithmetic works on, so that byte_offset can be folded into it.
-# Elsewhere (a cl_mem, a VkBuffer, an MTLBuffer) it is a handle, and the offset must stay apart.
-ADDRESSABLE = frozenset(
-    {
-        DeviceType.CPU,
-        DeviceType.CUDA,
-        DeviceType.CUDA_HOST,
-        DeviceType.ROCM,
-        DeviceType.ROCM_HOST,
-        DeviceType.CUDA_MANAGED,
-        DeviceType.ONEAPI,
-    }
-)
-
 # Memory that the CPU may dereference: pinned and managed memory are host memory too.
 HOST_ACCESSIBLE = frozenset(
     {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
 )
+
+# Where `data` is an address that arithmetic works on, so that byte_offset can be folded into it.
+# Elsewhere (a cl_mem, a VkBuffer, an MTLBuffer) it is a handle, and the offset must stay apart.
+ADDRESSABLE = HOST_ACCESSIBLE | {DeviceType.CUDA, DeviceType.ROCM, DeviceType.ONEAPI}
 
 _NAMES: dict[int, str] = {code: code.name.lower() for code in DeviceType}
 # PyTorch's names, too.

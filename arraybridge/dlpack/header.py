@@ -9,21 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from ctypes import (
-    POINTER,
-    PYFUNCTYPE,
-    Structure,
-    c_char,
-    c_char_p,
-    c_int,
-    c_int32,
-    c_uint8,
-    c_uint16,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    py_object,
-)
+from ctypes import POINTER, PYFUNCTYPE, Structure, c_int32, c_void_p
 from functools import cache
 
 VERSION = (1, 3)  # DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION
@@ -44,7 +30,7 @@ class DLPackVersion(Structure):
     (1, 3)
     """
 
-    _fields_ = (("major", c_uint32), ("minor", c_uint32))
+    _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32))
 
 
 class DLDevice(Structure):
@@ -72,7 +58,7 @@ class DLDataType(Structure):
     (2, 32, 1)
     """
 
-    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
 class DLTensor(Structure):
@@ -101,7 +87,7 @@ class DLTensor(Structure):
         ("dtype", DLDataType),
         ("shape", c_void_p),
         ("strides", c_void_p),
-        ("byte_offset", c_uint64),
+        ("byte_offset", ctypes.c_uint64),
     )
 
 
@@ -142,21 +128,21 @@ class DLManagedTensorVersioned(Structure):
         ("version", DLPackVersion),
         ("manager_ctx", c_void_p),
         ("deleter", c_void_p),
-        ("flags", c_uint64),
+        ("flags", ctypes.c_uint64),
         ("dl_tensor", DLTensor),
     )
 
 
 # The functions of the C exchange API. Those that touch Python objects keep the GIL (PYFUNCTYPE).
-MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
-MANAGED_TO_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
-DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(c_int, c_void_p, POINTER(DLTensor))
+MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(c_void_p))
+MANAGED_TO_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(ctypes.py_object))
+DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(DLTensor))
 #: ``void (*)(void* error_ctx, const char* kind, const char* message)``
-SET_ERROR = PYFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+SET_ERROR = PYFUNCTYPE(None, c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 MANAGED_TENSOR_ALLOCATOR = PYFUNCTYPE(
-    c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SET_ERROR
+    ctypes.c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SET_ERROR
 )
-CURRENT_WORK_STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
+CURRENT_WORK_STREAM = PYFUNCTYPE(ctypes.c_int, c_int32, c_int32, POINTER(c_void_p))
 
 
 class DLPackExchangeAPIHeader(Structure):
@@ -209,12 +195,12 @@ for _type, _fields in (
         )
 
 # Windows on memory, for `unpack_from`. Making one reads nothing.
-TENSOR_BYTES = c_char * TENSOR_FIELDS.size
-LEGACY_BYTES = c_char * LEGACY_FIELDS.size
-VERSIONED_BYTES = c_char * VERSIONED_FIELDS.size
+TENSOR_BYTES = ctypes.c_char * TENSOR_FIELDS.size
+LEGACY_BYTES = ctypes.c_char * LEGACY_FIELDS.size
+VERSIONED_BYTES = ctypes.c_char * VERSIONED_FIELDS.size
 
 
 @cache
 def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int, ...]]]:
     """Return (window on, unpack from) an array of ``count`` int64: a shape or strides."""
-    return (c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from
+    return (ctypes.c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from

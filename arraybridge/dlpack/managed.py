@@ -14,19 +14,10 @@ from ..native import pyapi
 from ..native.blocks import Block, new_block
 from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
+from . import header
 from .device import CPU, Device
 from .dtypes import DataType
 from .errors import DLPackError
-from .header import (
-    FLAG_IS_COPIED,
-    FLAG_IS_SUBBYTE_TYPE_PADDED,
-    FLAG_READ_ONLY,
-    LEGACY_BYTES,
-    LEGACY_FIELDS,
-    VERSION,
-    VERSIONED_BYTES,
-    VERSIONED_FIELDS,
-)
 from .tensor import Tensor
 from .validate import (
     check_address,
@@ -155,13 +146,9 @@ class ManagedTensor(Tensor):
             dtype, device = checked_dtype(*dtype), checked_device(*device)
         except TypeError:
             raise TypeError(f"expected DataType and Device, got {dtype!r}, {device!r}") from None
-        readonly = readonly or (device.host and exports_readonly(owner))
-        flags = (
-            bool(readonly) * FLAG_READ_ONLY
-            | copied * FLAG_IS_COPIED
-            | padded * FLAG_IS_SUBBYTE_TYPE_PADDED
-        )
-        self._set(data, byte_offset, shape, strides, dtype, device, flags)
+        self._set(data, byte_offset, shape, strides, dtype, device, 0)
+        self.readonly = bool(readonly) or (device.host and exports_readonly(owner))
+        self.copied, self.padded = copied, padded
         self.owner = owner
         return self
 
@@ -357,10 +344,11 @@ class ManagedTensor(Tensor):
         if versioned:
             # Codes of a later minor version are only legal under it.
             version = self.version
-            if version is None or version < VERSION:
-                version = VERSION
-            image = VERSIONED_FIELDS.pack(*version, context, deleter, self.flags, *tensor)
-            VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
+            if version is None or version < header.VERSION:
+                version = header.VERSION
+            image = header.VERSIONED_FIELDS.pack(*version, context, deleter, self.flags, *tensor)
+            header.VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
         else:
-            LEGACY_BYTES.from_address(address).raw = LEGACY_FIELDS.pack(*tensor, context, deleter)
+            image = header.LEGACY_FIELDS.pack(*tensor, context, deleter)
+            header.LEGACY_BYTES.from_address(address).raw = image
         return capsule

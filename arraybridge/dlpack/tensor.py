@@ -10,23 +10,9 @@ from ctypes import c_void_p
 from math import prod
 from typing import Any
 
+from . import header
 from .device import Device
 from .dtypes import DataType
-from .header import (
-    FLAG_IS_COPIED,
-    FLAG_IS_SUBBYTE_TYPE_PADDED,
-    FLAG_READ_ONLY,
-    FLAGS_OFFSET,
-    LEGACY_BYTES,
-    LEGACY_FIELDS,
-    TENSOR_BYTES,
-    TENSOR_FIELDS,
-    VERSION,
-    VERSIONED_BODY,
-    VERSIONED_BYTES,
-    VERSIONED_HEAD,
-    int64s,
-)
 from .validate import (
     check_address,
     check_ndim,
@@ -106,16 +92,17 @@ class Tensor:
 
     def __init__(self, address: int | c_void_p) -> None:
         place = struct_address(address, "the DLTensor pointer")
-        self._read(TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(place)), None, 0)
+        window = header.TENSOR_BYTES.from_address(place)
+        self._read(header.TENSOR_FIELDS.unpack_from(window), None, 0)
 
     def _read(self, fields: Sequence[Any], version: tuple[int, int] | None, flags: int) -> None:
         """Take the fields of a ``DLTensor``, each checked before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
-        minor = version[1] if version else VERSION[1]
+        minor = version[1] if version else header.VERSION[1]
         check_ndim(ndim, shape)
         device = checked_device(device_type, device_id, minor)
         dtype = checked_dtype(code, bits, lanes, minor)
-        window, unpack = int64s(ndim)
+        window, unpack = header.int64s(ndim)
         extents = unpack(window(shape)) if ndim else ()
         # NULL strides: compact and row-major (allowed before DLPack 1.2, and still met).
         steps = unpack(window(strides)) if ndim and strides else None
@@ -139,22 +126,23 @@ class Tensor:
         self.shape = shape
         self.dtype = dtype
         self.device = device
-        self.readonly = flags & FLAG_READ_ONLY != 0
-        self.copied = flags & FLAG_IS_COPIED != 0
-        self.padded = flags & FLAG_IS_SUBBYTE_TYPE_PADDED != 0
+        self.readonly = flags & header.FLAG_READ_ONLY != 0
+        self.copied = flags & header.FLAG_IS_COPIED != 0
+        self.padded = flags & header.FLAG_IS_SUBBYTE_TYPE_PADDED != 0
         self.version = None
 
     def _read_managed(self, address: int, versioned: bool) -> None:
         """Take the fields of a ``DLManagedTensorVersioned`` or of the legacy struct."""
         if versioned:
-            window = VERSIONED_BYTES.from_address(address)
-            version = VERSIONED_HEAD.unpack_from(window)
+            window: Any = header.VERSIONED_BYTES.from_address(address)
+            version = header.VERSIONED_HEAD.unpack_from(window)
             check_version(version)  # of another one nothing behind the deleter is known
-            flags, *fields = VERSIONED_BODY.unpack_from(window, FLAGS_OFFSET)
+            flags, *fields = header.VERSIONED_BODY.unpack_from(window, header.FLAGS_OFFSET)
             self._read(fields, version, flags)
         else:
-            *fields, _, _ = LEGACY_FIELDS.unpack_from(LEGACY_BYTES.from_address(address))
-            self._read(fields, None, FLAG_READ_ONLY)
+            window = header.LEGACY_BYTES.from_address(address)
+            *fields, _, _ = header.LEGACY_FIELDS.unpack_from(window)
+            self._read(fields, None, header.FLAG_READ_ONLY)
             self.legacy = True
 
     @property
@@ -181,9 +169,9 @@ class Tensor:
     def flags(self) -> int:
         """The flags as the versioned struct has them."""
         return (
-            self.readonly * FLAG_READ_ONLY
-            | self.copied * FLAG_IS_COPIED
-            | self.padded * FLAG_IS_SUBBYTE_TYPE_PADDED
+            self.readonly * header.FLAG_READ_ONLY
+            | self.copied * header.FLAG_IS_COPIED
+            | self.padded * header.FLAG_IS_SUBBYTE_TYPE_PADDED
         )
 
     def __repr__(self) -> str:
