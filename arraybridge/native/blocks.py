@@ -103,13 +103,13 @@ def _add(nbytes: int, memory: np.ndarray) -> None:
         _pool[nbytes, -next(_numbers)] = memory
 
 
-def _shrink(most: int) -> int:
+def _shrink(most: int, in_use: bool = True) -> int:
     """Give up memory until the pool has at most so many bytes; return how many were idle.
 
-    The oldest goes first, of what is idle, then of what is in use: that goes with its result.
+    The oldest goes first, of what is idle, then of what is `in_use`: that goes with its result.
     """
     freed = 0
-    for only_idle in (True, False):
+    for only_idle in (True, False) if in_use else (True,):
         for key in sorted(_pool, key=_age):
             if sum(size for size, _ in list(_pool)) <= most:
                 return freed
@@ -202,11 +202,7 @@ def empty_block_cache() -> int:
     >>> ab.empty_block_cache()                      # nothing is left
     0
     """
-    freed = 0
-    for key in list(_pool):
-        if _is_idle(key) and _pool.pop(key, None) is not None:
-            freed += key[0]
-    return freed
+    return _shrink(0, in_use=False)
 
 
 def _default() -> int:
