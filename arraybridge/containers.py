@@ -75,10 +75,9 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 def _container(cls: type) -> Rebuild | None:
     """Return the function that rebuilds a container of a class; None for the class of a leaf."""
-    for known, rebuild in _PLAIN:
-        if cls is known:
-            return rebuild
-    for known, rebuild in _DERIVED:
+    if cls in _PLAIN:
+        return _PLAIN[cls]
+    for known, rebuild in _DERIVED.items():
         if issubclass(cls, known):
             return _unless_leaf(rebuild)
     return _unless_leaf(_dataclass) if hasattr(cls, "__dataclass_fields__") else None
@@ -167,10 +166,6 @@ def _derived_tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     return result
 
 
-_PLAIN: tuple[tuple[type, Rebuild], ...] = ((list, _list), (tuple, _tuple), (dict, _dict))
-_DERIVED: tuple[tuple[type, Rebuild], ...] = (
-    (tuple, _derived_tuple),
-    (list, _derived_list),
-    (dict, _derived_dict),
-)
+_PLAIN: dict[type, Rebuild] = {list: _list, tuple: _tuple, dict: _dict}
+_DERIVED = {tuple: _derived_tuple, list: _derived_list, dict: _derived_dict}
 CONTAINERS: ByType[Rebuild | None] = ByType(_container)
