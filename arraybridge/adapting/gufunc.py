@@ -44,9 +44,8 @@ class Signature:
         that only results have.
         """
         if len(shapes) != len(self.inputs):
-            raise ValueError(
-                f"{function} is adapted with signature={self.text!r}: positional arguments are "
-                f"{len(self.inputs)}, and {len(shapes)} came"
+            raise self._misfit(
+                function, f"positional arguments are {len(self.inputs)}, and {len(shapes)} came"
             )
         known: dict[str, int] = {}
         for number, (shape, axes) in enumerate(zip(shapes, self.inputs, strict=True)):
@@ -54,22 +53,17 @@ class Signature:
                 known |= dict.fromkeys(axes, -1)
                 continue
             if len(shape) < len(axes):
-                raise ValueError(
-                    f"{function} is adapted with signature={self.text!r}: argument {number} has "
-                    f"{len(shape)} dimensions, and its axes are ({', '.join(axes)})"
-                )
+                problem = f"argument {number} has {len(shape)} dimensions, and its axes are "
+                raise self._misfit(function, f"{problem}({', '.join(axes)})")
             for name, extent in zip(axes, shape[len(shape) - len(axes) :], strict=True):
                 if known.setdefault(name, extent) != extent and extent == extent:
-                    raise ValueError(
-                        f"{function} is adapted with signature={self.text!r}: the axis {name} has "
-                        f"{known[name]} elements, and {extent} in argument {number}"
-                    )
+                    problem = f"the axis {name} has {known[name]} elements, and {extent} in"
+                    raise self._misfit(function, f"{problem} argument {number}")
         for name in (name for axes in self.outputs for name in axes):
             if name not in known and name not in sizes:
-                raise ValueError(
-                    f"{function} is adapted with signature={self.text!r}: no argument has the axis "
-                    f'{name}, so pass its size, blockwise={{"output_sizes": {{"{name}": 3}}}}'
-                )
+                size = f'blockwise={{"output_sizes": {{"{name}": 3}}}}'
+                problem = f"no argument has the axis {name}, so pass its size, {size}"
+                raise self._misfit(function, problem)
 
     def check_results(self, function: str, result: Any) -> None:
         """Check what a call returned: an array, or as many as the signature says."""
@@ -77,10 +71,11 @@ class Signature:
         wanted = len(self.outputs)
         if count != (None if wanted == 1 else wanted):
             gave = "one" if count is None else f"a {type(result).__name__} of {count}"
-            raise ValueError(
-                f"{function} is adapted with signature={self.text!r}: it returned {gave}, where "
-                f"{'an array' if wanted == 1 else f'a tuple of {wanted} arrays'} was expected"
-            )
+            expected = "an array" if wanted == 1 else f"a tuple of {wanted} arrays"
+            raise self._misfit(function, f"it returned {gave}, where {expected} was expected")
+
+    def _misfit(self, function: str, problem: str) -> ValueError:
+        return ValueError(f"{function} is adapted with signature={self.text!r}: {problem}")
 
 
 def _axes(arrays: str) -> tuple[tuple[str, ...], ...]:
