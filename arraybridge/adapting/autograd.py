@@ -138,12 +138,12 @@ NO_GRADIENTS = Differentiation()
 
 
 class Slot:
-    """The place of a tracked array in the arguments of a call."""
+    """The place of an array in arguments or a result: its index in one of several lists."""
 
-    __slots__ = ("index",)
+    __slots__ = ("group", "index")
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(self, index: int, group: int = 0) -> None:
+        self.index, self.group = index, group
 
 
 class FlatFunction:
@@ -311,7 +311,7 @@ def call_tracked(
 
 def _result_type(options: Options, tracked: ArrayType, args: Any, kwargs: Any) -> ArrayType:
     """Return the type of the results, which are tracked as well, or raise the error."""
-    if arrays_in(options.out_of(args, kwargs)):
+    if arrays_in(options.out.of(args, kwargs)):
         raise ConversionError(
             f"{options.function} cannot write to out in a call that {tracked.library} follows. "
             "Leave out= away, and take what is returned"
@@ -398,18 +398,13 @@ def add_advice(options: Options, x: Any, error: BaseException) -> None:
         error.add_note(f"Or pass {' or '.join(remedies)} to adapt: see docs/adapting.md.")
 
 
-def _filled(tree: Any, arrays: Sequence[Any]) -> Any:
+def _filled(tree: Any, *groups: Sequence[Any]) -> Any:
     """Put arrays into the slots of a tree."""
-    return mapped(lambda leaf: arrays[leaf.index] if type(leaf) is Slot else leaf, tree)
 
+    def fill(leaf: Any) -> Any:
+        return groups[leaf.group][leaf.index] if type(leaf) is Slot else leaf
 
-class _Place:
-    """The place of an array in an `Outcome`."""
-
-    __slots__ = ("index", "is_float")
-
-    def __init__(self, is_float: bool, index: int) -> None:
-        self.is_float, self.index = is_float, index
+    return mapped(fill, tree)
 
 
 class _Collector:
@@ -420,20 +415,14 @@ class _Collector:
         self.floats: list[Any] = []
         self.others: list[Any] = []
 
-    def take(self, x: Any) -> _Place:
+    def take(self, x: Any) -> Slot:
         is_float = self.flat.is_float(x)
         found = self.floats if is_float else self.others
         found.append(x)
-        return _Place(is_float, len(found) - 1)
+        return Slot(len(found) - 1, not is_float)
 
     def outcome(self, template: Any) -> Outcome:
-        def rebuilt(floats: Sequence[Any], others: Sequence[Any]) -> Any:
-            return mapped(
-                lambda x: (floats if x.is_float else others)[x.index] if type(x) is _Place else x,
-                template,
-            )
-
-        return Outcome(self.floats, self.others, rebuilt)
+        return Outcome(self.floats, self.others, partial(_filled, template))
 
 
 def _outcome(flat: FlatFunction, result: Any) -> Outcome:

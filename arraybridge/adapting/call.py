@@ -70,7 +70,7 @@ class Call:
         like = options.result_like
         if like is not None:
             self.model = next(iter(arrays_in(like.of(args, kwargs))), _NOTHING)
-        out = options.out_of(args, kwargs)
+        out = options.out.of(args, kwargs)
         own, rest = options.split_self(args)
         seen = [*own, *items(self._argument, rest, is_array)]
         if kwargs:

@@ -237,9 +237,12 @@ def adapt(
         raise ValueError("result_shape_dtypes= is for callback=True and differentiable=True")
     if (differentiable or callback) and (order is not None or casting == "same_value"):
         raise ValueError("order= and 'same_value' go without differentiable= and callback=")
+    lazy = _lazy_options(blockwise, signature, depth, boundary)
+    if lazy is not None:
+        lazy |= {"library": name, "copy": copy, "alias_readonly": alias_readonly}
     return partial(
         _adapted,
-        lazy=_lazy_options(name, copy, alias_readonly, blockwise, signature, depth, boundary),
+        lazy=lazy,
         library=name,
         device=None if device is None else place_named(device),
         copy=checked_copy(copy),
@@ -256,15 +259,9 @@ def adapt(
 
 
 def _lazy_options(
-    library: str,
-    copy: object,
-    alias_readonly: bool,
-    blockwise: object,
-    signature: str | None,
-    depth: object,
-    boundary: object,
+    blockwise: object, signature: str | None, depth: object, boundary: object
 ) -> dict[str, Any] | None:
-    """Return what `Library.applied` of a lazy library takes; None if its arrays are not taken."""
+    """Return how the arrays of a lazy library are taken; None if they are not."""
     if signature is not None and depth is not None:
         raise ValueError("signature= is for whole axes, and depth= for blocks: pass one")
     if not blockwise and signature is None and depth is None:
@@ -272,10 +269,7 @@ def _lazy_options(
             raise ValueError("boundary= is what lies beyond the ends: pass depth= as well")
         return None
     axes = None if signature is None else Signature(signature)
-    return {
-        "blockwise": blockwise, "signature": axes, "depth": depth, "boundary": boundary,
-        "library": library, "copy": copy, "alias_readonly": alias_readonly,
-    }  # fmt: skip
+    return {"blockwise": blockwise, "signature": axes, "depth": depth, "boundary": boundary}
 
 
 def _cast_of_results(dtype: object, casting: object) -> Cast | None:

@@ -9,14 +9,13 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from ..array.array_types import ArrayType
-from ..conversion import convert, converted
+from ..conversion import converted
 from ..core.library import Library
 from ..core.registry import library_named
 from ..core.request import Cast
 from ..dlpack import Device
 
 _POSITIONAL = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.POSITIONAL_ONLY)
-_UNKNOWN: Any = object()
 
 
 class Options:
@@ -60,12 +59,12 @@ class Options:
         given = {"device": device, "copy": copy, "alias_readonly": alias_readonly or None}
         self.conversion: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         self.cast = cast
-        self.convert: Callable[[Any], Any] = partial(convert, to=library, **self.conversion)
-        if cast is not None:
-            self.convert = partial(converted, to=library, cast=cast, **self.conversion)
+        self.convert: Callable[[Any], Any] = partial(
+            converted, to=library, cast=cast, **self.conversion
+        )
         self.own_type = ArrayType(library, False)
         self.memo: dict[str, Any] = {}
-        self._function, self._out = function, _UNKNOWN
+        self._function = function
 
     @cached_property
     def address(self) -> Callable[[Any], int] | None:
@@ -73,12 +72,10 @@ class Options:
         library = library_named(self.library)
         return None if type(library).address is Library.address else library.address
 
-    def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what a call has for the argument ``out``, or None."""
-        if self._out is _UNKNOWN:
-            out = Argument(self._function, "out", optional=True)
-            self._out = None if out.name is None and out.position is None else out
-        return None if self._out is None else self._out.of(args, kwargs)
+    @cached_property
+    def out(self) -> Argument:
+        """The argument ``out``, if the function has one."""
+        return Argument(self._function, "out", optional=True)
 
     def split_self(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Split positional arguments into the object that a method is called on, and the rest."""
@@ -104,31 +101,28 @@ class Argument:
 
     def __init__(self, function: Any, name: str | int, *, optional: bool = False) -> None:
         self.given = name
-        self.name = None if isinstance(name, int) else name
-        self.position = name if isinstance(name, int) else None
+        self.name: str | None = None if isinstance(name, int) else name
+        self.position: int | None = name if isinstance(name, int) else None
         try:
             parameters = list(signature(function).parameters.values())
         except (TypeError, ValueError):  # some builtins have no known signature
             return
-        kinds = {p.kind for p in parameters}
-        if isinstance(name, int):
-            positional = [p for p in parameters if p.kind in _POSITIONAL]
-            if 0 <= name < len(positional):
-                self.name = positional[name].name
-            elif name < 0 or Parameter.VAR_POSITIONAL not in kinds:
-                raise ValueError(_no_argument(function, name, parameters))
-            return
         for position, p in enumerate(parameters):
-            if p.name == name and p.kind in (*_POSITIONAL, p.KEYWORD_ONLY):
+            at = position if p.kind in _POSITIONAL else None
+            if name in (p.name, at) and p.kind in (*_POSITIONAL, p.KEYWORD_ONLY):
                 if optional and p.default is p.empty:
                     self.name = None
-                    return
-                self.name = None if p.kind is p.POSITIONAL_ONLY else name
-                self.position = None if p.kind is p.KEYWORD_ONLY else position
+                else:
+                    self.name = None if p.kind is p.POSITIONAL_ONLY else p.name
+                    self.position = at
                 return
-        if Parameter.VAR_KEYWORD not in kinds:
+        rest = Parameter.VAR_POSITIONAL if isinstance(name, int) else Parameter.VAR_KEYWORD
+        if (isinstance(name, int) and name < 0) or all(p.kind is not rest for p in parameters):
             if not optional:
-                raise ValueError(_no_argument(function, name, parameters))
+                known = ", ".join(p.name for p in parameters) or "none"
+                raise ValueError(
+                    f"{name_of(function)} has no argument {name!r}; its arguments are {known}"
+                )
             self.name = None
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -138,11 +132,6 @@ class Argument:
         if self.position is not None and self.position < len(args):
             return args[self.position]
         return None
-
-
-def _no_argument(function: Any, name: object, parameters: list[Parameter]) -> str:
-    known = ", ".join(p.name for p in parameters) or "none"
-    return f"{name_of(function)} has no argument {name!r}; its arguments are {known}"
 
 
 def name_of(function: Any) -> str:
