@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import c_void_p
 from functools import lru_cache
 from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 from ..layout import exported, relaxed
@@ -14,25 +15,11 @@ from ..native import pyapi
 from ..native.blocks import Block, new_block
 from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
-from . import header
+from . import header, validate
 from .device import CPU, Device
 from .dtypes import DataType
 from .errors import DLPackError
 from .tensor import Tensor
-from .validate import (
-    check_address,
-    check_ndim,
-    check_stream,
-    checked_device,
-    checked_dtype,
-    exports_readonly,
-    extent,
-    integer,
-    integers,
-    pointer,
-    reads_versioned,
-    struct_address,
-)
 
 _MOVED = (
     "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
@@ -43,7 +30,7 @@ _MOVED = (
 @lru_cache(1024)
 def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple[int, ...], int]:
     """Return strides and the bytes of the elements of a dense tensor."""
-    strides, _, _ = extent(shape, None, dtype)
+    strides, _, _ = validate.extent(shape, None, dtype)
     return strides, dtype.nbytes(prod(shape), padded)
 
 
@@ -56,16 +43,9 @@ def _references(holder: Any) -> int:
     return sys.getrefcount(owner)
 
 
-class _Holder:
-    owner = None
-
-    def __init__(self) -> None:
-        self.owner = object()
-
-
 # What is counted where nobody else has a reference. Without the GIL another thread may take one
 # between the count and what is done about it: no block is linear then.
-_ALONE = _references(_Holder())
+_ALONE = _references(SimpleNamespace(owner=object()))
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -135,19 +115,19 @@ class ManagedTensor(Tensor):
         """
         self = cls.__new__(cls)
         if type(data) is not int:
-            data = pointer(data, "ptr")
+            data = validate.pointer(data, "ptr")
         if type(byte_offset) is not int:
-            byte_offset = integer(byte_offset, "byte_offset is an int")
-        shape = integers(shape, "shape")
+            byte_offset = validate.integer(byte_offset, "byte_offset is an int")
+        shape = validate.integers(shape, "shape")
         if strides is not None:
-            strides = integers(strides, "strides")
-        check_ndim(len(shape), 1)
+            strides = validate.integers(strides, "strides")
+        validate.check_ndim(len(shape), 1)
         try:
-            dtype, device = checked_dtype(*dtype), checked_device(*device)
+            dtype, device = validate.checked_dtype(*dtype), validate.checked_device(*device)
         except TypeError:
             raise TypeError(f"expected DataType and Device, got {dtype!r}, {device!r}") from None
         self._set(data, byte_offset, shape, strides, dtype, device, 0)
-        self.readonly = bool(readonly) or (device.host and exports_readonly(owner))
+        self.readonly = bool(readonly) or (device.host and validate.exports_readonly(owner))
         self.copied, self.padded = copied, padded
         self.owner = owner
         return self
@@ -172,7 +152,7 @@ class ManagedTensor(Tensor):
             For a NULL pointer under elements.
         """
         if not data and 0 not in shape:
-            check_address(data, 0, 0, 1, device)
+            validate.check_address(data, 0, 0, 1, device)
         self = cls.__new__(cls)
         self.data = data
         self.byte_offset = 0
@@ -233,7 +213,7 @@ class ManagedTensor(Tensor):
         <ManagedTensor float32 (2, 3) on cpu>
         """
         if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
-            struct_address(address, "the DLManagedTensor pointer")
+            validate.struct_address(address, "the DLManagedTensor pointer")
         self = cls.__new__(cls)
         self.owner = imported = owner_of(address, versioned)
         try:
@@ -256,8 +236,8 @@ class ManagedTensor(Tensor):
         copy: bool | None = None,
     ) -> CapsuleType:
         """Return a capsule on the same memory; see :func:`arraybridge.dlpack.offer`."""
-        check_stream(stream, self.device)
-        versioned = reads_versioned(max_version)
+        validate.check_stream(stream, self.device)
+        versioned = validate.reads_versioned(max_version)
         if copy:
             problem = "copy=True asks for a copy"
         elif dl_device is not None and tuple(dl_device) != self.device:

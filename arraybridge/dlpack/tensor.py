@@ -10,18 +10,9 @@ from ctypes import c_void_p
 from math import prod
 from typing import Any
 
-from . import header
+from . import header, validate
 from .device import Device
 from .dtypes import DataType
-from .validate import (
-    check_address,
-    check_ndim,
-    check_version,
-    checked_device,
-    checked_dtype,
-    extent,
-    struct_address,
-)
 
 
 class Tensor:
@@ -91,7 +82,7 @@ class Tensor:
     version: tuple[int, int] | None
 
     def __init__(self, address: int | c_void_p) -> None:
-        place = struct_address(address, "the DLTensor pointer")
+        place = validate.struct_address(address, "the DLTensor pointer")
         window = header.TENSOR_BYTES.from_address(place)
         self._read(header.TENSOR_FIELDS.unpack_from(window), None, 0)
 
@@ -99,9 +90,9 @@ class Tensor:
         """Take the fields of a ``DLTensor``, each checked before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
         minor = version[1] if version else header.VERSION[1]
-        check_ndim(ndim, shape)
-        device = checked_device(device_type, device_id, minor)
-        dtype = checked_dtype(code, bits, lanes, minor)
+        validate.check_ndim(ndim, shape)
+        device = validate.checked_device(device_type, device_id, minor)
+        dtype = validate.checked_dtype(code, bits, lanes, minor)
         window, unpack = header.int64s(ndim)
         extents = unpack(window(shape)) if ndim else ()
         # NULL strides: compact and row-major (allowed before DLPack 1.2, and still met).
@@ -119,8 +110,8 @@ class Tensor:
         device: Device,
         flags: int,
     ) -> None:
-        self.strides, first, end = extent(shape, strides, dtype)
-        check_address(data, byte_offset, first, end, device)
+        self.strides, first, end = validate.extent(shape, strides, dtype)
+        validate.check_address(data, byte_offset, first, end, device)
         self.data = data
         self.byte_offset = byte_offset
         self.shape = shape
@@ -136,7 +127,7 @@ class Tensor:
         if versioned:
             window: Any = header.VERSIONED_BYTES.from_address(address)
             version = header.VERSIONED_HEAD.unpack_from(window)
-            check_version(version)  # of another one nothing behind the deleter is known
+            validate.check_version(version)  # of another one nothing behind the deleter is known
             flags, *fields = header.VERSIONED_BODY.unpack_from(window, header.FLAGS_OFFSET)
             self._read(fields, version, flags)
         else:

@@ -15,14 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .pyapi import (
-    DLPACK_NAMES,
-    CapsuleType,
-    capsule_destructor,
-    capsule_pointer,
-    claim,
-    new_capsule,
-)
+from . import pyapi
 
 
 class Context(np.ndarray):
@@ -41,7 +34,7 @@ _legacy = Struct("=Q40xQQ").unpack_from  # dl_tensor.data, manager_ctx, deleter
 
 def export(
     owner: object, axes: tuple[int, ...], versioned: bool
-) -> tuple[CapsuleType, int, int, int, int]:
+) -> tuple[pyapi.CapsuleType, int, int, int, int]:
     """Make a capsule that keeps an owner alive; ``axes`` are its extents, then its strides.
 
     Return (capsule, address of its struct, manager_ctx, deleter, address of the axes). The struct
@@ -51,7 +44,7 @@ def export(
     array.owner = owner
     pack_into(f"={len(axes)}q", array, 0, *axes)
     capsule = array.__dlpack__(max_version=(1, 0) if versioned else None)
-    address = capsule_pointer(capsule, DLPACK_NAMES[versioned])
+    address = pyapi.capsule_pointer(capsule, pyapi.DLPACK_NAMES[versioned])
     if versioned:
         context, deleter, data = _versioned(_head(address))
     else:
@@ -59,13 +52,15 @@ def export(
     return capsule, address, context, deleter, data
 
 
-_destructors = [capsule_destructor(export(None, (), versioned)[0]) for versioned in (False, True)]
+_destructors = [
+    pyapi.capsule_destructor(export(None, (), versioned)[0]) for versioned in (False, True)
+]
 # void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
 # the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
 _DELETER = PYFUNCTYPE(None, c_void_p)
 
 
-class Imported(list[CapsuleType]):
+class Imported(list[pyapi.CapsuleType]):
     """Own a producer's struct: its deleter runs once, when this goes.
 
     A pending exception is put aside meanwhile, as for every ``__del__``. But no Python code runs,
@@ -78,12 +73,14 @@ class Imported(list[CapsuleType]):
 
 def owner_of(address: int, versioned: bool) -> Imported:
     """Return an owner of a producer's struct."""
-    return Imported((new_capsule(address, DLPACK_NAMES[versioned], _destructors[versioned]),))
+    return Imported(
+        (pyapi.new_capsule(address, pyapi.DLPACK_NAMES[versioned], _destructors[versioned]),)
+    )
 
 
 def release(owner: Imported, versioned: bool) -> None:
     """Run the deleter of what `owner_of` returned now."""
-    address = claim(owner[0], versioned)
+    address = pyapi.claim(owner[0], versioned)
     if address:
         deleter = c_void_p.from_address(address + (16 if versioned else 56)).value
         if deleter:
