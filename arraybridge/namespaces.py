@@ -130,9 +130,6 @@ def _look_up(x: Any, api_version: str | None) -> Any:
     return xp
 
 
-_CONVERTED = "pass arraybridge.convert(x, 'numpy')"
-
-
 def _of_native(x: Any) -> Any:
     library = library_of_type(type(x))
     if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
@@ -150,7 +147,8 @@ def _of_native(x: Any) -> Any:
             in_memory = library is not None or (is_array(x) and RECOGNIZED[type(x)].in_memory)
             # A frame is read as it is; a query is collected first, which its remedy says.
             frame = is_frame(type(x)) and not hasattr(type(x), "collect")
-            problem = _CONVERTED if in_memory or frame else no_array(x)
+            remedy = "pass arraybridge.convert(x, 'numpy')"
+            problem = remedy if in_memory or frame else no_array(x)
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         raise TypeError(f"{kind} has no array-API namespace ({error}): {problem}") from error
 

@@ -152,7 +152,9 @@ def register(
             "neither torch nor jax is imported: import it first, or name it, register('torch')"
         )
     undo: list[Callable[[], object]] = []
-    tables = [cls.dispatch_table for cls in (_known() if picklers is None else picklers)]
+    known = [getattr(sys.modules[m], name) for m, name in PICKLERS.items() if m in sys.modules]
+    classes = [Pickler, *known] if picklers is None else picklers
+    tables = [cls.dispatch_table for cls in classes]
     for home in homes:
         kind = home.array_class()._native_type
         undo += [_Reducer(kind, table, readonly).put() for table in tables]
@@ -174,16 +176,6 @@ def unregister() -> None:
     """
     while _registrations:
         _registrations[-1].unregister()
-
-
-def _known() -> list[Any]:
-    """Return the picklers that are registered with by default."""
-    found = [
-        getattr(sys.modules[module], name)
-        for module, name in PICKLERS.items()
-        if module in sys.modules
-    ]
-    return [Pickler, *found]
 
 
 class _Reducer:

@@ -216,10 +216,6 @@ class FlatFunction:
         except BufferError as error:
             raise error_of_result(self.options, error, x) from None
 
-    def derived(self, run: Callable[[Sequence[Any]], Outcome]) -> FlatFunction:
-        """Return another function of the same call."""
-        return FlatFunction(self.options, self.differentiation, self.device, run)
-
     def gradient(self, wanted: Sequence[bool], given: Sequence[bool]) -> FlatFunction:
         """Return the function of the arrays and cotangents that returns the gradients.
 
@@ -234,11 +230,12 @@ class FlatFunction:
             found = self.differentiation.gradients(self, primals, cotangents, wanted)
             return Outcome(found, [], lambda floats, others: list(floats))
 
-        return self.derived(run)
+        return FlatFunction(self.options, self.differentiation, self.device, run)
 
     def mapped(self, axes: Sequence[int | None]) -> FlatFunction:
         """Return the function mapped over an axis of the arrays that have one there."""
-        return self.derived(self.differentiation.map_function(self, axes))
+        run = self.differentiation.map_function(self, axes)
+        return FlatFunction(self.options, self.differentiation, self.device, run)
 
 
 def tracking_library(x: Any) -> Differentiation | None:
