@@ -56,6 +56,16 @@ each_library = pytest.mark.parametrize(
 )
 
 
+def each_face(test: Callable[..., Any]) -> pytest.MarkDecorator:
+    """Parametrize by ``namespace``: of each library, that over Arrays and that over native ones."""
+    faces = [
+        pytest.param(face, id=name, marks=[pytest.mark.heavy] * (library in HEAVY))
+        for library in installed()
+        for name, face in zip((library, f"{library}-native"), namespaces(library), strict=True)
+    ]
+    return pytest.mark.parametrize("namespace", faces)(test)
+
+
 def each_function(names: Iterable[str]) -> pytest.MarkDecorator:
     """Parametrize by ``name`` and ``library``: every function of every library.
 

@@ -17,14 +17,14 @@ from hypothesis.extra import numpy as hnp
 
 import arraybridge as ab
 from arraybridge.xp.standard.data_types import DATA_TYPES
-from tests.support.namespaces import each_library, namespaces
+from tests.support.namespaces import each_face, each_library, namespaces
 from tests.support.optional import optional
 
 torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-SHAPES = [(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (3, 1, 2)]
+SHAPES = [(), (1,), (0,), (5,), (2, 3), (2, 0, 3), (3, 1, 2)]
 SOURCES = [
     *("numpy", "torch", "jax", "array_api_strict", "tvm_ffi"),
     *(pytest.param(n, marks=pytest.mark.heavy) for n in ("tensorflow", "paddle", "mlx", "warp")),
@@ -61,7 +61,8 @@ def lacks(namespace: Any, name: str) -> bool:
 def test_every_librarys_arrays(source, library):
     """All dtypes and shapes, both namespaces; bare, as an Array, and in nested sequences."""
     pytest.importorskip(source)
-    for name, shape in itertools.product(DATA_TYPES, SHAPES):
+    shapes = SHAPES[:5:2] if library == "jax" else SHAPES  # which compiles for each
+    for name, shape in itertools.product(DATA_TYPES, shapes):
         if source == "mlx" and name in ("float64", "complex128"):
             continue
         if library == "jax" and name not in ("bool", "int32", "uint8", "float64", "complex64"):
@@ -95,31 +96,28 @@ def test_data_types_beyond_the_standard(library):
             same(namespace, found, np.asarray([1.0, -2.0, 0.5], "float32"))
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("source", ["numpy", "torch", "jax", "array_api_strict"])
-def test_dtype_and_copy_are_honored(source, library):
-    for namespace in namespaces(library):
-        x = np.arange(16, dtype="int32")
-        theirs = native(source, x)
-        for name in ("int32", "float32", "uint8"):
-            dtype = getattr(namespace.xp, name)
-            for copy in (None, True):
-                same(
-                    namespace, namespace.xp.asarray(theirs, dtype=dtype, copy=copy), x.astype(name)
-                )
-            same(namespace, namespace.xp.asarray([theirs], dtype=dtype), x.astype(name)[None])
-        for never, dtype in ((theirs, namespace.xp.float32), ([theirs, theirs], None)):
-            with pytest.raises(ValueError):  # noqa: PT011 - each library's own words
-                namespace.xp.asarray(never, dtype=dtype, copy=False)
-        fresh = namespace.xp.asarray(theirs, copy=True)
-        try:
-            view = namespace.xp.asarray(theirs, copy=False)
-        except ValueError:
-            pass
-        else:
-            assert ab.inspect(view).data == ab.inspect(theirs).data
-        if ab.inspect(fresh).size:
-            assert ab.inspect(fresh).data != ab.inspect(theirs).data
+def test_dtype_and_copy_are_honored(source, namespace):
+    x = np.arange(16, dtype="int32")
+    theirs = native(source, x)
+    for name in ("int32", "float32", "uint8"):
+        dtype = getattr(namespace.xp, name)
+        for copy in (None, True):
+            same(namespace, namespace.xp.asarray(theirs, dtype=dtype, copy=copy), x.astype(name))
+        same(namespace, namespace.xp.asarray([theirs], dtype=dtype), x.astype(name)[None])
+    for never, dtype in ((theirs, namespace.xp.float32), ([theirs, theirs], None)):
+        with pytest.raises(ValueError):  # noqa: PT011 - each library's own words
+            namespace.xp.asarray(never, dtype=dtype, copy=False)
+    fresh = namespace.xp.asarray(theirs, copy=True)
+    try:
+        view = namespace.xp.asarray(theirs, copy=False)
+    except ValueError:
+        pass
+    else:
+        assert ab.inspect(view).data == ab.inspect(theirs).data
+    if ab.inspect(fresh).size:
+        assert ab.inspect(fresh).data != ab.inspect(theirs).data
 
 
 LAYOUTS = hnp.arrays(st.sampled_from([*DATA_TYPES, ">i4", "<f2"]), hnp.array_shapes(max_dims=3))
@@ -146,14 +144,13 @@ def test_layouts(library):
     holds()
 
 
-@each_library
-def test_arrays_beside_numbers(library):
-    for namespace in namespaces(library):
-        a, b = np.asarray(1.5, "float32"), jnp.asarray(2.0)
-        found = namespace.xp.asarray([[a, 7], [torch.tensor(4), b]], dtype=namespace.xp.float32)
-        same(namespace, found, np.asarray([[1.5, 7], [4, 2]], "float32"))
-        with pytest.raises((ValueError, TypeError)):  # JAX's
-            namespace.xp.asarray([np.ones(2), np.ones(3)])
+@each_face
+def test_arrays_beside_numbers(namespace):
+    a, b = np.asarray(1.5, "float32"), jnp.asarray(2.0)
+    found = namespace.xp.asarray([[a, 7], [torch.tensor(4), b]], dtype=namespace.xp.float32)
+    same(namespace, found, np.asarray([[1.5, 7], [4, 2]], "float32"))
+    with pytest.raises((ValueError, TypeError)):  # JAX's
+        namespace.xp.asarray([np.ones(2), np.ones(3)])
 
 
 @each_library
@@ -170,64 +167,30 @@ def test_memory_that_is_written_afterwards(library):
                 assert (namespace.left(made) == x - 1).all()
 
 
-@each_library
-def test_buffers(library):
-    for namespace in namespaces(library):
-        for buffer, expected in (
-            (array.array("d", [1.0, 2.0]), np.asarray([1.0, 2.0])),
-            (bytearray(b"abc"), np.asarray([97, 98, 99], "uint8")),
-            (b"abc", np.asarray([97, 98, 99], "uint8")),
-            (memoryview(np.ones((2, 3), "float32"))[1:], np.ones((1, 3), "float32")),
-            (memoryview(np.arange(4, dtype="i2")[::-2]), np.asarray([3, 1], "i2")),
-            (memoryview(np.asarray(3, "u4")), np.asarray(3, "u4")),
-            (memoryview(np.asarray([1.0, 2.0], ">f4")), np.asarray([1, 2], "f4")),
-            ((ctypes.c_int32 * 3)(1, 2, 3), np.asarray([1, 2, 3], "i4")),
-            (b"", np.zeros(0, "uint8")),
-        ):
-            same(namespace, namespace.xp.asarray(buffer), expected)
-            same(
-                namespace, namespace.xp.asarray([buffer, buffer]), np.asarray([expected, expected])
-            )
-        same(
-            namespace,
-            namespace.xp.asarray(range(3), dtype=namespace.xp.int64),
-            np.arange(3, dtype="int64"),
-        )
-        own = bytearray(b"abc")
-        copied = namespace.xp.asarray(own, copy=True)
-        own[0] = 0
-        assert namespace.left(copied).tolist() == [97, 98, 99]
-
-
-NO_NUMBERS = [
-    *("text", ["text"], None, [None], [[1.0], [None]], {1: 2}, {1}, object(), [object()]),
-    *(np.asarray(["text"]), np.asarray([b"text"]), np.asarray([None, 1]), np.str_("text")),
-    *(np.asarray(["2020-01-01"], "M8[D]"), np.timedelta64(1, "s"), np.asarray([1], "m8[s]")),
-    *(np.zeros(2, [("a", "i4")]), [np.asarray(["text"])], np.asarray("text")),
-]
-
-
-@each_library
-@pytest.mark.parametrize("x", NO_NUMBERS, ids=lambda x: repr(x).split(" at 0x")[0])
-def test_what_holds_no_numbers(x, library):
-    for namespace in namespaces(library):
-        for dtype in None, namespace.xp.float32:
-            with pytest.raises(TypeError):
-                namespace.xp.asarray(x, dtype=dtype)
-
-
-@each_library
-@pytest.mark.parametrize(
-    ("x", "name"),
-    [(2**64, None), ([2**64], None), ([300], "uint8"), ([-1], "uint8"), (-1, "uint64"),
-     ([[2**40]], "int32"), (2**31, "int32")],
-)  # fmt: skip
-def test_integers_that_do_not_fit(x, name, library):
-    for namespace in namespaces(library):
-        dtype = name and getattr(namespace.xp, name)
-        # dpnp takes numbers beyond every type for objects
-        with pytest.raises((OverflowError, TypeError) if library == "dpnp" else OverflowError):
-            namespace.xp.asarray(x, dtype=dtype)
+@each_face
+def test_buffers(namespace):
+    for buffer, expected in (
+        (array.array("d", [1.0, 2.0]), np.asarray([1.0, 2.0])),
+        (bytearray(b"abc"), np.asarray([97, 98, 99], "uint8")),
+        (b"abc", np.asarray([97, 98, 99], "uint8")),
+        (memoryview(np.ones((2, 3), "float32"))[1:], np.ones((1, 3), "float32")),
+        (memoryview(np.arange(4, dtype="i2")[::-2]), np.asarray([3, 1], "i2")),
+        (memoryview(np.asarray(3, "u4")), np.asarray(3, "u4")),
+        (memoryview(np.asarray([1.0, 2.0], ">f4")), np.asarray([1, 2], "f4")),
+        ((ctypes.c_int32 * 3)(1, 2, 3), np.asarray([1, 2, 3], "i4")),
+        (b"", np.zeros(0, "uint8")),
+    ):
+        same(namespace, namespace.xp.asarray(buffer), expected)
+        same(namespace, namespace.xp.asarray([buffer, buffer]), np.asarray([expected, expected]))
+    same(
+        namespace,
+        namespace.xp.asarray(range(3), dtype=namespace.xp.int64),
+        np.arange(3, dtype="int64"),
+    )
+    own = bytearray(b"abc")
+    copied = namespace.xp.asarray(own, copy=True)
+    own[0] = 0
+    assert namespace.left(copied).tolist() == [97, 98, 99]
 
 
 WIDE = ("int64", "uint64", "float64", "complex128")
@@ -242,6 +205,8 @@ MAKERS = {
     "asarray of an array": lambda xp, d: xp.asarray(xp.ones(2), dtype=np.dtype(d)),
     "asarray of NumPy's": lambda xp, d: xp.asarray(np.ones(2, d)),
     "asarray of a list of NumPy's": lambda xp, d: xp.asarray([np.ones(2, d)]),
+    "from_dlpack": lambda xp, d: xp.from_dlpack(np.ones(2, d)),
+    "asarray of an Array": lambda xp, d: xp.asarray(ab.from_dlpack(np.ones(2, d))),
     "asarray of torch's": lambda xp, d: xp.asarray(torch.from_numpy(np.ones(2, d))),
 }
 TOO_LARGE = {
@@ -250,7 +215,9 @@ TOO_LARGE = {
     "asarray of NumPy's": lambda xp: xp.asarray(np.int64(2**40)),
     "asarray of a list of NumPy's": lambda xp: xp.asarray([np.int64(2**40)]),
     "full": lambda xp: xp.full((2,), 2**40),
+    "full of NumPy's": lambda xp: xp.full((2,), np.asarray(2**40)),
     "arange": lambda xp: xp.arange(2**31, 2**31 + 2),
+    "arange of NumPy's": lambda xp: xp.arange(np.int64(2**31), np.int64(2**31 + 2)),
     "arange down": lambda xp: xp.arange(-(2**31), -(2**31) - 5, -2),
     "arange of uint8": lambda xp: xp.arange(250, 300, dtype=xp.uint8),
 }

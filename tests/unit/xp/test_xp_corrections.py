@@ -6,7 +6,6 @@ A test that says "delete the entry" is the news that upstream has mended somethi
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from contextlib import nullcontext
 from importlib import import_module
@@ -184,10 +183,6 @@ def test_a_mended_library_is_noticed() -> None:
 
 # What special_cases makes, on NumPy: right, and otherwise NumPy's own function.
 
-INFINITE = np.asarray([np.inf, -np.inf, 1.0, -1.0, 7.0, np.inf, 0.0])
-DIVISORS = np.asarray([2.0, 2.0, -np.inf, np.inf, 2.0, np.inf, 5.0])
-QUOTIENTS = [np.inf, -np.inf, -0.0, -0.0, 3.0, np.nan, 0.0]
-
 
 @pytest.fixture
 def xp() -> Any:
@@ -197,14 +192,6 @@ def xp() -> Any:
 def agree(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
-
-
-def test_floor_divide_of_infinities(xp: Any) -> None:
-    with np.errstate(invalid="ignore"):
-        found = xp.floor_divide(INFINITE, DIVISORS)
-    agree(found[:-2], QUOTIENTS[:-2])
-    assert np.isnan(found[-2])
-    agree(found[-1], 0.0)
 
 
 def test_no_warning_where_nothing_is_invalid(xp: Any) -> None:
@@ -272,54 +259,3 @@ def test_floor_divide_of_a_naive_library(xp: Any) -> None:
         table.MEANS, lambda x1, x2: np.floor_divide(x1, x2) + 0.0, zeros=True
     )
     agree(unsigned(np.asarray([-0.0, 0.0, 0.0]), np.asarray([2.0, -2.0, 2.0])), [-0.0, -0.0, 0.0])
-
-
-@pytest.mark.parametrize("name", sorted(special_cases.CASES))
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
-def test_complex_functions_keep_their_symmetries(name: str, dtype: str) -> None:
-    """conj(f(z)) is f(conj(z)) everywhere, special cases included; what is ordinary is NumPy's."""
-    tables = import_module("arraybridge.libraries.numpy.corrections")
-    function = special_cases.complex_function(tables.MEANS, name)
-    parts = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
-    z = np.asarray([complex(a, b) for a in parts for b in parts], dtype)
-    with np.errstate(all="ignore"):
-        found = function(z)
-        signed = ~np.isnan(z.imag)  # conj has no meaning for the others
-        agree_in_parts(function(np.conj(z))[signed], np.conj(found)[signed])
-        ordinary = np.isfinite(z) & (z != 0)
-        np.testing.assert_array_equal(
-            found[ordinary], getattr(np, NUMPY.get(name, name))(z)[ordinary]
-        )
-    assert found.dtype == dtype
-    for case in special_cases.CASES[name]:
-        at = z[[matches(case, x) for x in z]]
-        assert at.size
-        with np.errstate(all="ignore"):
-            agree_in_parts(function(at), np.full(at.shape, case.result, dtype))
-
-
-NUMPY = {"acos": "arccos", "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}
-
-
-def matches(case: special_cases.Case, z: complex) -> bool:
-    """Whether a number is a case itself, not one of its mirror images."""
-    signed = case.real.count("-") > 0
-
-    def is_one_of(kinds: str, x: float) -> bool:
-        kind = "nan" if math.isnan(x) else "inf" if math.isinf(x) else "nonzero" if x else "zero"
-        negative = math.copysign(1, x) < 0 and kind != "nan"
-        return ("-" if negative else "") + kind in kinds.split("|")
-
-    assert signed or "-" not in case.imaginary
-    return is_one_of(case.real, float(z.real)) and is_one_of(case.imaginary, float(z.imag))
-
-
-def agree_in_parts(found: Any, expected: Any) -> None:
-    """The same numbers; zeros of the same sign where the other part is no NaN."""
-    for a, b, other in (
-        (found.real, expected.real, expected.imag),
-        (found.imag, expected.imag, expected.real),
-    ):
-        np.testing.assert_array_equal(a, b)
-        signed = (b == 0) & ~np.isnan(other)
-        np.testing.assert_array_equal(np.signbit(a)[signed], np.signbit(b)[signed])

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.support.namespaces import each_library, namespaces
+from tests.support.namespaces import each_face, each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -22,7 +22,7 @@ def test_slices_are_pythons(library):
     """Ends beyond the extent too, which the standard leaves open: as of a list."""
     wrapped, _ = namespaces(library)
 
-    @settings(max_examples=30 if library == "jax" else 200, deadline=None)
+    @settings(max_examples=15 if library == "jax" else 200, deadline=None)
     @given(st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]), st.data())
     def holds(shape, data):
         x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
@@ -70,7 +70,8 @@ def test_a_slice_goes_a_shorter_way(library):
 @each_library
 def test_masks_over_nothing(library):
     wrapped, _ = namespaces(library)
-    for shape in ((0,), (0, 3), (2, 0), (2, 0, 3), (3, 0, 2), (2, 3)):
+    shapes = ((0,), (2, 0), (0, 3), (2, 0, 3), (3, 0, 2), (2, 3))
+    for shape in shapes[: 2 if library == "jax" else None]:  # which compiles for each
         for axes in range(1, len(shape) + 1):
             for value in (True, False):
                 x, mask = np.ones(shape), np.full(shape[:axes], value)
@@ -89,7 +90,7 @@ FLOATS = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 1.0, 2.5, np.inf, np.nan])
 def test_searchsorted_keeps_to_sort(library):
     """NaN comes last, in the order of `sort`; both sides, with a sorter, of any shape."""
 
-    @settings(max_examples=8 if library == "jax" else 60, deadline=None)
+    @settings(max_examples=5 if library == "jax" else 60, deadline=None)
     @given(
         hnp.arrays("float64", 6 if library == "jax" else st.integers(0, 7), elements=FLOATS),
         hnp.arrays("float64", (2, 3), elements=FLOATS),
@@ -118,53 +119,50 @@ def test_searchsorted_keeps_to_sort(library):
     holds()
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64"])
-def test_searchsorted_of_unsigned_integers(name, library):
+def test_searchsorted_of_unsigned_integers(name, namespace):
     most = np.iinfo(name).max
     x1, x2 = np.asarray([0, 1, most - 1], name), np.asarray([[0, 2], [most - 1, most]], name)
-    for namespace in namespaces(library):
-        for side in ("left", "right"):
-            found = namespace.xp.searchsorted(namespace.enter(x1), namespace.enter(x2), side=side)
-            np.testing.assert_array_equal(namespace.left(found), np.searchsorted(x1, x2, side=side))
+    for side in ("left", "right"):
+        found = namespace.xp.searchsorted(namespace.enter(x1), namespace.enter(x2), side=side)
+        np.testing.assert_array_equal(namespace.left(found), np.searchsorted(x1, x2, side=side))
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("index", [4, 5, -5, 8])
-def test_places_that_there_are_not(index, library):
+def test_places_that_there_are_not(index, namespace):
     """An error where one costs nothing; never another element's value. docs/array.md has it."""
-    for namespace in namespaces(library):
-        x, places = namespace.enter(np.arange(4.0)), namespace.enter(np.asarray([index]))
-        for function in (namespace.xp.take_along_axis, namespace.xp.take):
-            if library == "jax":  # which does not look, since that would wait for the values
-                assert np.isnan(namespace.left(function(x, places, axis=0))).all()
-            elif library == "dpnp":  # nor does dpnp
-                assert namespace.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
-            else:
-                with pytest.raises(IndexError):
-                    function(x, places, axis=0)
-        if namespace is namespaces(library)[0] and library not in ("jax", "dpnp"):
+    x, places = namespace.enter(np.arange(4.0)), namespace.enter(np.asarray([index]))
+    for function in (namespace.xp.take_along_axis, namespace.xp.take):
+        if namespace.library == "jax":  # which does not look, since that would wait for the values
+            assert np.isnan(namespace.left(function(x, places, axis=0))).all()
+        elif namespace.library == "dpnp":  # nor does dpnp
+            assert namespace.left(function(x, places, axis=0)) == [0 if index < 0 else 3]
+        else:
             with pytest.raises(IndexError):
-                x[places]
-            for dtype in ("float32", "int16", "uint16", "bool", "complex64"):  # other kernels
-                rows = namespace.enter(np.ones((2, 4), dtype))
-                with pytest.raises(IndexError):
-                    namespace.xp.take(rows, places, axis=1)
-                with pytest.raises(IndexError):
-                    namespace.xp.take_along_axis(rows, places[None, :], axis=1)
+                function(x, places, axis=0)
+    if namespace is namespaces(namespace.library)[0] and namespace.library not in ("jax", "dpnp"):
+        with pytest.raises(IndexError):
+            x[places]
+        for dtype in ("float32", "int16", "uint16", "bool", "complex64"):  # other kernels
+            rows = namespace.enter(np.ones((2, 4), dtype))
+            with pytest.raises(IndexError):
+                namespace.xp.take(rows, places, axis=1)
+            with pytest.raises(IndexError):
+                namespace.xp.take_along_axis(rows, places[None, :], axis=1)
 
 
-@each_library
-def test_take_along_axis_broadcasts(library):
+@each_face
+def test_take_along_axis_broadcasts(namespace):
     x, places = np.arange(24.0).reshape(2, 3, 4), np.asarray([[[0, -1]], [[3, -4]]])
-    for namespace in namespaces(library):
-        found = namespace.xp.take_along_axis(namespace.enter(x), namespace.enter(places), axis=-1)
-        np.testing.assert_array_equal(
-            namespace.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
-        )
-        one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
-        assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
-        assert one.shape == (2, 3, 2)
+    found = namespace.xp.take_along_axis(namespace.enter(x), namespace.enter(places), axis=-1)
+    np.testing.assert_array_equal(
+        namespace.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
+    )
+    one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
+    assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
+    assert one.shape == (2, 3, 2)
 
 
 PARTS = {
@@ -197,7 +195,7 @@ def test_index_arrays_beside_other_parts(library):
     wrapped, _ = namespaces(library)
     x = np.arange(27).reshape(3, 3, 3)
     slow = library in ("jax", "dpnp")
-    for names in random.Random(0).sample(MIXES, 60) if slow else MIXES:
+    for names in random.Random(0).sample(MIXES, 20) if slow else MIXES:
         key = tuple(PARTS[name] for name in names)
         axes = sum(part.ndim if part.dtype == bool else 1 for part in map(np.asarray, key))
         axes -= names.count("None") + names.count("...")

@@ -75,10 +75,11 @@ class TestTransformations:
         same(jax.jit(f)(m), 3 * np.arange(6).reshape(2, 3) + 1)
 
     def test_no_memory_inside(self, x):
+        array = type(x)
         for look in (
-            lambda a: a.__dlpack__(),
-            lambda a: a.__dlpack_device__(),
-            lambda a: np.asarray(a),
+            array.__dlpack__,
+            array.__dlpack_device__,
+            np.asarray,
             lambda a: a.to("numpy"),
         ):
             with pytest.raises(ab.ConversionError, match="tracer"):
@@ -174,6 +175,10 @@ class TestPytree:
         same(held + x, 2 * np.arange(6))
 
 
+OUTSIDE = [2, -3, np.int32(2), (0, 3), (..., 3), (..., 2, slice(None)), (None, 2, 0)]
+OUTSIDE += [(slice(None), -4), (np.asarray([True, False]), 3), (np.asarray([0]), ..., 3)]
+
+
 @on_and_off
 class TestWriting:
     def test_by_masks_also_under_jit(self, m):
@@ -194,20 +199,7 @@ class TestWriting:
         m[m > 2] = xp.asarray([7.0, 8.0, 9.0])  # as many as are chosen: known values only
         same(m, [[0, 1, 2], [7, 8, 9]])
 
-    @pytest.mark.parametrize(
-        "key",
-        [
-            *(2, -3, np.int32(2)),
-            (0, 3),
-            (..., 3),
-            (..., 2, slice(None)),
-            (None, 2, 0),
-            (slice(None), -4),
-            (np.asarray([True, False]), 3),
-            (np.asarray([0]), ..., 3),
-        ],
-        ids=str,
-    )
+    @pytest.mark.parametrize("key", OUTSIDE, ids=str)
     def test_out_of_bounds(self, m, key):
         for action in (lambda a: a[key], lambda a: a.__setitem__(key, 0)):
             with pytest.raises(IndexError, match="out of bounds"):
@@ -235,32 +227,9 @@ class TestWriting:
         with pytest.raises(TypeError, match="astype"):
             x[0] = 1j
 
-    def test_values_of_other_kinds(self):
-        n = xp.asarray([1, 2], dtype=xp.int8)
-        for value in (1.5, xp.asarray(1.5), [1.5, 2.5]):
-            with pytest.raises(TypeError, match="astype"):
-                n[...] = value
-        with pytest.raises(OverflowError):
-            n[0] = 300
-        n[0] = xp.asarray(3, dtype=xp.int32)
-        n[1] = True
-        assert n.dtype == xp.int8
-        same(n, np.asarray([3, 1], np.int8))
-        mask = xp.asarray([True, False])
-        mask[1] = True
-        same(mask, [True, True])
-        with pytest.raises(TypeError, match="astype"):
-            mask[0] = 1
-
     def test_no_other_array_changes(self, x):
-        others = [
-            ab.from_dlpack(x.native),
-            xp.reshape(x, (6,)),
-            x[...],
-            +x,
-            copy.copy(x),
-            xp.asarray(x, copy=True),
-        ]
+        others = [ab.from_dlpack(x.native), xp.reshape(x, (6,)), xp.asarray(x, copy=True)]
+        others += [x[...], +x, copy.copy(x)]
         before = x.native
         x[0] = 9.0
         x += 1

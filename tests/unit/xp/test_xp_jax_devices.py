@@ -22,6 +22,17 @@ def spread(*axes):
     return jax.device_put(np.arange(4, dtype="f4"), place)
 native = spread("d")
 x = xp.asarray(native)
+
+# On a device of its own each, one(i); `place` is what JAX says.
+from importlib.util import find_spec
+other = "torch" if find_spec("torch") else "tvm_ffi"
+tensor = ab.convert(np.arange(4, dtype="f4"), other)
+def one(i):
+    return jax.device_put(np.arange(4, dtype="f4"), jax.devices()[i])
+def place(x):
+    (device,) = x.devices()
+    return device.id
+host = np.arange(4, dtype="f4")
 """
 
 CASES = {
@@ -70,22 +81,7 @@ CASES = {
         assert (second + xp.zeros(4, device=second.device)).device == second.device
         assert repr(second).startswith("Array([0., 1., 2., 3.], jax")
     """,
-}
-
-# On a device of its own each, one(i); `place` is what JAX says.
-SEVERAL = """
-from importlib.util import find_spec
-other = "torch" if find_spec("torch") else "tvm_ffi"
-tensor = ab.convert(np.arange(4, dtype="f4"), other)
-def one(i):
-    return jax.device_put(np.arange(4, dtype="f4"), jax.devices()[i])
-def place(x):
-    (device,) = x.devices()
-    return device.id
-host = np.arange(4, dtype="f4")
-native_namespace = xp.native
-"""
-ONE = {
+    # An array on one of the two.
     "where it is": """
         for i in range(2):
             assert ab.inspect(one(i)).device == ab.Device(1, i)
@@ -110,7 +106,7 @@ ONE = {
                 ab.convert(source, "jax", device="cpu:9")
             assert ab.explain(source, "jax", device="cpu:9").kind == "refuse"
         for moved in (
-            native_namespace.asarray(one(0), device=jax.devices()[1]),
+            xp.native.asarray(one(0), device=jax.devices()[1]),
             xp.asarray(one(0), device="cpu:1", dtype=xp.int32, copy=True).native,
         ):
             assert place(moved) == 1 and moved.tolist() == [0, 1, 2, 3]
@@ -158,20 +154,14 @@ print(json.dumps(wrong))
 
 
 @cache
-def wrong(*, several: bool) -> dict[str, str]:
+def wrong() -> dict[str, str]:
     """What is wrong with each case, in one process for all of them."""
-    cases = {name: dedent(code) for name, code in (ONE if several else CASES).items()}
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    head = HEAD + SEVERAL if several else HEAD
-    said = python(head + RUN_EACH, json.dumps(cases), env=flags, flags=())
+    cases = json.dumps({name: dedent(code) for name, code in CASES.items()})
+    env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    said = python(HEAD + RUN_EACH, cases, env=env, flags=())
     return json.loads(said.splitlines()[-1])
 
 
-@pytest.mark.parametrize("case", ONE)
-def test_one_of_two(case):
-    assert wrong(several=True).get(case) is None
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_over_two(case):
-    assert wrong(several=False).get(case) is None
+def test_two_devices(case):
+    assert wrong().get(case) is None

@@ -22,6 +22,11 @@ pytestmark = [
 each = pytest.mark.parametrize("library", LIBRARIES)
 
 
+@pytest.fixture
+def xp(library: str) -> Any:
+    return import_module(f"arraybridge.xp.{library}")
+
+
 def values(dtype: str = "float64", holes: bool = True) -> np.ndarray:
     x = np.random.default_rng(3).normal(size=(3, 4, 5)) * 9
     x = x.astype(dtype)
@@ -159,7 +164,7 @@ def test_accumulated(library, name):
 
 @each
 @pytest.mark.parametrize("name", ["nanargmin", "nanargmax"])
-def test_indices_of_extremes(library, name):
+def test_indices_of_extremes(library, name, xp):
     x = values()
     x[2] = np.arange(20).reshape(4, 5)
     for axis in (0, None):
@@ -168,9 +173,7 @@ def test_indices_of_extremes(library, name):
     empty = np.full((2, 3), np.nan)
     if library != "jax":  # which cannot raise for what it has not computed: -1
         with pytest.raises(ValueError, match="All-NaN"):
-            getattr(import_module(f"arraybridge.xp.{library}"), name)(
-                import_module(f"arraybridge.xp.{library}").asarray(empty), axis=1
-            )
+            getattr(xp, name)(xp.asarray(empty), axis=1)
 
 
 @each
@@ -220,10 +223,9 @@ def test_products(library):
 
 
 @each
-def test_windows(library):
+def test_windows(library, xp):
     for window, axis in ((3, 1), ((2, 3), (0, 2)), ((1, 2, 3), None)):
         compare(library, "lib.stride_tricks.sliding_window_view", values(), window, axis=axis)
-    xp = import_module(f"arraybridge.xp.{library}")
     x = xp.asarray(values())
     with pytest.raises(ValueError, match=r"."):
         xp.lib.stride_tricks.sliding_window_view(x, (1, 2))
@@ -233,8 +235,7 @@ def test_windows(library):
 
 
 @each
-def test_every_function_is_there(library):
-    xp = import_module(f"arraybridge.xp.{library}")
+def test_every_function_is_there(library, xp):
     for name in FUNCTIONS:
         assert callable(getattr(xp, name))
         assert getattr(xp, name) is getattr(xp, name)
@@ -252,8 +253,7 @@ def test_array_api_strict_has_none():
 
 
 @each
-def test_only_arrays_are_computed_with(library):
-    xp = import_module(f"arraybridge.xp.{library}")
+def test_only_arrays_are_computed_with(library, xp):
     if library != "numpy":
         with pytest.raises(TypeError, match="takes arraybridge Arrays, got numpy"):
             xp.nanmean(np.ones(2))
@@ -279,8 +279,7 @@ def test_gradients_flow(name):
 
 
 @each
-def test_real_imaginary_and_conjugate(library):
-    xp = import_module(f"arraybridge.xp.{library}")
+def test_real_imaginary_and_conjugate(library, xp):
     real, both = xp.asarray([1.0, -2.0]), xp.asarray([1 + 2j, -3j])
     assert real.real is real
     assert real.conj() is real
@@ -296,9 +295,8 @@ def test_real_imaginary_and_conjugate(library):
 
 
 @each
-def test_opt_einsum_contracts_arrays(library):
+def test_opt_einsum_contracts_arrays(library, xp):
     opt_einsum = pytest.importorskip("opt_einsum")
-    xp = import_module(f"arraybridge.xp.{library}")
     x, y, z = (values(holes=False)[i, :, :4] for i in range(3))
     arrays = [xp.asarray(each) for each in (x, y, z)]
     for subscripts in ("ij,jk,kl->li", "ij,ij,ij->", "ij,kj,ij->ijk"):
@@ -310,17 +308,15 @@ def test_opt_einsum_contracts_arrays(library):
 
 
 @each
-def test_ddof_is_the_correction(library):
-    xp = import_module(f"arraybridge.xp.{library}")
+def test_ddof_is_the_correction(library, xp):
     x = xp.asarray(values(holes=False))
     for name in ("std", "var"):
         same(getattr(xp, name)(x, axis=1, ddof=1), getattr(xp, name)(x, axis=1, correction=1))
 
 
 @each
-def test_numpys_scalars_are_cast(library):
+def test_numpys_scalars_are_cast(library, xp):
     """xarray brings fill values to a dtype by it."""
-    xp = import_module(f"arraybridge.xp.{library}")
     found = xp.astype(np.float64("nan"), xp.float32)
     assert isinstance(found, ab.Array)
     assert found.dtype == xp.float32
@@ -328,9 +324,8 @@ def test_numpys_scalars_are_cast(library):
 
 
 @each
-def test_numpys_indices_of_negative_strides(library):
+def test_numpys_indices_of_negative_strides(library, xp):
     """xarray sorts by them."""
-    xp = import_module(f"arraybridge.xp.{library}")
     x = xp.asarray(values())
     backwards = np.arange(4)[::-1]
     same(x[:, backwards], values()[:, backwards])
@@ -339,11 +334,10 @@ def test_numpys_indices_of_negative_strides(library):
 
 
 @each
-def test_take_of_an_integer(library):
+def test_take_of_an_integer(library, xp):
     """cubed combines its counts by it."""
     for index in (0, -1):
         compare(library, "take", values(), index, axis=1)
     if library != "jax":  # which fills with NaN
-        xp = import_module(f"arraybridge.xp.{library}")
         with pytest.raises(IndexError):
             xp.take(xp.asarray(values()), 4, axis=1)

@@ -131,7 +131,7 @@ def test_indexing(kind, library):
     namespace, _ = namespaces(library)
     few = library == "jax"
 
-    @settings(max_examples=12 if few else 60, deadline=None)
+    @settings(max_examples=8 if few else 60, deadline=None)
     @given(st.data())
     def agrees(data):
         pick = Pick(data.draw, "all", few=few)

@@ -1,6 +1,4 @@
-"""What is no index, no number, no data type of the standard: one error on every library."""
-
-# ruff: noqa: B023 - called at once
+"""What is no index, no number, no data type of the standard, no dense array: one error for all."""
 
 from __future__ import annotations
 
@@ -19,23 +17,30 @@ import pyarrow
 import pytest
 import scipy.sparse
 
-from tests.support.namespaces import each_library, namespaces
+import arraybridge as ab
+from tests.support.namespaces import each_face, each_library, namespaces
 from tests.support.optional import optional
-
-torch = optional("torch")
 
 pytestmark = pytest.mark.usefixtures("x64")
 
 MASKED = np.ma.array([1.0, 2.0], mask=[0, 1])
 NO_NUMBERS = [
-    MASKED,
-    np.ma.masked,
-    np.array(["2020", "2021"], "M8[Y]"),
-    np.array([1, None]),
-    np.datetime64(1, "ns"),
-    np.timedelta64(1, "s"),
-    np.str_("a"),
+    *(MASKED, np.ma.masked, np.array(["2020", "2021"], "M8[Y]"), np.array([1, None])),
+    *(np.datetime64(1, "ns"), np.timedelta64(1, "s"), np.str_("a")),
 ]
+NOTHING_OF_NUMBERS = [
+    *("text", ["text"], None, [None], [[1.0], [None]], {1: 2}, {1}, object(), [object()]),
+    *(np.asarray(["text"]), np.asarray([b"text"]), np.asarray([1], "m8[s]"), *NO_NUMBERS[2:]),
+    *(np.zeros(2, [("a", "i4")]), [np.asarray(["text"])], np.asarray("text")),
+]
+
+
+@each_face
+@pytest.mark.parametrize("x", NOTHING_OF_NUMBERS, ids=lambda x: repr(x).split(" at 0x")[0])
+def test_what_holds_no_numbers(x, namespace):
+    for dtype in None, namespace.xp.float32:
+        with pytest.raises(TypeError):
+            namespace.xp.asarray(x, dtype=dtype)
 
 
 @each_library
@@ -82,52 +87,47 @@ def test_numpy_scalars_beside_tensors() -> None:
             made = namespace.xp.asarray([one, scalar])
             assert namespace.dtype_name(made) == dtype
             assert namespace.left(made).tolist() == [4, 3]
-        assert namespace.left(namespace.xp.asarray([[one, 2], [np.int8(3), True]])).tolist() == [
-            [4, 2],
-            [3, 1],
-        ]
+        made = namespace.xp.asarray([[one, 2], [np.int8(3), True]])
+        assert namespace.left(made).tolist() == [[4, 2], [3, 1]]
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("values", [[True, False], [1j, 2]], ids=["bool", "complex"])
-def test_isin_of_bool_and_complex(values: list[complex], library: str) -> None:
-    for namespace in namespaces(library):
-        x = namespace.enter(np.asarray(values))
-        try:
-            found = namespace.xp.isin(x, x[:1])
-        except TypeError:
-            assert library == "array_api_strict"  # which takes integers alone
-            continue
-        assert namespace.left(found).tolist() == [True, False]
-        assert namespace.left(namespace.xp.isin(x, x[:1], invert=True)).tolist() == [False, True]
+def test_isin_of_bool_and_complex(values: list[complex], namespace) -> None:
+    x = namespace.enter(np.asarray(values))
+    try:
+        found = namespace.xp.isin(x, x[:1])
+    except TypeError:
+        assert namespace.library == "array_api_strict"  # which takes integers alone
+        return
+    assert namespace.left(found).tolist() == [True, False]
+    assert namespace.left(namespace.xp.isin(x, x[:1], invert=True)).tolist() == [False, True]
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("value", [*NO_NUMBERS, None, "a", [1, 2]], ids=lambda x: type(x).__name__)
-def test_fill_values_are_numbers(value: Any, library: str) -> None:
-    for namespace in namespaces(library):
-        one = namespace.enter(np.ones(2))
-        for call in (
-            lambda: namespace.xp.full((2,), value),
-            lambda: namespace.xp.full((2,), value, dtype=namespace.xp.float64),
-            lambda: namespace.xp.full_like(one, value),
-            lambda: namespace.xp.linspace(value, 1.0, 3),
-            lambda: namespace.xp.arange(0, value if value is not None else "a"),
-        ):
-            with pytest.raises((TypeError, BufferError)):
-                call()
+def test_fill_values_are_numbers(value: Any, namespace) -> None:
+    one = namespace.enter(np.ones(2))
+    for call in (
+        lambda: namespace.xp.full((2,), value),
+        lambda: namespace.xp.full((2,), value, dtype=namespace.xp.float64),
+        lambda: namespace.xp.full_like(one, value),
+        lambda: namespace.xp.linspace(value, 1.0, 3),
+        lambda: namespace.xp.arange(0, value if value is not None else "a"),
+    ):
+        with pytest.raises((TypeError, BufferError)):
+            call()
 
 
-@each_library
-def test_arrays_of_no_dimensions_and_numpy_scalars_fill(library: str) -> None:
-    for namespace in namespaces(library):
-        three, pair = namespace.enter(np.asarray(3.0)), namespace.enter(np.ones(2))
-        for value in (*[three, np.float64(3)] * (library != "array_api_strict"), 3, 3.0):
-            assert namespace.left(namespace.xp.full((2,), value)).tolist() == [3, 3]
-            assert namespace.left(namespace.xp.full_like(pair, value)).tolist() == [3, 3]
-        for value in (pair, torch.ones(2)):
-            with pytest.raises(TypeError):
-                namespace.xp.full((2,), value)
+@each_face
+def test_arrays_of_no_dimensions_and_numpy_scalars_fill(namespace) -> None:
+    three, pair = namespace.enter(np.asarray(3.0)), namespace.enter(np.ones(2))
+    for value in (*[three, np.float64(3)] * (namespace.library != "array_api_strict"), 3, 3.0):
+        assert namespace.left(namespace.xp.full((2,), value)).tolist() == [3, 3]
+        assert namespace.left(namespace.xp.full_like(pair, value)).tolist() == [3, 3]
+    for value in (pair, torch.ones(2)):
+        with pytest.raises(TypeError):
+            namespace.xp.full((2,), value)
 
 
 def test_dtypes_of_numpy_are_of_numbers() -> None:
@@ -149,16 +149,15 @@ def test_dtypes_of_numpy_are_of_numbers() -> None:
             assert made.dtype == np.dtype("=f4")
 
 
-@each_library
-def test_bounds_of_clip_are_of_the_kind_of_the_array(library: str) -> None:
-    for namespace in namespaces(library):
-        x = namespace.enter(np.asarray([0, 1, 2]))
-        for bound in (0.5, float("inf"), namespace.enter(np.asarray(0.5))):
-            for bounds in ((bound, None), (None, bound)):
-                with pytest.raises(TypeError):
-                    namespace.xp.clip(x, *bounds)
-        x = namespace.enter(np.asarray([0.0, 1.0, 2.0]))
-        assert namespace.left(namespace.xp.clip(x, 0.5, 1)).tolist() == [0.5, 1, 1]
+@each_face
+def test_bounds_of_clip_are_of_the_kind_of_the_array(namespace) -> None:
+    x = namespace.enter(np.asarray([0, 1, 2]))
+    for bound in (0.5, float("inf"), namespace.enter(np.asarray(0.5))):
+        for bounds in ((bound, None), (None, bound)):
+            with pytest.raises(TypeError):
+                namespace.xp.clip(x, *bounds)
+    x = namespace.enter(np.asarray([0.0, 1.0, 2.0]))
+    assert namespace.left(namespace.xp.clip(x, 0.5, 1)).tolist() == [0.5, 1, 1]
 
 
 @each_library
@@ -210,21 +209,20 @@ def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
             operate(x, MASKED)
 
 
-@each_library
-def test_counts_are_integers(library: str) -> None:
-    for namespace in namespaces(library):
-        x = namespace.enter(np.ones((2, 2)))
-        for call in (
-            lambda: namespace.xp.repeat(x, 1.7),
-            lambda: namespace.xp.roll(x, 1.7),
-            lambda: namespace.xp.roll(x, (1.7, 1), axis=(0, 1)),
-            lambda: namespace.xp.roll(x, shift=1.0),
-            lambda: namespace.xp.tril(x, k=0.5),
-            lambda: namespace.xp.triu(x, k=0.5),
-        ):
-            with pytest.raises(TypeError):
-                call()
-        assert namespace.left(namespace.xp.repeat(x, 2, axis=0)).shape == (4, 2)
+@each_face
+def test_counts_are_integers(namespace) -> None:
+    x = namespace.enter(np.ones((2, 2)))
+    for call in (
+        lambda: namespace.xp.repeat(x, 1.7),
+        lambda: namespace.xp.roll(x, 1.7),
+        lambda: namespace.xp.roll(x, (1.7, 1), axis=(0, 1)),
+        lambda: namespace.xp.roll(x, shift=1.0),
+        lambda: namespace.xp.tril(x, k=0.5),
+        lambda: namespace.xp.triu(x, k=0.5),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    assert namespace.left(namespace.xp.repeat(x, 2, axis=0)).shape == (4, 2)
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
@@ -278,3 +276,89 @@ def _hdf5(h5py: Any) -> Any:
     data = file.create_dataset("x", data=np.ones(3))
     weakref.finalize(data, file.close)
     return data
+
+
+torch = optional("torch")
+
+NUMPYS = {
+    "text": np.array(["a"]),
+    "bytes": np.array([b"a"]),
+    "objects": np.array([1, None]),
+    "records": np.zeros(2, "i4,f4"),
+    "times": np.zeros(2, "M8[s]"),
+    "durations": np.zeros(2, "m8[D]"),
+    "bare bytes": np.zeros(2, "V4"),
+    "long double": np.zeros(2, np.longdouble),
+    "complex long double": np.zeros(2, np.clongdouble),
+    "strings": np.array(["a"], np.dtypes.StringDType()),
+}
+WIDER = np.dtype(np.longdouble).itemsize > 8
+
+
+def ways(library):
+    """Yield what makes an Array of a library's own array, by its name."""
+    xp = namespaces(library)[0].xp
+    model = xp.zeros(1)
+    yield "ab.from_dlpack", ab.from_dlpack
+    yield "from_dlpack", xp.from_dlpack
+    yield "from_dlpack(copy=True)", lambda x: xp.from_dlpack(x, copy=True)
+    yield "from_dlpack(device=)", lambda x: xp.from_dlpack(x, device="cpu")
+    yield "asarray", xp.asarray
+    yield "asarray(copy=True)", lambda x: xp.asarray(x, copy=True)
+    yield "asarray of a list", lambda x: xp.asarray([x])
+    yield "ab.asarray", lambda x: ab.asarray(x, like=model)
+    yield "unify", lambda x: ab.unify(x, like=model)
+    yield "unify, the second", lambda x: ab.unify(model, x)
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+def test_arrays_of_numpy_that_hold_no_numbers(name):
+    if "long double" in name and not WIDER:
+        pytest.skip("a long double is a float64 here")
+    for way, call in ways("numpy"):
+        with pytest.raises((ab.ConversionError, TypeError), match=r"pass|bring|convert") as caught:
+            call(NUMPYS[name])
+        assert "data type" in str(caught.value) or "DLPack type" in str(caught.value), way
+    assert ab.asarray(NUMPYS[name], like="numpy") is NUMPYS[name]  # NumPy's own, and no Array
+
+
+def tensors():
+    eye = torch.eye(4)
+    yield "sparse_coo", eye.to_sparse(), "x.to_dense()"
+    yield "sparse_csr", eye.to_sparse_csr(), "x.to_dense()"
+    yield "sparse_csc", eye.to_sparse_csc(), "x.to_dense()"
+    yield "sparse_bsr", eye.to_sparse_bsr((2, 2)), "x.to_dense()"
+    if torch.backends.mkldnn.is_available():
+        yield "mkldnn", eye.to_mkldnn(), "x.to_dense()"
+    yield "quantized", torch.quantize_per_tensor(eye, 0.1, 0, torch.quint8), "x.dequantize()"
+    channels = torch.quantize_per_channel(eye, torch.ones(4), torch.zeros(4), 0, torch.qint8)
+    yield "quantized by channels", channels, "x.dequantize()"
+    yield "bits", torch.empty(3, dtype=torch.uint8).view(torch.bits8), "x.view(torch.uint8)"
+    parts = [torch.ones(2), torch.ones(3)]
+    yield "nested", torch.nested.nested_tensor(parts), "x.unbind()"
+    yield "jagged", torch.nested.nested_tensor(parts, layout=torch.jagged), "x.unbind()"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_are_no_dense_arrays_of_numbers():
+    for name, x, remedy in tensors():
+        for way, call in ways("torch"):
+            if way == "ab.from_dlpack" and remedy in ("x.dequantize()", "x.view(torch.uint8)"):
+                continue  # it is in memory, and carried to whoever asks x.native.dequantize()
+            with pytest.raises(ab.ConversionError) as caught:
+                call(x)
+            assert remedy in str(caught.value), (name, way)
+
+
+def test_what_stands_for_values_is_taken():
+    """Functions compute the shapes of tensors of the device meta, and trace fake ones."""
+    from torch._subclasses import FakeTensorMode
+
+    xp = namespaces("torch")[0].xp
+    meta = xp.asarray(torch.ones(3, device="meta"))
+    assert xp.exp(meta).shape == (3,)
+    with FakeTensorMode():
+        fake = torch.ones(3)
+        assert (xp.asarray(fake) + 1).shape == xp.asarray([fake]).shape[1:] == (3,)
+    zeros = torch._efficientzerotensor(3)
+    assert xp.asarray([zeros]).shape == (1, 3)
