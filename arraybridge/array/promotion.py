@@ -63,8 +63,8 @@ def _signed(bits: int) -> Range:
 
 def side(value: int, dtype: Any) -> int:
     """Return -1 for an integer below the range of an integer dtype, 1 for one above, else 0."""
-    if 0 <= value <= 127 and getattr(dtype, "itemsize", 1) > 1:  # quickly
-        return 0
+    if 0 <= value <= 127 and not isinstance(dtype, type) and getattr(dtype, "itemsize", 1) > 1:
+        return 0  # quickly; of a class, such as numpy.int64, it is no number
     kind, least, most = range_of(dtype)
     if kind != _INTEGRAL or least <= value <= most:
         return 0

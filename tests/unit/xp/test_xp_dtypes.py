@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge.array.dtypes import DType
 from arraybridge.xp.standard import functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES, KINDS
-from tests.support.namespaces import Namespace, each_library, namespaces
+from tests.support.namespaces import Namespace, each_face, each_library, namespaces
 from tests.support.optional import installed, optional
 
 torch = optional("torch")
@@ -60,39 +61,32 @@ def test_every_function_that_takes_a_dtype_is_called():
 def spellings(namespace: Namespace, name: str) -> dict[str, Any]:
     own = getattr(namespace.xp, name)
     instance = namespace.xp.zeros((1,), dtype=own).dtype
-    return {
+    found = {
         "the namespace's": own,
         "an array's": instance,
         "result_type's": namespace.xp.result_type(instance, instance),
     }
+    if namespace.library in ("numpy", "torch", "jax"):
+        found |= {"NumPy's": np.dtype(name), "NumPy's class": np.dtype(name).type}
+    if namespace.library in ("numpy", "torch", "dpnp") and torch:
+        found["of an Array of PyTorch"] = DType(getattr(torch, name))
+    return found
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("path", CALLS)
-def test_a_dtype_is_taken_however_it_is_written(path, library):
+def test_a_dtype_is_taken_however_it_is_written(path, namespace):
     """``np.dtype("float64")`` equals None: asked for by an instance, it was not asked for."""
     call, names = CALLS[path]
-    if library == "jax":  # which compiles for each
+    if namespace.library == "jax":  # which compiles for each
         names = tuple(n for n in names if n in ("bool", "int8", "int64", "float64", "complex128"))
-    for namespace in namespaces(library):
-        function = namespace.function(path)
-        for source in ("int64", "float32", "float64"):
-            x = namespace.enter(np.ones((2, 2), source))
-            for name in names:
-                for spelling, dtype in spellings(namespace, name).items():
-                    result = call(function, x, dtype)
-                    assert namespace.dtype_name(result) == name, (source, spelling)
-
-
-@pytest.mark.parametrize("library", ["numpy", "jax"])
-@pytest.mark.parametrize("path", CALLS)
-def test_numpys_own_dtypes_are_taken(path, library):
-    call, names = CALLS[path]
-    for namespace in namespaces(library):
-        x = namespace.enter(np.ones((2, 2), "float32"))
-        for name in set(names) & {"int64", "float64", "complex128"}:
-            result = call(namespace.function(path), x, np.dtype(name))
-            assert namespace.dtype_name(result) == name
+    function = namespace.function(path)
+    for source in ("int64", "float32", "float64"):
+        x = namespace.enter(np.ones((2, 2), source))
+        for name in names:
+            for spelling, dtype in spellings(namespace, name).items():
+                result = call(function, x, dtype)
+                assert namespace.dtype_name(result) == name, (source, spelling)
 
 
 @each_library
@@ -128,107 +122,98 @@ class TestQuestions:
         lambda xp, other: xp.result_type(xp.ones(2), other),
     )
 
-    @each_library
-    def test_what_is_no_dtype(self, library):
-        for namespace in namespaces(library):
-            for other in (*self.NONE, *self.strangers(library)):
-                for ask in self.ASKED[:5] if isinstance(other, float) else self.ASKED:
-                    with pytest.raises(TypeError, match=r"takes .*, got"):
-                        ask(namespace.xp, other)
+    @each_face
+    def test_what_is_no_dtype(self, namespace):
+        for other in (*self.NONE, *self.strangers(namespace.library)):
+            for ask in self.ASKED[:5] if isinstance(other, float) else self.ASKED:
+                with pytest.raises(TypeError, match=r"takes .*, got"):
+                    ask(namespace.xp, other)
 
-    @each_library
-    def test_scalars_alone_have_no_dtype(self, library):
-        for namespace in namespaces(library):
-            for scalars in ((), (1,), (True, 1.5)):
-                with pytest.raises(ValueError, match="at least one array or data type"):
-                    namespace.xp.result_type(*scalars)
-            assert namespace.xp.result_type(namespace.xp.int8, 1) == namespace.xp.int8
+    @each_face
+    def test_scalars_alone_have_no_dtype(self, namespace):
+        for scalars in ((), (1,), (True, 1.5)):
+            with pytest.raises(ValueError, match="at least one array or data type"):
+                namespace.xp.result_type(*scalars)
+        assert namespace.xp.result_type(namespace.xp.int8, 1) == namespace.xp.int8
 
-    @each_library
-    def test_scalars_of_numpy(self, library):
+    @each_face
+    def test_scalars_of_numpy(self, namespace):
         """They have a data type on NumPy, and are Python scalars elsewhere, as in operators."""
-        for namespace in namespaces(library):
-            x = namespace.xp.ones(2, dtype=namespace.xp.float32)
-            of_float64 = namespace.xp.result_type(x, np.float64("nan"))
-            assert of_float64 == (
-                namespace.xp.float64 if library == "numpy" else namespace.xp.float32
-            )
-            assert namespace.xp.result_type(x, np.float32(1)) == namespace.xp.float32
-            with pytest.raises(TypeError, match=r"takes .*, got"):
-                namespace.xp.result_type(x, np.datetime64("2020"))
+        x = namespace.xp.ones(2, dtype=namespace.xp.float32)
+        of_float64 = namespace.xp.result_type(x, np.float64("nan"))
+        assert of_float64 == (
+            namespace.xp.float64 if namespace.library == "numpy" else namespace.xp.float32
+        )
+        assert namespace.xp.result_type(x, np.float32(1)) == namespace.xp.float32
+        with pytest.raises(TypeError, match=r"takes .*, got"):
+            namespace.xp.result_type(x, np.datetime64("2020"))
 
-    @each_library
-    def test_limits_of_the_other_kind(self, library):
-        for namespace in namespaces(library):
-            xp = namespace.xp
-            for other in (xp.int32, xp.bool, xp.ones(2, dtype=xp.int8), int):
-                with pytest.raises(TypeError, match="finfo takes floating-point"):
-                    xp.finfo(other)
-            for other in (xp.float32, xp.bool, xp.ones(2, dtype=xp.complex64), float):
-                with pytest.raises(TypeError, match="iinfo takes integer"):
-                    xp.iinfo(other)
-            assert xp.finfo(xp.ones(2, dtype=xp.complex64)).bits == 32
-            assert xp.iinfo(xp.ones(2, dtype=xp.int16)).max == 2**15 - 1
+    @each_face
+    def test_limits_of_the_other_kind(self, namespace):
+        xp = namespace.xp
+        for other in (xp.int32, xp.bool, xp.ones(2, dtype=xp.int8), int):
+            with pytest.raises(TypeError, match="finfo takes floating-point"):
+                xp.finfo(other)
+        for other in (xp.float32, xp.bool, xp.ones(2, dtype=xp.complex64), float):
+            with pytest.raises(TypeError, match="iinfo takes integer"):
+                xp.iinfo(other)
+        assert xp.finfo(xp.ones(2, dtype=xp.complex64)).bits == 32
+        assert xp.iinfo(xp.ones(2, dtype=xp.int16)).max == 2**15 - 1
 
-    @each_library
-    def test_isdtype_of_an_array(self, library):
-        for namespace in namespaces(library):
-            with pytest.raises(TypeError, match="isdtype takes data types"):
-                namespace.xp.isdtype(namespace.xp.ones(2), "bool")
-            with pytest.raises(TypeError, match="names of kinds"):
-                namespace.xp.isdtype(namespace.xp.int8, ("bool", 1))
+    @each_face
+    def test_isdtype_of_an_array(self, namespace):
+        with pytest.raises(TypeError, match="isdtype takes data types"):
+            namespace.xp.isdtype(namespace.xp.ones(2), "bool")
+        with pytest.raises(TypeError, match="names of kinds"):
+            namespace.xp.isdtype(namespace.xp.int8, ("bool", 1))
 
-    @each_library
-    def test_astype_of_no_dtype_is_no_float64(self, library):
-        for namespace in namespaces(library):
-            x = namespace.xp.asarray([1, 2])
-            for arguments in ((x, None), (x,)):
-                with pytest.raises(TypeError):
-                    namespace.xp.astype(*arguments)
-            assert namespace.xp.astype(x, namespace.xp.int8).dtype == namespace.xp.int8
+    @each_face
+    def test_astype_of_no_dtype_is_no_float64(self, namespace):
+        x = namespace.xp.asarray([1, 2])
+        for arguments in ((x, None), (x,)):
+            with pytest.raises(TypeError):
+                namespace.xp.astype(*arguments)
+        assert namespace.xp.astype(x, namespace.xp.int8).dtype == namespace.xp.int8
 
-    @each_library
-    def test_devices_are_a_tuple_that_takes_a_list(self, library):
+    @each_face
+    def test_devices_are_a_tuple_that_takes_a_list(self, namespace):
         """2025.12 has a tuple; SciPy adds a list, which earlier versions of the standard had."""
-        for namespace in namespaces(library):
-            devices = namespace.xp.__array_namespace_info__().devices()
-            assert isinstance(devices, tuple)
-            assert devices
-            assert None not in devices
-            assert devices + [None] == [*devices, None]  # noqa: RUF005
-            assert [None] + devices == [None, *devices]  # noqa: RUF005
-            assert devices + (None,) == (*devices, None)  # noqa: RUF005
+        devices = namespace.xp.__array_namespace_info__().devices()
+        assert isinstance(devices, tuple)
+        assert devices
+        assert None not in devices
+        assert devices + [None] == [*devices, None]  # noqa: RUF005
+        assert [None] + devices == [None, *devices]  # noqa: RUF005
+        assert devices + (None,) == (*devices, None)  # noqa: RUF005
 
-    @each_library
-    def test_kinds_that_there_are_not(self, library):
-        for namespace in namespaces(library):
-            with pytest.raises(ValueError, match="kind"):
-                namespace.xp.__array_namespace_info__().dtypes(kind="text")
+    @each_face
+    def test_kinds_that_there_are_not(self, namespace):
+        with pytest.raises(ValueError, match="kind"):
+            namespace.xp.__array_namespace_info__().dtypes(kind="text")
 
 
 SPANS = [(0, 10, 4), (-10, 0, 4), (10, -3, 5), (0.5, 9.5, 7), (3, 3, 2), (0, 5, 1), (0, 5, 0)]
 
 
-@each_library
+@each_face
 @pytest.mark.parametrize("endpoint", [True, False])
-def test_integers_of_an_interval(endpoint, library):
+def test_integers_of_an_interval(endpoint, namespace):
     """Rounded down, as NumPy has them; exact beyond float64's integers; never wrapped."""
-    for namespace in namespaces(library):
-        for name in KINDS["integral"]:
-            dtype = getattr(namespace.xp, name)
-            for start, stop, num in SPANS:
-                if name.startswith("u") and min(start, stop) < 0:
-                    with pytest.raises(OverflowError):
-                        namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
-                    continue
-                found = namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
-                expected = np.linspace(start, stop, num, dtype=name, endpoint=endpoint)
-                assert namespace.dtype_name(found) == name
-                np.testing.assert_array_equal(namespace.left(found), expected)
-            with pytest.raises(OverflowError):
-                namespace.xp.linspace(0, 2**70, 3, dtype=dtype, endpoint=endpoint)
-        wide = namespace.xp.linspace(2**64 - 4, 2**64 - 1, 4, dtype=namespace.xp.uint64)
-        assert namespace.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
+    for name in KINDS["integral"]:
+        dtype = getattr(namespace.xp, name)
+        for start, stop, num in SPANS:
+            if name.startswith("u") and min(start, stop) < 0:
+                with pytest.raises(OverflowError):
+                    namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+                continue
+            found = namespace.xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
+            expected = np.linspace(start, stop, num, dtype=name, endpoint=endpoint)
+            assert namespace.dtype_name(found) == name
+            np.testing.assert_array_equal(namespace.left(found), expected)
+        with pytest.raises(OverflowError):
+            namespace.xp.linspace(0, 2**70, 3, dtype=dtype, endpoint=endpoint)
+    wide = namespace.xp.linspace(2**64 - 4, 2**64 - 1, 4, dtype=namespace.xp.uint64)
+    assert namespace.left(wide).tolist() == [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
