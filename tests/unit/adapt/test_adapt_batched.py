@@ -22,10 +22,7 @@ FUNCTIONS = {  # of two matrices: for PyTorch, for JAX
     "the argument": (lambda x, y: (x, x * y.T), lambda x, y: (x, x * y.T)),
     "a number": (lambda x, y: (x @ y).sum(), lambda x, y: (x @ y).sum()),
     "constant": (lambda x, y: y.sum() * torch.ones(2), lambda x, y: y.sum() * jnp.ones(2, y.dtype)),
-    "integers too": (
-        lambda x, y: (x.argmax(), x * y.T),
-        lambda x, y: (jnp.argmax(x), x * y.T),
-    ),
+    "integers too": (lambda x, y: (x.argmax(), x * y.T), lambda x, y: (jnp.argmax(x), x * y.T)),
 }
 
 

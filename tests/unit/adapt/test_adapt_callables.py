@@ -212,9 +212,6 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", ["generator", "asynchronous"])
     def test_what_was_thrown_leaves_no_cycle(self, kind):
-        x = np.ones(2)
-        gone = weakref.ref(x)
-
         @ab.adapt("torch")
         def running(x):
             yield x
@@ -223,12 +220,13 @@ class TestKinds:
         async def asynchronously(x):
             yield x
 
-        async def main(x):
-            generator = asynchronously(x)
+        async def main(generator):
             await anext(generator)
             with contextlib.suppress(OSError):
                 await generator.athrow(OSError)
 
+        x = np.ones(2)
+        gone = weakref.ref(x)
         gc.disable()
         try:
             if kind == "generator":
@@ -238,7 +236,7 @@ class TestKinds:
                     generator.throw(OSError)
                 del generator
             else:
-                asyncio.run(main(x))
+                asyncio.run(main(asynchronously(x)))
             del x
             assert gone() is None
         finally:

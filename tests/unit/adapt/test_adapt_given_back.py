@@ -151,12 +151,8 @@ def test_out(library, make, result):
         if result == "caller" or (result == kind and not isinstance(out, ab.Array)):
             assert found is out
         else:
-            assert (
-                type(found)
-                is {"numpy": np.ndarray, "torch": torch.Tensor}[
-                    library if result == "function" else result
-                ]
-            )
+            asked = library if result == "function" else result
+            assert type(found) is {"numpy": np.ndarray, "torch": torch.Tensor}[asked]
 
 
 @pytest.mark.parametrize("result", ["numpy", "torch", np])

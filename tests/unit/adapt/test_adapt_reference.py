@@ -15,6 +15,10 @@ from arraybridge.containers import mapped
 from tests.support.optional import optional
 
 torch = optional("torch")
+pytestmark = pytest.mark.filterwarnings(
+    *("ignore::UserWarning", "ignore::PendingDeprecationWarning"),
+    *("ignore::DeprecationWarning", "ignore::RuntimeWarning"),
+)
 
 
 def numbers() -> np.ndarray[Any, Any]:
@@ -146,8 +150,6 @@ def stands_for(given: Any, native: Any) -> bool:
     return not a.size or a.pointer == b.pointer or not a.readonly
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PendingDeprecationWarning")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("library", "name"),
     [
@@ -166,8 +168,6 @@ def test_adapt(library: str, name: str) -> None:
             assert outcome(call, make()) == expected, what
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PendingDeprecationWarning")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ARRAYS)
 def test_several_arguments(name: str) -> None:
     def pairs() -> Iterator[tuple[Any, ...]]:

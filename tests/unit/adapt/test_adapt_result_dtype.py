@@ -75,11 +75,7 @@ def test_the_advice_names_the_dtype_that_came(function, advice, wrap):
 @pytest.mark.parametrize("jit", [jax.jit, lambda f: f])
 @pytest.mark.parametrize(
     ("asked", "function"),
-    [
-        ("float64", jnp.sin),
-        ({"float32": "complex128"}, jnp.sin),
-        ({"int32": "int64"}, jnp.argsort),
-    ],
+    [("float64", jnp.sin), ({"float32": "complex128"}, jnp.sin), ({"int32": "int64"}, jnp.argsort)],
 )
 def test_what_jax_lacks_is_refused_where_gradients_follow(asked, function, jit):
     adapted = ab.adapt("jax", differentiable=True, result_dtype=asked)(jit(function))
