@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.auditing import (
-    CopyForbiddenError,
-    CopyWarning,
-    log,
-)
+from arraybridge.auditing import CopyForbiddenError, CopyWarning, log
 from tests.support.audits import check_off, line, only, strided
 from tests.support.optional import needs, optional
 
@@ -38,12 +34,8 @@ def test_a_copy_and_a_view() -> None:
     one, two = logged.records
     route = ab.explain(x, "torch")
     assert (one.copied, two.copied) == (True, False)
-    assert (one.kind, one.why, one.nbytes, one.kernel) == (
-        route.kind,
-        route.why,
-        route.nbytes,
-        route.kernel,
-    )
+    assert (one.kind, one.why) == (route.kind, route.why)
+    assert (one.nbytes, one.kernel) == (route.nbytes, route.kernel)
     assert (one.call, one.source, one.target, one.dtype) == ("convert", "numpy", "torch", "float64")
     assert (one.shape, one.device) == ((3, 4), "cpu")
     assert (one.file, one.line, one.function) == (__file__, at, "test_a_copy_and_a_view")
@@ -59,6 +51,7 @@ def torch_s(x=None):
     return torch.ones(3) if x is None else torch.from_dlpack(x)
 
 
+wrap = ab.from_dlpack
 # What is called, by what name it is logged, how many bytes it copies, and to where, if elsewhere.
 CALLS = {
     "convert": (lambda x: ab.convert(x, "torch"), "convert", 96, "torch"),
@@ -67,39 +60,23 @@ CALLS = {
     "device=": (lambda x: ab.convert(x, "torch", device="cpu"), "convert", 96, "torch"),
     "dtype=": (lambda x: ab.convert(x, "torch", dtype="f4"), "convert", 48, "torch"),
     "order=": (lambda x: ab.convert(x, "numpy", order="F"), "convert", 96),
-    "Array.to": (lambda x: ab.from_dlpack(x).to("torch"), "to", 96, "torch"),
+    "Array.to": (lambda x: wrap(x).to("torch"), "to", 96, "torch"),
     "from_dlpack": (ab.from_dlpack, "from_dlpack", 0),
     "from_dlpack, a copy": (lambda x: ab.from_dlpack(x, copy=True), "from_dlpack", 96),
     "contiguous": (lambda x: ab.contiguous(x), "contiguous", 96),
     "contiguous already": (lambda x: ab.contiguous(x[:, ::-1]), "contiguous", 0),
-    "contiguous, an Array": (lambda x: ab.contiguous(ab.from_dlpack(x)), "contiguous", 96),
-    "contiguous, out=": (
-        lambda x: ab.contiguous(x, out=np.empty((3, 4))),
-        "contiguous(out=)",
-        96,
-    ),
+    "contiguous, an Array": (lambda x: ab.contiguous(wrap(x)), "contiguous", 96),
+    "contiguous, out=": (lambda x: ab.contiguous(x, out=np.empty((3, 4))), "contiguous(out=)", 96),
     "copyto": (lambda x: ab.copyto(np.empty((3, 4)), x), "copyto", 96),
     "unify": (lambda x: ab.unify(torch_s(), x)[2], "unify", 96, "torch"),
-    "__dlpack__": (lambda x: ab.from_dlpack(x).__dlpack__(), "__dlpack__", 0, "dlpack"),
-    "__dlpack__(copy=True)": (
-        lambda x: ab.from_dlpack(x).__dlpack__(copy=True),
-        *("__dlpack__", 96, "dlpack"),
-    ),
-    "numpy.from_dlpack": (
-        lambda x: np.from_dlpack(ab.from_dlpack(x)),
-        *("__dlpack__", 0, "dlpack"),
-    ),
-    "torch.from_dlpack": (
-        lambda x: torch_s(ab.from_dlpack(x[:, ::-1])),
-        *("__dlpack__", 0, "dlpack"),
-    ),
-    "numpy.asarray": (lambda x: np.asarray(ab.from_dlpack(x)), "__array__", 0),
-    "a cast": (lambda x: np.asarray(ab.from_dlpack(x), dtype="f4"), "__array__", 96),
-    "bytes": (lambda x: bytes(ab.from_dlpack(x)), "__bytes__", 0),
-    "asarray": (
-        lambda x: ab.namespace(ab.from_dlpack(x)).asarray(ab.from_dlpack(x), copy=True),
-        *("asarray", 96),
-    ),
+    "__dlpack__": (lambda x: wrap(x).__dlpack__(), "__dlpack__", 0, "dlpack"),
+    "__dlpack__(copy=True)": (lambda x: wrap(x).__dlpack__(copy=True), "__dlpack__", 96, "dlpack"),
+    "numpy.from_dlpack": (lambda x: np.from_dlpack(wrap(x)), "__dlpack__", 0, "dlpack"),
+    "torch.from_dlpack": (lambda x: torch_s(wrap(x[:, ::-1])), "__dlpack__", 0, "dlpack"),
+    "numpy.asarray": (lambda x: np.asarray(wrap(x)), "__array__", 0),
+    "a cast": (lambda x: np.asarray(wrap(x), dtype="f4"), "__array__", 96),
+    "bytes": (lambda x: bytes(wrap(x)), "__bytes__", 0),
+    "asarray": (lambda x: ab.namespace(wrap(x)).asarray(wrap(x), copy=True), "asarray", 96),
     "asarray, native": (lambda x: ab.namespace(x).asarray(x, copy=True), "asarray", 96),
     "asarray, of torch": (lambda x: ab.namespace(torch_s()).asarray(x), "asarray", 96, "torch"),
     "asarray, a cast": (lambda x: ab.namespace(x).asarray(x, dtype=np.float32), "asarray", 96),
@@ -242,10 +219,7 @@ def test_the_log_is_bounded(monkeypatch) -> None:
     places = logged.places()
     assert len(places) <= 4
     assert sum(sums.nbytes for sums in places.values()) == 13 * 96
-    assert next(iter(places.items())) == (
-        f"{__file__}:{logged.records[0].line}",
-        (7, 7, 7 * 96),
-    )
+    assert next(iter(places.items())) == (f"{__file__}:{logged.records[0].line}", (7, 7, 7 * 96))
     assert "8 are in the sums only" in str(logged)
 
 

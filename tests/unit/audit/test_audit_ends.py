@@ -207,30 +207,6 @@ def test_arrays_are_not_kept_alive() -> None:
     assert len(logged) == 1
 
 
-@needs("torch")
-def test_libraries_that_are_first_used_inside() -> None:
-    program = """
-import numpy as np, arraybridge as ab
-with ab.audit() as log:
-    import torch
-    t = ab.convert(np.ones((3, 4))[:, ::-1], "torch")
-    a = ab.from_dlpack(t)
-    torch.from_dlpack(a)
-    import arraybridge.xp.torch as xp
-    xp.asarray(a, copy=True)
-    ab.namespace(t).asarray(t, copy=True)
-print(*(record.call for record in log))
-a, xp = ab.from_dlpack(t), ab.namespace(t)
-from tests.support.audits import check_off
-check_off()
-assert torch.from_dlpack(a).data_ptr() == t.data_ptr()
-assert len(log) == 5
-"""
-    done = run_python("-c", program)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["convert", "from_dlpack", "__dlpack__", "asarray", "asarray"]
-
-
 def outcome(function, given) -> object:
     """Return all that tells two results apart: memory, layout, flags, elements; or the error."""
     try:

@@ -133,7 +133,7 @@ def test_warnings_and_tracebacks_name_the_lines_of_the_program(tmp_path: Path) -
         tmp_path,
         """
 import traceback, warnings
-import numpy as np, torch
+import numpy as np, torch, arraybridge as ab
 warnings.simplefilter("always")
 fixed = np.zeros(3)
 fixed.flags.writeable = False
@@ -164,18 +164,6 @@ class Mine:  # functions of C code are no methods of a class that has them
     first, second, third = np.asarray, staticmethod(torch.tensor), np.array
 
 print(Mine().first([1, 2]), Mine().second([1]), Mine.third([3]))
-ragged()
-""",
-        status=1,
-    )
-
-
-def test_an_error_of_a_conversion(tmp_path: Path) -> None:
-    same(
-        tmp_path,
-        """
-import numpy as np
-import arraybridge as ab
 ab.convert(np.array(["text"]), "numpy", copy=True)
 """,
         status=1,

@@ -22,35 +22,18 @@ def operands():
     return Operands()
 
 
-TITLES = (
-    "Fast paths",
-    "Planned views",
-    "Ever-new shapes",
-    "Small copies",
-    "Arrays given to libraries",
-    "Namespaces, adapt and unify",
-)
-
-
-@pytest.mark.parametrize("title", TITLES)
-def test_calls_beside_their_peers(title, operands):
+def test_calls_beside_their_peers(operands):
     """Ours gives the peer's elements, wherever both give an array."""
     from benchmarks.calls import SECTIONS
 
-    (cases,) = (cases for name, _, cases in SECTIONS if name == title)
-    compared = 0
-    for case in cases(operands):
-        ours, peer = case.ours(), case.peer()
-        if hasattr(ours, "__dlpack__") and hasattr(peer, "__dlpack__"):
-            np.testing.assert_array_equal(items(ours), items(peer), err_msg=case.what)
-            compared += 1
-    assert compared or title.startswith("Namespaces")
-
-
-def test_every_section_of_calls_is_tested():
-    from benchmarks.calls import SECTIONS
-
-    assert tuple(title for title, _, _ in SECTIONS) == TITLES
+    for title, _, cases in SECTIONS:
+        compared = 0
+        for case in cases(operands):
+            ours, peer = case.ours(), case.peer()
+            if hasattr(ours, "__dlpack__") and hasattr(peer, "__dlpack__"):
+                np.testing.assert_array_equal(items(ours), items(peer), err_msg=case.what)
+                compared += 1
+        assert compared or title.startswith("Namespaces")
 
 
 def test_the_table_of_calls(operands):
@@ -124,13 +107,8 @@ def test_tables_are_read_back():
     found = sections(SHOWN)
     assert list(found) == [heading("contiguous"), heading("copy_sizes")]
     (rows,) = tables(found[heading("contiguous")]).values()
-    assert rows[0] == dict(
-        zip(
-            ("layout", "limit", "ours", "NumPy", "PyTorch", "TensorFlow"),
-            ("a", "10.0", "9.0", "0.5", "1.0", ""),
-            strict=True,
-        )
-    )
+    names = ("layout", "limit", "ours", "NumPy", "PyTorch", "TensorFlow")
+    assert rows[0] == dict(zip(names, ("a", "10.0", "9.0", "0.5", "1.0", ""), strict=True))
     assert list(tables(found[heading("copy_sizes")])) == ["4 KB to 4 MB"]
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels.cuda.family import FAMILY
-from benchmarks.gpu import chart, counters, goals, machine, parts, report, sanitizers
+from benchmarks.gpu import goals, machine, parts, report, sanitizers
 from benchmarks.gpu.parts import Outcome, Part
 from benchmarks.gpu.record import Record, rows
 from benchmarks.gpu.sanitized import NESTS
 from benchmarks.layouts import LAYOUTS
-from tests.support.processes import ROOT, run_python
+from tests.support.processes import ROOT
 
 
 def outcome(name, *found):
@@ -131,11 +131,8 @@ def test_a_part_that_crashes_goes_on_behind_the_item(tmp_path, monkeypatch):
     assert time.monotonic() - start < 30
     outcomes = {"sample": found}
     assert [row["n"] for _, row in goals.values(outcomes, "sample")] == [0, 4]
-    assert [name for name, _ in goals.failures(outcomes, "sample")] == [
-        "item 1",
-        "item 2",
-        "item 3",
-    ]
+    failed = [name for name, _ in goals.failures(outcomes, "sample")]
+    assert failed == ["item 1", "item 2", "item 3"]
     assert len(found.notes) == 2
     assert "status 3" in found.notes[0]
     assert "silent" in found.notes[1]
@@ -170,50 +167,23 @@ def program(folder, name, *lines):
 
 
 @pytest.mark.parametrize(
-    "summary",
-    ["ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"],
-)
-def test_a_clean_sanitizer(tmp_path, monkeypatch, summary):
-    program(
-        tmp_path, "compute-sanitizer", "echo 'a nest | tile | right'", f"echo '========= {summary}'"
-    )
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert sanitizers.under("memcheck", 20) == {"summary": summary, "nests": 1}
-
-
-@pytest.mark.parametrize(
-    "summary",
+    ("said", "summary", "clean"),
     [
-        "ERROR SUMMARY: 10 errors",
-        "RACECHECK SUMMARY: 10 hazards displayed (10 errors, 0 warnings)",
-        "none",
+        ("a nest | tile | right", "ERROR SUMMARY: 0 errors", True),
+        ("a nest | tile | right", "RACECHECK SUMMARY: 0 hazards displayed (0 errors)", True),
+        ("========= Invalid __global__ read", "ERROR SUMMARY: 10 errors", False),
+        ("========= Invalid __global__ read", "RACECHECK SUMMARY: 10 hazards displayed", False),
+        ("========= Invalid __global__ read", "none", False),
     ],
 )
-def test_a_sanitizer_that_found_something(tmp_path, monkeypatch, summary):
-    program(
-        tmp_path,
-        "compute-sanitizer",
-        "echo '========= Invalid __global__ read'",
-        f"echo '========= {summary}'",
-    )
+def test_a_sanitizer(tmp_path, monkeypatch, said, summary, clean):
+    program(tmp_path, "compute-sanitizer", f"echo '{said}'", f"echo '========= {summary}'")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    with pytest.raises(AssertionError, match="Invalid __global__ read"):
-        sanitizers.under("memcheck", 20)
-
-
-def test_counters_are_read_from_a_table_among_other_lines():
-    text = (
-        "==PROF== Connected\nsix axes, odd | gather | right\n"
-        '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
-        '"0","arraybridge_gather","dram__bytes_read.sum","Mbyte","123.4"\n'
-        '"0","arraybridge_gather","gpu__time_duration.sum","us","60.1"\n'
-        '"1","arraybridge_tile","dram__bytes_read.sum","Mbyte","67"\n'
-    )
-    assert counters.parsed(text) == [
-        {"kernel": "arraybridge_gather", "read": "123.4 Mbyte", "time": "60.1 us"},
-        {"kernel": "arraybridge_tile", "read": "67 Mbyte"},
-    ]
-    assert counters.parsed("no table") == []
+    if clean:
+        assert sanitizers.under("memcheck", 20) == {"summary": summary, "nests": 1}
+    else:
+        with pytest.raises(AssertionError, match="Invalid __global__ read"):
+            sanitizers.under("memcheck", 20)
 
 
 def test_a_toolkit_whose_nvvm_lies_elsewhere_is_shown_to_the_loader(tmp_path, monkeypatch):
@@ -232,23 +202,14 @@ def test_a_toolkit_whose_nvvm_lies_elsewhere_is_shown_to_the_loader(tmp_path, mo
     assert "LD_LIBRARY_PATH" not in machine.environment(scratch)
 
 
-def test_charts_by_hand_have_a_bar_for_each_contender(tmp_path):
-    found = goals.layouts(outcome("bandwidth", *bandwidth(0.9)))
-    path = tmp_path / "chart.svg"
-    chart.by_hand(found, "Copies & more", path)
-    text = path.read_text()
-    assert "Copies &amp; more" in text
-    assert text.count("<rect") == 1 + 3 * len(LAYOUTS) + len(chart.COLORS)
-    assert all(layout.name in text for layout in LAYOUTS)
-
-
-def test_without_a_device_nothing_is_written(tmp_path):
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
+def test_without_a_device_nothing_is_written(tmp_path, monkeypatch, capsys):
+    if pytest.importorskip("torch").cuda.is_available():
         pytest.skip("here is one")
-    run = run_python("-m", "benchmarks.gpu", "--output", str(tmp_path), cwd=ROOT)
-    assert run.returncode == 1
-    assert "a CUDA device" in run.stderr
+    from benchmarks.gpu.__main__ import main
+
+    monkeypatch.setattr(sys, "argv", ["gpu", "--output", str(tmp_path)])
+    assert main() == 1
+    assert "a CUDA device" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -271,14 +232,8 @@ def test_rehearsal(tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "benchmarks.gpu", "--rehearse", "--output", str(out)]
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    run = subprocess.run(
-        [*command, "--only", *wanted],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=800,
-    )
+    command += ["--only", *wanted]
+    run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=800)
     assert run.returncode == 0, run.stderr
     (text,) = [path.read_text() for path in out.glob("*.md")]
     assert "no figure here means anything" in text
