@@ -1,6 +1,6 @@
 """What the first use of a process does not load: it is left until something needs it."""
 
-import pytest
+import json
 
 import arraybridge as ab
 from arraybridge.array.unsupported import FUNCTIONS
@@ -8,7 +8,7 @@ from arraybridge.core.registry import library_named
 from arraybridge.kernels.cpu import SMALL
 from arraybridge.libraries.numpy.namespace import TABLE
 from arraybridge.xp import standard
-from tests.support.processes import run_python
+from tests.support.processes import python
 
 COMPILERS = "^(numba|llvmlite)$"
 # What is done in a fresh process, and what it does not load.
@@ -65,60 +65,62 @@ for item in 1, 2, 4, 8, 16:
 }
 
 
-@pytest.mark.parametrize("what", NOT_LOADED)
-def test_does_not_load(what):
-    code, names = NOT_LOADED[what]
-    said = f"import re; print([name for name in sys.modules if re.search({names!r}, name)])"
-    assert ran(f"{code}\n{said}") == "[]"
+#: Each case in a child of one process, which has imported arraybridge and used nothing of it.
+EACH_IN_A_CHILD = """
+import json, os, sys, numpy as np, arraybridge as ab
+x = np.arange(6.0)
+for code in json.loads(sys.argv[1]):
+    print(end="", flush=True)
+    if not os.fork():
+        exec(code)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.wait()[1] == 0, code
+"""
 
 
-def ran(code: str) -> str:
-    """What a fresh process prints."""
-    code = f"import sys, numpy as np, arraybridge as ab\nx = np.arange(6.0)\n{code}"
-    done = run_python("-c", code, check=True)
-    return done.stdout.strip()
+def each(codes: list[str]) -> list[str]:
+    """What is printed by the first use of a process, a line each."""
+    return python(EACH_IN_A_CHILD, json.dumps(codes), flags=("-W", "ignore")).splitlines()
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
+def test_does_not_load():
+    codes = [
+        f"{code}\nimport re; print([name for name in sys.modules if re.search({names!r}, name)])"
+        for code, names in NOT_LOADED.values()
+    ]
+    assert dict(zip(NOT_LOADED, each(codes), strict=True)) == dict.fromkeys(NOT_LOADED, "[]")
+
+
+def test_whatever_opens_the_namespace_first():
+    code = """
+a = ab.from_dlpack(x)
+print(float({}))
+xp = ab.namespace(a)
+assert xp is ab.xp.numpy is sys.modules["arraybridge.xp.numpy"] is type(a)._namespace
+assert xp.native is type(a)._native_namespace is ab.namespace(x) and xp.__doc__
+"""
+    uses = (
         "a.__array_namespace__().sum(a)",
         "ab.namespace(a).sum(a)",
         "ab.xp.numpy.sum(a)",
         "__import__('arraybridge.xp.numpy').xp.numpy.sum(a)",
         "type('Mine', (type(a),), {'__slots__': ()})._of(x)._namespace.sum(a)",
-    ],
-)
-def test_whatever_opens_the_namespace_first(use):
-    code = f"""
-a = ab.from_dlpack(x)
-print(float({use}))
-xp = ab.namespace(a)
-assert xp is ab.xp.numpy is sys.modules["arraybridge.xp.numpy"] is type(a)._namespace
-assert xp.native is type(a)._native_namespace is ab.namespace(x) and xp.__doc__
-"""
-    assert ran(code) == "15.0"
+    )
+    assert each([code.format(use) for use in uses]) == ["15.0"] * len(uses)
 
 
-@pytest.mark.parametrize(
-    ("use", "expected"),
-    [
-        ("a // 0", "[inf]"),  # NumPy's own is NaN where the standard has infinity
-        ("5 // a", "[0.0]"),
-        ("a > 2**70", "[True]"),
-        ("a[:, None].T", "[[inf]]"),
-        ("float('inf') in a", "True"),
-    ],
-)
-def test_what_is_not_numpys_own(use, expected):
+def test_what_is_not_numpys_own():
     """A corrected operator, an integer beyond the dtype, attributes that are functions."""
-    code = f"""
-a = ab.from_dlpack(np.array([np.inf]))
-with np.errstate(all="ignore"):
-    found = {use}
-print(np.asarray(found).tolist())
-"""
-    assert ran(code) == expected
+    code = "a = ab.from_dlpack(np.array([np.inf]))\nprint(np.asarray({}).tolist())"
+    uses = {
+        "a // 0": "[inf]",  # NumPy's own is NaN where the standard has infinity
+        "5 // a": "[0.0]",
+        "a > 2**70": "[True]",
+        "a[:, None].T": "[[inf]]",
+        "float('inf') in a": "True",
+    }
+    assert each([code.format(use) for use in uses]) == list(uses.values())
 
 
 def test_threads_open_one_namespace():
@@ -134,7 +136,7 @@ threads = [threading.Thread(target=open_it) for _ in range(4)]
 [thread.start() for thread in threads], [thread.join() for thread in threads]
 print(len(found), len(set(map(id, found))))
 """
-    assert ran(code) == "4 1"
+    assert each([code]) == ["4 1"]
 
 
 def test_the_corrected_operators_are_those_of_the_table():
@@ -156,4 +158,4 @@ try:
 except AttributeError as error:
     print(error)
 """
-    assert "ab.namespace(x).logaddexp(x, x2)" in ran(code)
+    assert "ab.namespace(x).logaddexp(x, x2)" in each([code])[0]

@@ -36,8 +36,7 @@ def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"],
+    "name", ["asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"]
 )
 def test_loads_no_slow_part_of_the_standard_library(loaded: list[str], name: str) -> None:
     # each costs milliseconds, and `import numpy` is about 60

@@ -68,14 +68,8 @@ class Environment:
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.python), "-P", *args]
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.site,
-            env={"ARRAYBRIDGE_CACHE_DIR": str(self.site / "cache")},
-        )
+        env = {"ARRAYBRIDGE_CACHE_DIR": str(self.site / "cache")}
+        return subprocess.run(command, capture_output=True, text=True, cwd=self.site, env=env)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of virtual environments")
@@ -85,18 +79,10 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
         name: (ROOT / name.removeprefix("arraybridge/") if "/kernels/" in name else ROOT / name)
         for name in modules()
     }
-    ours = wheel(
-        tmp_path,
-        "arraybridge-dlpack",
-        ab.__version__,
-        {name: path.read_bytes() for name, path in sources.items()},
-    )
-    theirs = wheel(
-        tmp_path,
-        "arraybridge",
-        "0.5.2",
-        {f"arraybridge/{name}": text.encode() for name, text in THEIRS.items()},
-    )
+    files = {name: path.read_bytes() for name, path in sources.items()}
+    ours = wheel(tmp_path, "arraybridge-dlpack", ab.__version__, files)
+    files = {f"arraybridge/{name}": text.encode() for name, text in THEIRS.items()}
+    theirs = wheel(tmp_path, "arraybridge", "0.5.2", files)
     there = Environment(tmp_path / "environment")
     both = "arraybridge and arraybridge-dlpack have one import name, arraybridge"
     remove = "`pip uninstall arraybridge arraybridge-dlpack`"
@@ -126,29 +112,23 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
     assert "run `pip install --force-reinstall --no-deps arraybridge-dlpack`" in said.stderr
 
 
-def metadata(folder: Path, name: str, **files: bytes) -> None:
-    """Write what pip leaves of an installation: version 1.0 of a distribution."""
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "top_level.txt").write_text("arraybridge\n")
-    for file, text in files.items():
-        (info / file).write_bytes(text)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("RECORD", b"arraybridge/__init__.py,sha256=\xff,1\n"),
-        ("RECORD", b"\narraybridge/__init__.py\n\narraybridge/x,md5=1\n"),
-        ("direct_url.json", b"no JSON {"),
-        ("direct_url.json", b'{"dir_info": {"editable": true}}'),
-        ("direct_url.json", b"[]"),
-        ("METADATA", b""),
-    ],
-)
-def test_metadata_that_nobody_can_read(tmp_path: Path, name: str, text: bytes) -> None:
-    metadata(tmp_path, "odd", **{name: text})
+def test_metadata_that_nobody_can_read(tmp_path: Path) -> None:
+    for number, (name, text) in enumerate(
+        [
+            ("RECORD", b"arraybridge/__init__.py,sha256=\xff,1\n"),
+            ("RECORD", b"\narraybridge/__init__.py\n\narraybridge/x,md5=1\n"),
+            ("direct_url.json", b"no JSON {"),
+            ("direct_url.json", b'{"dir_info": {"editable": true}}'),
+            ("direct_url.json", b"[]"),
+            ("METADATA", b""),
+        ]
+    ):  # what pip leaves of an installation: version 1.0 of a distribution
+        info = tmp_path / f"odd{number}-1.0.dist-info"
+        info.mkdir()
+        head = f"Metadata-Version: 2.1\nName: odd{number}\nVersion: 1.0\n"
+        (info / "METADATA").write_text(head)
+        (info / "top_level.txt").write_text("arraybridge\n")
+        (info / name).write_bytes(text)
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     done = run_python("-m", "arraybridge", "info", env=env)
     assert (done.returncode, done.stderr) == (0, "")

@@ -74,6 +74,21 @@ ENDS = {
         threading.Thread(target=work, daemon=True).start()
         time.sleep(0.2)
         """,
+    "tvm_ffi, Arrays, a fork": """
+        import tvm_ffi, warnings
+        import arraybridge as ab
+        warnings.simplefilter("ignore")  # of forks beside threads
+        x = ab.from_dlpack(np.arange(5.0))
+        held = sys.held = [tvm_ffi.from_dlpack(x) for _ in range(3)]
+        nop = tvm_ffi.get_global_func("testing.nop")
+        for _ in range(10):
+            nop(x, x)
+        tvm_ffi.get_global_func("testing.echo")(x)
+        child = os.fork()
+        nop(x, x)
+        assert np.from_dlpack(x)[4] == 4
+        assert not child or os.waitpid(child, 0)[1] == 0
+        """,
     "sys.exit": "held = dlpack.to_capsule(tensor); sys.exit(0)",
 }
 
@@ -139,6 +154,21 @@ def test_fork(end):
         print("child ended with", os.waitstatus_to_exitcode(status))
         """)
     assert out == "child ended with 0\n"
+
+
+def test_a_deleter_on_a_thread_of_jax_gets_the_gil():
+    """While the main thread waits for what is computed, which has the last reference."""
+    pytest.importorskip("jax")
+    run("""
+        import jax, jax.numpy as jnp
+        import arraybridge as ab
+        step = jax.jit(lambda x: jnp.tanh(x @ x.T).sum(axis=0))
+        for number in range(300):
+            x = ab.convert(np.ones((64, 64), np.float32), "jax")
+            y = step(x)
+            del x
+            assert ab.inspect(y).data  # waits for it
+        """)
 
 
 def test_a_child_that_is_the_first_to_export():

@@ -11,7 +11,6 @@ import warnings
 from itertools import pairwise, product
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,7 @@ from arraybridge.layout import in_bytes, span
 from tests.support.optional import installed, optional
 from tests.support.processes import python
 from tests.support.producers import Producer
-from tests.support.sources import elements, field, frozen, grid, handed_over, offset, sources
+from tests.support.sources import elements, grid, handed_over, sources
 from tests.support.strategies import STANDARD_DTYPES, strided_arrays
 
 torch, jax, ml_dtypes = optional("torch"), optional("jax"), optional("ml_dtypes")
@@ -285,69 +284,6 @@ def test_what_the_target_is_set_to_decides():
     for wide in (False, True, False):
         with jax.enable_x64(wide):
             assert (check(x, "jax", {}) == "refuse") != wide
-
-
-VIEWS_REFUSED = {
-    "read-only": (lambda: frozen(grid("f4")), "torch"),
-    "conjugate": (lambda: torch.ones(3, 4, dtype=torch.complex64).conj(), "numpy"),
-    "negative": (lambda: torch._neg_view(torch.ones(3, 4)), "numpy"),
-    "swapped": (lambda: grid(">f4"), "torch"),
-    "misaligned": (lambda: offset(4, "f4"), "jax"),
-    "flipped": (lambda: grid("f4")[::-1], "torch"),
-    "field": (lambda: field("f4", "u1"), "torch"),
-    "chunks": (lambda: pa.chunked_array([[1.0], [2.0]]), "numpy"),
-}
-
-
-@pytest.mark.parametrize("name", VIEWS_REFUSED)
-def test_copy_false_never_copies_whatever_order_is_asked_for(name):
-    make, to = VIEWS_REFUSED[name]
-    for order, dtype in product(("C", "F", "K", None), (None, "same")):
-        x = make()
-        terms = {"copy": False, "order": order}
-        if dtype:
-            terms["dtype"] = ab.inspect(x).dtype
-        said = ab.explain(x, to, **terms)
-        assert said.kind == "refuse"
-        calls = (
-            lambda x=x, terms=terms: ab.convert(x, to, **terms),
-            lambda x=x, terms=terms: ab.unify(x, like=to, **terms),
-            lambda x=x, terms=terms: ab.adapt(to, result=to, **terms)(lambda y: None)(x),
-        )
-        for call in calls:
-            with pytest.raises(ab.ConversionError, match="copy=False"):
-                call()
-
-
-@pytest.mark.parametrize("to", LIGHT)
-def test_a_field_of_records_gets_the_order_that_is_asked_for(to):
-    for x, order in product((field("f4", "u1"), field("f8", "f4")[0], field("f4", "u1")[1]), "CF"):
-        if to == "jax" and (x.itemsize == 8 or order == "F"):
-            continue
-        made = ab.inspect(y := ab.convert(x, to, order=order))
-        assert in_order(made, order)
-        assert not made.pending
-        assert np.array_equal(np.asarray(ab.convert(y, "numpy")), x)
-        with pytest.raises(ab.ConversionError, match="copy=False"):
-            ab.convert(x, to, order=order, copy=False)
-    assert ab.convert(x, "numpy", copy=False) is x
-
-
-@pytest.mark.parametrize("to", LIGHT)
-def test_what_is_pending_is_applied_in_the_order_that_is_asked_for(to):
-    z = torch.view_as_complex(torch.arange(24.0).reshape(3, 4, 2))
-    for x in (z.T.conj(), z.conj().imag.T, z.repeat(300, 100).T.conj()):
-        for order in ("C", "F"):
-            if to in ("pyarrow", "tvm_ffi") and x.is_complex():
-                continue  # neither has complex numbers
-            if ab.explain(x, to, order=order, copy=True).kind == "refuse":
-                assert order == "F"
-                continue
-            made = ab.convert(x, to, order=order, copy=True)
-            assert in_order(ab.inspect(made), order)
-            assert np.array_equal(
-                np.asarray(ab.convert(made, "numpy")), x.resolve_conj().resolve_neg()
-            )
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore:.*complex32")
