@@ -153,19 +153,6 @@ class TestHostProtocols:
 
 
 class TestFromPointer:
-    @pytest.mark.parametrize("consume", [None, np.asarray, torch.from_dlpack, np.from_dlpack])
-    def test_the_deleter_runs_once(self, consume):
-        memory = (ctypes.c_float * 24)()
-        released = []
-        x = ab.from_pointer(
-            ctypes.addressof(memory), (2, 3, 4), "float32", device="cpu", deleter=released.append
-        )
-        view = consume(x) if consume else None
-        del x
-        assert released == ([] if consume else [ctypes.addressof(memory)])
-        del view
-        assert released == [ctypes.addressof(memory)]
-
     def test_bad_memory_stays_the_callers(self):
         released = []
         for arguments, message in [

@@ -173,15 +173,10 @@ class TestOperands:
             op.in_place(x, other)
 
     def test_a_native_array_is_an_error(self, x, library):
-        native = MAKERS[library](VALUES)
-        xp = x.__array_namespace__()
-        for add in (operator.add, xp.add):
-            with pytest.raises(TypeError, match=r"wrap it .*asarray"):
-                add(x, native)
-        with pytest.raises(TypeError):
-            native + x
-        with pytest.raises(TypeError, match=r"takes arraybridge Arrays, got .*asarray"):
-            xp.sum(native)
+        xp, native = x.__array_namespace__(), MAKERS[library](VALUES)
+        for function, args in ((xp.add, (x, native)), (xp.sum, (native,))):
+            with pytest.raises(TypeError, match=r"(wrap it|takes arraybridge Arrays).*asarray"):
+                function(*args)
 
     @pytest.mark.parametrize("kind", FOREIGN)
     def test_memory_without_a_library_joins_in(self, x, kind):
