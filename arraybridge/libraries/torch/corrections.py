@@ -13,7 +13,15 @@ from array_api_compat import torch as xp
 from ...xp import corrections
 from ...xp.corrections import Correction, has_no_elements
 from ...xp.data_types import Limits
-from ...xp.special_cases import Function, Means, complex_function, floor_divide, remainder, turned
+from ...xp.special_cases import (
+    Function,
+    Means,
+    complex_function,
+    deviation,
+    floor_divide,
+    remainder,
+    turned,
+)
 from .promotion import CORRECTIONS as OF_PROMOTION
 from .promotion import PROMOTED, promote_pair, promoting, replacing
 from .state import check_shape, differentiated, transformed
@@ -30,8 +38,7 @@ def _described(plain: Any) -> Any:
         own = plain(type)
         return Limits(own, dtype=getattr(torch, own.dtype))
 
-    function.__name__ = function.__qualname__ = plain.__name__
-    return function
+    return replacing(function, plain)
 
 
 def can_cast(from_: Any, to: torch.dtype, /) -> bool:
@@ -112,9 +119,7 @@ def _complex_function(name: str) -> Function:
             return plain(x, **kwargs)
         return (traced if transformed() else eager)(x, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = plain.__doc__
-    return function
+    return replacing(function, plain)
 
 
 def _special(means: Means, name: str) -> Function:
@@ -135,51 +140,39 @@ def _accumulating(plain: Function, own: Function) -> Function:
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, **kwargs: Any
     ) -> Any:
-        unsigned = dtype is None and x.dtype in _UNSIGNED
-        if unsigned:
-            dtype = torch.int64
+        if dtype is None and x.dtype in _UNSIGNED:
+            kwargs |= {"axis": axis, "keepdims": keepdims}
+            return function(x, dtype=torch.int64, **kwargs).to(torch.uint64)
         if axis is None and not keepdims:
-            result = own(x, dtype=dtype, **kwargs)
-        elif isinstance(axis, int):
-            result = own(x, axis, dtype=dtype, keepdims=keepdims, **kwargs)
-        else:  # several axes, or none, of which torch makes all
-            result = plain(x, axis=axis, dtype=dtype, keepdims=keepdims, **kwargs)
-        return result.to(torch.uint64) if unsigned else result
+            return own(x, dtype=dtype, **kwargs)
+        if isinstance(axis, int):
+            return own(x, axis, dtype=dtype, keepdims=keepdims, **kwargs)
+        # Several axes, or none, of which torch makes all.
+        return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, **kwargs)
 
     return replacing(function, plain)
 
 
 def _alone(own: Function, accumulating: Function) -> Function:
     """Return what ``sum`` or ``prod`` does with a single tensor."""
-
-    def function(x: Any) -> Any:
-        return accumulating(x) if x.dtype in _UNSIGNED else own(x)
-
-    return function
+    return lambda x: accumulating(x) if x.dtype in _UNSIGNED else own(x)
 
 
 def _cumulative(plain: Function, own: Function) -> Function:
     """``cumulative_sum`` or ``cumulative_prod`` whose result is unsigned if the elements are."""
 
     def function(
-        x: Any,
-        /,
-        *,
-        axis: int | None = None,
-        dtype: Any = None,
-        include_initial: bool = False,
+        x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False,
         **kwargs: Any,
-    ) -> Any:
-        unsigned = dtype is None and x.dtype in _UNSIGNED
-        if unsigned:
-            dtype = torch.int64
+    ) -> Any:  # fmt: skip
+        if dtype is None and x.dtype in _UNSIGNED:
+            kwargs |= {"axis": axis, "include_initial": include_initial}
+            return function(x, dtype=torch.int64, **kwargs).to(torch.uint64)
         if axis is None and x.ndim < 2:
             axis = 0
         if axis is None or include_initial:
-            result = plain(x, axis=axis, dtype=dtype, include_initial=include_initial, **kwargs)
-        else:
-            result = own(x, axis, dtype=dtype, **kwargs)
-        return result.to(torch.uint64) if unsigned else result
+            return plain(x, axis=axis, dtype=dtype, include_initial=include_initial, **kwargs)
+        return own(x, axis, dtype=dtype, **kwargs)
 
     return replacing(function, plain)
 
@@ -202,33 +195,16 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 def _deviating(own: Function) -> Function:
-    """``std`` or ``var`` with any correction, along no axis too.
+    """``std`` or ``var`` with any correction, along no axis too."""
 
-    NaN where the correction takes all degrees of freedom.
-    """
-
-    def function(
-        x: Any,
-        /,
-        *,
-        axis: Any = None,
-        correction: float = 0.0,
-        keepdims: bool = False,
-        **kwargs: Any,
-    ) -> Any:
+    def plain(x: Any, axis: Any, correction: float, keepdims: bool, **kwargs: Any) -> Any:
         axes = tuple(range(x.ndim)) if axis is None else axis
         if axes == ():  # of one element each; torch's own would take all axes
-            result = own(x.unsqueeze(-1), -1, correction=correction, **kwargs)
-        else:
-            result = own(x, axes, correction=correction, keepdim=keepdims, **kwargs)
-        if not correction:
-            return result
-        axes = axes if isinstance(axes, tuple) else (axes,)
-        none_left = math.prod([x.shape[each] for each in axes]) <= correction
-        return result * math.nan if none_left else result
+            return own(x.unsqueeze(-1), -1, correction=correction, **kwargs)
+        return own(x, axes, correction=correction, keepdim=keepdims, **kwargs)
 
-    function.__name__ = function.__qualname__ = own.__name__
-    return function
+    plain.__name__ = own.__name__
+    return deviation(plain)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
