@@ -59,9 +59,9 @@ class TorchArray(NativeArray):
 
     @classmethod
     def _numpy_extra(cls, path: str) -> Any:
-        from .numpy_extras import FUNCTIONS
+        from . import numpy_extras
 
-        return FUNCTIONS.get(path)
+        return getattr(numpy_extras, path.rpartition(".")[2])
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native

@@ -179,16 +179,13 @@ class Torch(Library):
                 )
             else:
                 refused = lacks_memory(x, data)
-                if refused is not None:
-                    data = 0
+                data = 0 if refused else data
         if refused is None:
-            tracked = True
             if x.requires_grad:
                 refused = "gradients are tracked and would be cut silently: pass x.detach()"
             elif has_tangent(x):
                 refused = "forward-mode gradients would be lost silently: pass x.detach()"
-            else:
-                tracked = False
+            tracked = refused is not None
         if dtype is None:
             dtype, tracked = NO_DTYPE, False
             other = "x.dequantize()" if x.is_quantized else "its bytes, x.view(torch.uint8)"
@@ -201,18 +198,9 @@ class Torch(Library):
                 pending += ("neg",)
                 refused = not_negated(x)
         return TensorInfo(
-            "torch",
-            data,
-            0,
-            shape,
-            strides,
-            dtype,
-            device,
-            type(x) is ReadOnlyTensor,
-            pending=pending,
-            refused=refused,
-            tracked=tracked,
-        )
+            "torch", data, 0, shape, strides, dtype, device, type(x) is ReadOnlyTensor,
+            pending=pending, refused=refused, tracked=tracked,
+        )  # fmt: skip
 
     address = staticmethod(torch.Tensor.data_ptr)
 

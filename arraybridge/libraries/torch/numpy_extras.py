@@ -1,7 +1,7 @@
 """Functions with NumPy's signatures that PyTorch has under other names, or as parts.
 
-For tensors; `xp.numpy_extras` makes functions over Arrays of them. As in NumPy, ``axis`` is one
-integer, several, or None for all; gradients flow through.
+For tensors; `xp.numpy_extras` makes functions over Arrays of those that its table names. As in
+NumPy, ``axis`` is one integer, several, or None for all; gradients flow through.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ def _axes(x: Tensor, axis: Any) -> tuple[int, ...]:
     return normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
 
 
+def _inexact(x: Tensor) -> bool:
+    return x.is_floating_point() or x.is_complex()
+
+
 def _floating(x: Tensor) -> Tensor:
     """Convert integers and bools to the default floating-point type."""
-    inexact = x.is_floating_point() or x.is_complex()
-    return x if inexact else x.to(torch.get_default_dtype())
+    return x if _inexact(x) else x.to(torch.get_default_dtype())
 
 
 def _holes(x: Tensor, value: float) -> Tensor:
     """Fill the NaNs."""
-    inexact = x.is_floating_point() or x.is_complex()
-    return torch.where(torch.isnan(x), value, x) if inexact else x
+    return torch.where(torch.isnan(x), value, x) if _inexact(x) else x
 
 
 def _beside(value: Any, x: Tensor) -> Tensor:
@@ -308,16 +310,3 @@ def sliding_window_view(
     for each, length in zip(axes, lengths, strict=True):
         x = x.unfold(each, length, 1)
     return x
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{
-        each.__name__: each
-        for each in (
-            cross, cumprod, cumsum, einsum, gradient, median, nanargmax, nanargmin, nancumprod,
-            nancumsum, nanmax, nanmean, nanmedian, nanmin, nanprod, nanquantile, nanstd, nansum,
-            nanvar, pad, quantile,
-        )
-    },
-    "lib.stride_tricks.sliding_window_view": sliding_window_view,
-}  # fmt: skip

@@ -147,25 +147,17 @@ def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
     return x1, x2  # which torch refuses itself, if they are no arrays
 
 
-def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
-    """Products of matrices."""
-    x1, x2 = _promote_operands(x1, x2)
-    return torch.matmul(x1, x2, **kwargs)
-
-
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
     """Products summed over pairs of axes."""
     x1, x2 = _promote_operands(x1, x2)
     return torch.tensordot(x1, x2, dims=axes, **kwargs)
 
 
-def _where(condition: Any, /, *choice: Any) -> Any:
+def where(condition: Any, /, *choice: Any) -> Any:
+    """Elements of one array or the other, by a condition."""
     if not choice:  # the indices of true elements: torch's form, not the standard's
         return torch.where(condition)
     return torch.where(condition, *promote_pair(*choice))
-
-
-where = replacing(_where, xp.where)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.Tensor:
@@ -212,10 +204,8 @@ def _promote_all(arrays: Any) -> Any:
 
 def concat(arrays: Any, /, *, axis: int | None = 0, **kwargs: Any) -> torch.Tensor:
     """Join arrays along an axis, or flattened."""
-    arrays = _promote_all(arrays)
-    if axis is None:
-        return torch.concat([x.flatten() for x in arrays], **kwargs)
-    return torch.concat(arrays, axis, **kwargs)
+    joined: torch.Tensor = xp.concat(_promote_all(arrays), axis=axis, **kwargs)
+    return joined
 
 
 def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
@@ -223,8 +213,13 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
     return torch.stack(_promote_all(arrays), axis, **kwargs)
 
 
-# Of two arrays; floor_divide and remainder are in `elementwise`.
-_BINARY: dict[str, Function] = {
+_FUNCTIONS: dict[str, Function] = {
+    "result_type": result_type,
+    "where": replacing(where, xp.where),
+    "isin": isin,
+    "concat": concat,
+    "stack": stack,
+    # Of two arrays; floor_divide and remainder are in `corrections`.
     **{
         name: promoting(getattr(torch, name))
         for name in (
@@ -232,7 +227,6 @@ _BINARY: dict[str, Function] = {
             "multiply pow"
         ).split()
     },
-    "subtract": promoting(torch.subtract, promote=_promote_operands),
     **{
         name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), (True, False))
         for name in "copysign equal greater greater_equal less less_equal not_equal".split()
@@ -241,26 +235,20 @@ _BINARY: dict[str, Function] = {
         name: promoting(getattr(torch, name), (True, True))
         for name in "atan2 hypot logaddexp maximum minimum nextafter".split()
     },
-    "matmul": replacing(matmul, xp.matmul),
+    **{
+        name: promoting(plain, promote=_promote_operands)
+        for name, plain in (
+            ("subtract", torch.subtract),
+            ("matmul", torch.matmul),
+            ("vecdot", xp.vecdot),
+            ("linalg.cross", xp.linalg.cross),
+            ("linalg.outer", torch.outer),
+            ("linalg.solve", xp.linalg.solve),
+        )
+    },
     "tensordot": replacing(tensordot, xp.tensordot),
-    "vecdot": promoting(xp.vecdot, promote=_promote_operands),
-    "linalg.cross": promoting(xp.linalg.cross, promote=_promote_operands),
-    "linalg.outer": promoting(torch.outer, promote=_promote_operands),
-    "linalg.solve": promoting(xp.linalg.solve, promote=_promote_operands),
 }
-
 
 _CLAUSE = "Type promotion rules: the same with arrays of no dimensions; unsigned integers"
 _ISSUES = "https://github.com/pytorch/pytorch/issues/58489 and 58734"
-
-_OTHERS: dict[str, Function] = {
-    "result_type": result_type,
-    "where": where,
-    "isin": isin,
-    "concat": concat,
-    "stack": stack,
-}
-CORRECTIONS = tuple(
-    Correction(name, function, _CLAUSE, _ISSUES)
-    for name, function in {**_OTHERS, **_BINARY}.items()
-)
+CORRECTIONS = tuple(Correction(name, made, _CLAUSE, _ISSUES) for name, made in _FUNCTIONS.items())
