@@ -32,7 +32,7 @@ def speaks_arrow(cls: type) -> bool:
     """
     if all(getattr(cls, method, None) is None for method in METHODS):
         return False
-    from .remedies import BY_PACKAGE
+    from .foreign import BY_PACKAGE
 
     return package_of(cls) not in BY_PACKAGE
 

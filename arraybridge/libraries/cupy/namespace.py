@@ -31,16 +31,12 @@ def _signed(result: Any, fill_value: Any) -> Any:
     return result
 
 
-def _full(
-    shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, **kwargs: Any
-) -> Any:
-    return _signed(xp.full(shape, fill_value, dtype=dtype, device=device, **kwargs), fill_value)
+def _full(shape: Any, fill_value: Any, **kwargs: Any) -> Any:
+    return _signed(xp.full(shape, fill_value, **kwargs), fill_value)
 
 
-def _full_like(
-    x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None, **kwargs: Any
-) -> Any:
-    return _signed(xp.full_like(x, fill_value, dtype=dtype, device=device, **kwargs), fill_value)
+def _full_like(x: Any, /, fill_value: Any, **kwargs: Any) -> Any:
+    return _signed(xp.full_like(x, fill_value, **kwargs), fill_value)
 
 
 # fmt: off
@@ -49,13 +45,12 @@ CORRECTIONS: tuple[Correction, ...] = (
     corrections.matrix_rank(xp, xp.linalg, xp.int64),
     corrections.finfo(xp.finfo, "https://github.com/numpy/numpy/issues/26523, whose finfo it is"),
     *corrections.tangents(MEANS),
-    Correction(
-        "full", _full, "full: the array is filled with fill_value, -0.0 included",
-        "https://github.com/chainer/chainer/pull/1435, which made it a memset",
-    ),
-    Correction(
-        "full_like", _full_like, "full_like: the array is filled with fill_value, -0.0 included",
-        "https://github.com/chainer/chainer/pull/1435, which made it a memset",
+    *(
+        Correction(
+            name, function, f"{name}: the array is filled with fill_value, -0.0 included",
+            "https://github.com/chainer/chainer/pull/1435, which made it a memset",
+        )
+        for name, function in (("full", _full), ("full_like", _full_like))
     ),
     Correction(
         "remainder", remainder(MEANS, infinities=True),

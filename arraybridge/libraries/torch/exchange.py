@@ -295,7 +295,7 @@ class Torch(Library):
             result = by_numpy(tensor)
             if result is not None:
                 return result
-        api = _exchange_api()
+        api = dlpack.exchange_api(torch.Tensor)
         if api is not None:
             return api.wrap(tensor, move=move)
         return torch.from_dlpack(dlpack.to_capsule(tensor, move=move))
@@ -451,11 +451,6 @@ class Torch(Library):
         from .array import TorchArray
 
         return TorchArray
-
-
-@cache
-def _exchange_api() -> Any:
-    return dlpack.exchange_api(torch.Tensor)
 
 
 @cache

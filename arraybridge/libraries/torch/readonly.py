@@ -42,10 +42,8 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
                 raise _refusal(func._schema.name)
         sources: list[torch.Tensor] = []
         args = _unmarked(args, sources)
-        if kwargs:
-            kwargs = {name: _unmarked(value, sources) for name, value in kwargs.items()}
-            return _marked(func(*args, **kwargs), sources)
-        return _marked(func(*args), sources)
+        kwargs = {name: _unmarked(value, sources) for name, value in (kwargs or {}).items()}
+        return _marked(func(*args, **kwargs), sources)
 
     def apply_(self, function: Any) -> Any:
         """Refuse: PyTorch's own, which is not dispatched, writes."""
@@ -60,19 +58,10 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: Any = None,
-        copy: bool | None = None,
-    ) -> Any:
+    def __dlpack__(self, **options: Any) -> Any:
         from ...array import from_dlpack
 
-        return from_dlpack(self).__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
+        return from_dlpack(self).__dlpack__(**options)
 
     def tolist(self) -> Any:
         """Return the elements as Python's numbers, in nested lists."""
@@ -125,7 +114,7 @@ _UNTOLD = {"aten::native_batch_norm": ("running_mean", "running_var"), "aten::se
 
 
 class _Written(dict[Any, tuple[tuple[int, str], ...]]):
-    """The arguments that each operator writes to, by place and name."""
+    """The arguments that each operator writes to, by place and name; torch.compile follows it."""
 
     def __missing__(self, func: Any) -> tuple[tuple[int, str], ...]:
         untold = _UNTOLD.get(func._schema.name, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from operator import mul
 from typing import Any
 
@@ -64,14 +64,11 @@ def no_memory(x: torch.Tensor) -> str | None:
 
 def span_of(x: torch.Tensor) -> int:
     """Return the number of elements from the first in memory to the last, both counted."""
-    if x.is_contiguous() or not x.numel():
-        return x.numel()
-    return _span(x.shape, x.stride())
-
-
-@lru_cache(512)
-def _span(shape: torch.Size, strides: tuple[int, ...]) -> int:
-    return 1 + sum(map(mul, shape, strides)) - sum(strides)
+    size = x.numel()
+    if x.is_contiguous() or not size:
+        return size
+    strides = x.stride()
+    return 1 + sum(map(mul, x.shape, strides)) - sum(strides)
 
 
 def check_together(every: Sequence[Any]) -> None:
@@ -124,7 +121,16 @@ shrunk: set[bool] = set()
 
 def in_storage(x: torch.Tensor) -> bool:
     """Whether the storage has all elements."""
-    needed = span_of(x) * x.itemsize
+    if x.is_contiguous():
+        needed = x.nbytes
+    else:
+        layout = x.shape, x.stride()
+        span = _spans.get(layout)
+        if span is None:
+            if len(_spans) >= 512:
+                _spans.clear()
+            span = _spans[layout] = span_of(x)
+        needed = span * x.itemsize
     if not needed:
         return True
     start, storage = x.storage_offset(), x.untyped_storage()
@@ -134,6 +140,10 @@ def in_storage(x: torch.Tensor) -> bool:
         return True
     shrunk.add(True)
     return False
+
+
+#: Shape and strides -> the elements from the first in memory to the last; bounded.
+_spans: dict[tuple[torch.Size, tuple[int, ...]], int] = {}
 
 
 def may_lack(x: torch.Tensor) -> bool:
