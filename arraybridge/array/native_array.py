@@ -21,11 +21,14 @@ from ..dlpack import CPU, Device, reads_versioned
 from ..native.pyapi import CapsuleType
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
 from ..protocols.ndarrays import CHARS
-from . import indexing, operators, pickling
 from .array import Array
 from .dtypes import DTypes
 from .exchange_table import exchange_table
 from .exporting import in_place
+from .indexing import methods as methods_of_indexing
+from .indexing import set_in_place
+from .operators import methods as methods_of_operators
+from .pickling import reduced
 from .promotion import check_kind, check_number, scalar_of
 from .unsupported import FUNCTIONS, refer
 
@@ -152,7 +155,7 @@ class NativeArray(Array):
     _get: ClassVar[Any] = staticmethod(operator.getitem)  # ``_get(native, key)``: elements by index
     # ``_set(native, key, value)``: write elements; return the native array to which the Array
     # refers afterwards.
-    _set: ClassVar[Any] = staticmethod(indexing.set_in_place)
+    _set: ClassVar[Any] = staticmethod(set_in_place)
     # Whether the library's own reading does for slices without a step, and gives a native array.
     _slices: ClassVar[bool] = True
     _in_place: ClassVar[Any] = None  # ``_in_place(operation)``: a corrected in-place operator
@@ -179,7 +182,7 @@ class NativeArray(Array):
         cls.__hash__ = None  # type: ignore[assignment]
         cls._library = cls._home  # type: ignore[misc] # in the place of the slot
         cls._devices = {}
-        for name, method in (operators.methods(cls) | indexing.methods(cls)).items():
+        for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
             setattr(cls, name, method)
         if "_home" in vars(cls):  # a library's, not a subclass of a user's
             cls.__dlpack_c_exchange_api__ = exchange_table(cls)  # type: ignore[attr-defined]
@@ -456,7 +459,7 @@ class NativeArray(Array):
         return type(self)._of(copy.deepcopy(self._native, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return pickling.reduced(self._home.name, self._native, self.device)
+        return reduced(self._home.name, self._native, self.device)
 
     def __repr__(self) -> str:
         native = None

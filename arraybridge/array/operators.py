@@ -9,7 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import promotion
+from .promotion import out_of_bounds
+from .promotion import side as side_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,12 +242,12 @@ def compared(function: str, value: int, x: Any, namespace: Any) -> Any:
     `function` has its name in the standard; OverflowError if it is no comparison. None if there is
     nothing to settle: the dtype holds the integer.
     """
-    side = promotion.side(value, x.dtype)
+    side = side_of(value, x.dtype)
     if not side or function == "divide":  # which makes no integers of integers
         return None
     answers = COMPARED.get(function)
     if answers is None:
-        raise promotion.out_of_bounds(value, x.dtype)
+        raise out_of_bounds(value, x.dtype)
     return namespace.full_like(x, answers[side > 0], dtype=namespace.bool)
 
 

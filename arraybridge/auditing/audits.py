@@ -69,6 +69,11 @@ _on: tuple[Audit, ...] = ()
 lock, _adding = threading.RLock(), threading.Lock()
 
 
+def exclusive() -> threading.RLock:
+    """Return the lock of what turns audits on or off; a forked child has one of its own."""
+    return lock
+
+
 def turn_on(audits: tuple[Audit, ...]) -> None:
     """Have these audits on and no others; for callers that hold the lock."""
     global _on

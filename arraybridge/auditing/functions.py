@@ -26,8 +26,7 @@ from ..core.records import Route, TensorInfo
 from ..core.registry import packages, watched_functions
 from ..core.table import Event
 from ..explaining import explain
-from . import audits
-from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, package_of, thread
+from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, exclusive, package_of, thread
 
 _MANY = 1000  # items of a sequence that is looked at
 
@@ -250,7 +249,7 @@ def _watch_package(package: str) -> None:
     """Watch the functions of a package that are there, in modules whose import is over."""
     if _is_imported_now(sys.modules.get(package)):
         return
-    with audits.lock:
+    with exclusive():
         _checked[package] = len(sys.modules)
         for path in watched_functions() if _on else ():
             if path.partition(".")[0] != package:

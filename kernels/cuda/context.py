@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from ctypes import addressof, c_int, c_void_p
 from typing import NamedTuple
 
-from arraybridge.kernels.cuda import driver
+import arraybridge.kernels.cuda.driver as driver
 from arraybridge.kernels.cuda.driver import CUDAError
 
 LEGACY, PER_THREAD = 1, 2

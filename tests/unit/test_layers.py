@@ -7,6 +7,7 @@ import-linter's layers leave out (an import of the package itself, from below), 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import tomllib
 from collections.abc import Iterator
@@ -143,6 +144,31 @@ def test_no_import_is_hidden_in_a_name() -> None:
                 module,
                 name,
             )
+
+
+@functools.cache
+def at_import(module: str) -> set[str]:
+    """Return the modules that importing a module waits for: `from a import b` is `a`, and `a.b`."""
+    path, found = SOURCES[module], set()
+    for node in ast.parse(path.read_text()).body:
+        code = ast.unparse(node) if isinstance(node, ast.Import | ast.ImportFrom | ast.Try) else ""
+        for name in imported(code, module, is_package=path.name == "__init__.py"):
+            found |= {name, name if code.startswith("import") else name.rpartition(".")[0]}
+    return found & SOURCES.keys()
+
+
+def test_no_package_waits_for_itself() -> None:
+    """A thread that imports it, and one that imports a module of it, would wait for each other.
+
+    Python gives one of them half a module then: an ImportError that speaks of a circle.
+    """
+    for package in (name for name, path in SOURCES.items() if path.name == "__init__.py"):
+        seen = waiting = at_import(package) - {package}
+        while waiting:
+            waits = [name for name in waiting if package in at_import(name)]
+            assert not waits, f"{waits} import {package}, which imports them"
+            waiting = set().union(*map(at_import, waiting)) - seen
+            seen |= waiting
 
 
 def test_who_uses_the_python_c_api() -> None:
