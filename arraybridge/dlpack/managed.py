@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from ctypes import c_void_p
 from functools import lru_cache
 from math import prod
-from types import SimpleNamespace
 from typing import Any
 
 from ..layout import exported, relaxed
@@ -32,21 +30,6 @@ def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple
     """Return strides and the bytes of the elements of a dense tensor."""
     strides, _, _ = validate.extent(shape, None, dtype)
     return strides, dtype.nbytes(prod(shape), padded)
-
-
-def _references(holder: Any) -> int:
-    """Count the references to the owner of a tensor, in one way wherever it is done.
-
-    How many of them are this function's own depends on the version of Python: 3.14 borrows some.
-    """
-    owner = holder.owner
-    return sys.getrefcount(owner)
-
-
-# What is counted where nobody else has a reference. Without the GIL another thread may take one
-# between the count and what is done about it: no block is linear then.
-_ALONE = _references(SimpleNamespace(owner=object()))
-_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class ManagedTensor(Tensor):
@@ -146,10 +129,7 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """Make a tensor as :meth:`adopt` does, with few checks, for an array library's own array.
 
-        Raises
-        ------
-        MalformedTensorError
-            For a NULL pointer under elements.
+        MalformedTensorError for a NULL pointer under elements.
         """
         if not data and 0 not in shape:
             validate.check_address(data, 0, 0, 1, device)
@@ -258,7 +238,7 @@ class ManagedTensor(Tensor):
     @property
     def linear(self) -> bool:
         """Whether this is a block of :meth:`allocate` to which nothing else refers yet."""
-        return type(self.owner) is Block and _references(self) <= _ALONE and _LOCKED
+        return type(self.owner) is Block and pyapi.holds_alone(self, "owner")
 
     def to_struct(self, versioned: bool = True, as_is: bool = False) -> int:
         """Return the address of a new struct that keeps this tensor's owner alive.

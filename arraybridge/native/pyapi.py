@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ctypes import PYFUNCTYPE, c_char_p, c_int, c_void_p, py_object
 from functools import cache, partial
 from operator import call
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 else:
     CapsuleType = type(_capsule_new(1, None, None))
 
+
+HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 #: The names of DLPack's capsules, by whether they are versioned.
 DLPACK_NAMES = b"dltensor", b"dltensor_versioned"
@@ -80,7 +83,7 @@ def claim(capsule: object, versioned: bool) -> int:
     return pointer  # type: ignore[no-any-return]
 
 
-if not getattr(sys, "_is_gil_enabled", lambda: True)():
+if not HAS_GIL:
     _claim, _claiming = claim, threading.Lock()
 
     def claim(capsule: object, versioned: bool) -> int:
@@ -117,6 +120,21 @@ def soon(function: Callable[[], object]) -> Callable[[object], object]:
     callback = PYFUNCTYPE(c_int, c_void_p)(pending)
     incref(callback)
     return partial(_add_pending_call, address_of(callback), None)
+
+
+def _references(holder: object, name: str) -> int:
+    return sys.getrefcount(getattr(holder, name))
+
+
+_ALONE = _references(SimpleNamespace(held=object()), "held")  # which depends on Python's version
+
+
+def holds_alone(holder: object, name: str) -> bool:
+    """Whether nobody but an attribute refers to what it holds.
+
+    False without the GIL: another thread may take a reference between the count and what is done.
+    """
+    return HAS_GIL and _references(holder, name) <= _ALONE
 
 
 def take_object(slot: py_object) -> object:

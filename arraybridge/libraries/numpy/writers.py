@@ -7,7 +7,6 @@ others write to. What the array is a view of tells, down to the owner of the mem
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ...core.registry import RECORDS
 from ...memory import Memory
 from ...native.blocks import Block
+from ...native.pyapi import holds_alone
 from ...protocols.frames import speaks_arrow
 
 _WRITEABLE = 0x400  # without the warning of `flags.writeable`
@@ -37,7 +37,7 @@ def is_frozen(x: np.ndarray) -> bool:
         name = next((name for kind, name in _HOLDS if isinstance(owner, kind)), None)
         if name is None:
             return _never_changes(owner)
-        alone = _LOCKED and _references(owner, name) <= _ALONE
+        alone = holds_alone(owner, name)
         held = getattr(owner, name)
         if held is None:
             return isinstance(owner, np.ndarray) and owner.flags.owndata
@@ -46,16 +46,6 @@ def is_frozen(x: np.ndarray) -> bool:
         if isinstance(held, np.ndarray) and held.flags.num & _WRITEABLE and not alone:
             return False
         owner = held
-
-
-def _references(holder: Any, name: str) -> int:
-    return sys.getrefcount(getattr(holder, name))
-
-
-# What is counted of what nobody else has; without the GIL counts are estimates.
-_view = np.empty(2)[:]
-_ALONE = _references(_view, "base")
-_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def _never_changes(owner: Any) -> bool:

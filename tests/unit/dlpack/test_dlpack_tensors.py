@@ -8,8 +8,9 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
-from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor, managed
+from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
 from arraybridge.dlpack.dtypes import BY_NAME
+from arraybridge.native import pyapi
 from tests.support.optional import optional
 from tests.support.producers import Managed, capsule_name
 
@@ -160,7 +161,7 @@ def test_allocated_blocks_are_aligned_and_counted_as_copies():
 
 
 def test_no_block_moves_out_where_threads_run_without_the_gil(monkeypatch):
-    monkeypatch.setattr(managed, "_LOCKED", False)
+    monkeypatch.setattr(pyapi, "HAS_GIL", False)
     block = ManagedTensor.allocate((4,), DataType.named("int32"))
     assert not block.linear
     moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
