@@ -21,7 +21,7 @@ Rebuild = Callable[[Leaf, Any, IsLeaf], Any]
 
 
 def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """Apply ``function`` to the leaves of ``tree``, in order; ``tree`` itself if none changes.
+    """Apply ``function`` to the leaves of ``tree``, in order.
 
     ``is_leaf`` says whether an object is a leaf although it looks like a container; not asked about
     plain lists, tuples and dicts. Containers are of the classes that they were, made without their

@@ -235,8 +235,8 @@ def unify(
             done[id(x)] = target.convert(x, device=place, copy=copy, cast=cast)
     results = [*done.values()]
     goal.check(results)
-    if place is None and len(results) > 1 and not _has_one_place(library_named(target.library)):
-        _check_one_device(results)
+    if place is None and len(results) > 1:
+        _check_one_device(library_named(target.library), results)
     return (xp, *mapped(lambda x: done.get(id(x), x), xs, is_array))
 
 
@@ -300,13 +300,11 @@ def goal_of(like: Any, model: Any = None) -> Goal:
     return Goal(array_type, model, None if like is None else device_of(model))
 
 
-def _has_one_place(library: Library) -> bool:
-    accepts = library.accepts
-    return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
-
-
-def _check_one_device(arrays: list[Any]) -> None:
+def _check_one_device(library: Library, arrays: list[Any]) -> None:
     """Check that arrays of one library, none of which moves, are on one device."""
+    accepts = library.accepts
+    if accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices):
+        return  # it has no other
     places = {place for x in arrays if (place := device_of(x)) is not None}
     if len(places) > 1:
         names = " and ".join(sorted(map(str, places)))

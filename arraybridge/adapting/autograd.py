@@ -9,8 +9,8 @@ its own of it, and asks the function's library for the gradient. Neither knows t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -180,20 +180,14 @@ class FlatFunction:
 
     def argument(self, x: Any) -> Any:
         """Convert an array that is no longer tracked for the function."""
-        if not self.borrows:
-            return self.constant(x, None)
-        with self._noted():
-            return imported(x, self.options.library)
+        return self.constant(x, None, borrow=self.borrows)
 
-    def constant(self, x: Any, cast: Cast | None) -> Any:
+    def constant(self, x: Any, cast: Cast | None, borrow: bool = False) -> Any:
         """Convert an array that nobody tracks for the function, as `adapt` has it."""
-        with self._noted():
-            return converted(x, self.options.library, cast, **self.options.conversion)
-
-    @contextmanager
-    def _noted(self) -> Iterator[None]:
         try:
-            yield
+            if borrow:
+                return imported(x, self.options.library)
+            return converted(x, self.options.library, cast, **self.options.conversion)
         except BufferError as error:
             self.options.add_note(error)
             raise

@@ -92,7 +92,7 @@ class Copied:
     def why_not(self) -> str | None:
         """Return why the caller's array cannot be written, or None."""
         info = self.info
-        why = info.refused or ("read-only" if info.readonly else _overlap(info))
+        why = info.refused or _unwritable(info)
         if not (info.device.host or hasattr(type(self.array), "__setitem__")):
             why = why or f"on {info.device}, without assignment"
         return why
@@ -233,14 +233,16 @@ def _why_unseen(options: Options, seen: Any, copied: Copied | None) -> str | Non
         return f"arrays of {library.name} cannot be written"
     info = library.describe(seen)
     if copied is None:
-        return "read-only" if info.readonly else _overlap(info)
+        return _unwritable(info)
     if info.dtype != copied.info.dtype:
         return f"dtype= gives the function a copy of {info.dtype}"
     return copied.why_not()
 
 
-def _overlap(info: TensorInfo) -> str | None:
-    """Return why an array cannot be written if several of its elements are one cell, or None."""
+def _unwritable(info: TensorInfo) -> str | None:
+    """Return why an array cannot be written, or None."""
+    if info.readonly:
+        return "read-only"
     several = may_overlap_itself(info.shape, info.strides)
     return "several of its elements are one cell of memory" if several else None
 

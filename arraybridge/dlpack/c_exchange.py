@@ -62,10 +62,9 @@ class ExchangeAPI:
         self.version = (version.major, version.minor)
         self._export = header.MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
         self._import = header.MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
-        borrow = table.dltensor_from_py_object_no_sync  # may be NULL, the header says
-        self._borrow = header.DLTENSOR_FROM_PY_OBJECT(borrow) if borrow else None
-        allocator = table.managed_tensor_allocator
-        self._allocate = header.MANAGED_TENSOR_ALLOCATOR(allocator) if allocator else None
+        # Either may be NULL, the header says: False, then.
+        self._borrow = header.DLTENSOR_FROM_PY_OBJECT(table.dltensor_from_py_object_no_sync or 0)
+        self._allocate = header.MANAGED_TENSOR_ALLOCATOR(table.managed_tensor_allocator or 0)
         self._stream = header.CURRENT_WORK_STREAM(table.current_work_stream)
 
     def acquire(self, x: object) -> ManagedTensor:
@@ -78,7 +77,7 @@ class ExchangeAPI:
 
     def borrow(self, x: object) -> Tensor:
         """Return a description of ``x``, read before any other code can run."""
-        if self._borrow is None:
+        if not self._borrow:
             return self.acquire(x)
         out = header.DLTensor()
         if self._borrow(id(x), byref(out)):
@@ -109,7 +108,7 @@ class ExchangeAPI:
         DLPackError
             For any other error of its allocator, in its own words.
         """
-        if self._allocate is None:
+        if not self._allocate:
             raise DLPackError("the library's C exchange API has no allocator")
         extents = (c_int64 * len(shape))(*shape)
         prototype = header.DLTensor(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-_HOME = "arraybridge.dlpack"  # as tracebacks print it, and as users import it
-
 
 class DLPackError(BufferError):
     """Base of the errors of :mod:`arraybridge.dlpack`.
@@ -22,8 +20,6 @@ class DLPackError(BufferError):
     True
     """
 
-    __module__ = _HOME
-
 
 class MalformedTensorError(DLPackError):
     """A struct whose fields contradict ``dlpack.h``; it was released without reading its data.
@@ -38,8 +34,6 @@ class MalformedTensorError(DLPackError):
     arraybridge.dlpack.MalformedTensorError: data is NULL although the tensor has elements;
         expected an address on cpu
     """
-
-    __module__ = _HOME
 
 
 class UnsupportedVersionError(DLPackError):
@@ -59,8 +53,6 @@ class UnsupportedVersionError(DLPackError):
         arraybridge reads version 1.x: pass max_version=(1, 3) to __dlpack__
     """
 
-    __module__ = _HOME
-
 
 class ConsumedCapsuleError(DLPackError):
     """A capsule that was already consumed.
@@ -79,4 +71,6 @@ class ConsumedCapsuleError(DLPackError):
         another
     """
 
-    __module__ = _HOME
+
+for _error in (DLPackError, MalformedTensorError, UnsupportedVersionError, ConsumedCapsuleError):
+    _error.__module__ = "arraybridge.dlpack"  # as tracebacks print it, and as users import it

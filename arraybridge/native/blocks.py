@@ -110,17 +110,13 @@ def _shrink(most: int, in_use: bool = True) -> int:
     """
     freed = 0
     for only_idle in (True, False) if in_use else (True,):
-        for key in sorted(_pool, key=_age):
+        for key in sorted(_pool, key=lambda key: -key[1]):
             if sum(size for size, _ in list(_pool)) <= most:
                 return freed
             idle = _is_idle(key)
             if (idle or not only_idle) and _pool.pop(key, None) is not None:
                 freed += key[0] * idle
     return freed
-
-
-def _age(key: _Key) -> int:
-    return -key[1]
 
 
 def kept() -> int:
