@@ -177,15 +177,13 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
 
 
 def _look_up(capsule: object) -> ExchangeAPI | None:
-    if type(capsule) is not pyapi.CapsuleType:
+    try:
+        address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
+    except ValueError:  # no capsule, or one of another name
         return None
-    if pyapi.capsule_name(capsule) != b"dlpack_exchange_api":
-        return None
-    address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
     while address:
-        head = header.DLPackExchangeAPIHeader.from_address(address)
-        if head.version.major == header.VERSION[0]:
-            table = header.DLPackExchangeAPI.from_address(address)
+        table = header.DLPackExchangeAPI.from_address(address)
+        if table.header.version.major == header.VERSION[0]:
             return ExchangeAPI(table) if all(getattr(table, name) for name in _NEEDED) else None
-        address = head.prev_api
+        address = table.header.prev_api  # all that is known of a table of another version
     return None
