@@ -69,41 +69,13 @@ _MODULES = ("auditing", "dlpack", "pickling", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Accepts",
-    "Array",
-    "ConversionError",
-    "DLPackError",
-    "DataType",
-    "Device",
-    "DeviceType",
-    "Edge",
-    "Library",
-    "Route",
-    "TensorInfo",
-    "adapt",
-    "asarray",
-    "audit",
-    "contiguous",
-    "convert",
-    "copyto",
-    "dlpack",
-    "empty_block_cache",
-    "explain",
-    "from_dlpack",
-    "from_pointer",
-    "get_block_cache_limit",
-    "get_num_threads",
-    "inspect",
-    "namespace",
-    "num_threads",
-    "register_kernel",
-    "register_library",
-    "set_block_cache_limit",
-    "set_num_threads",
-    "unify",
-    "unregister_library",
-    "xp",
-]
+    "Accepts", "Array", "ConversionError", "DLPackError", "DataType", "Device", "DeviceType",
+    "Edge", "Library", "Route", "TensorInfo", "adapt", "asarray", "audit", "contiguous", "convert",
+    "copyto", "dlpack", "empty_block_cache", "explain", "from_dlpack", "from_pointer",
+    "get_block_cache_limit", "get_num_threads", "inspect", "namespace", "num_threads",
+    "register_kernel", "register_library", "set_block_cache_limit", "set_num_threads", "unify",
+    "unregister_library", "xp",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -38,27 +38,14 @@ class Adapter(Protocol):
 
 @overload
 def adapt(
-    library: str | ModuleType = "numpy",
-    /,
-    *,
-    device: object = None,
-    copy: bool | None = None,
-    result: str | ModuleType = "caller",
-    alias_readonly: bool = False,
-    dtype: object = None,
-    casting: Casting = "same_kind",
-    order: object = None,
-    result_dtype: object = None,
-    result_like: str | int | None = None,
-    differentiable: bool = False,
-    callback: bool = False,
-    result_shape_dtypes: object = None,
-    vmap_method: str | None = "sequential",
-    blockwise: bool | Mapping[str, Any] = False,
-    signature: str | None = None,
-    depth: object = None,
-    boundary: object = None,
-) -> Adapter: ...
+    library: str | ModuleType = "numpy", /, *, device: object = None, copy: bool | None = None,
+    result: str | ModuleType = "caller", alias_readonly: bool = False, dtype: object = None,
+    casting: Casting = "same_kind", order: object = None, result_dtype: object = None,
+    result_like: str | int | None = None, differentiable: bool = False, callback: bool = False,
+    result_shape_dtypes: object = None, vmap_method: str | None = "sequential",
+    blockwise: bool | Mapping[str, Any] = False, signature: str | None = None,
+    depth: object = None, boundary: object = None,
+) -> Adapter: ...  # fmt: skip
 @overload
 def adapt(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
 @overload

@@ -64,19 +64,9 @@ class Tensor:
     """
 
     __slots__ = (
-        "byte_offset",
-        "copied",
-        "data",
-        "device",
-        "dtype",
-        "immutable",
-        "legacy",
-        "padded",
-        "readonly",
-        "shape",
-        "strides",
-        "version",
-    )
+        "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy", "padded",
+        "readonly", "shape", "strides", "version",
+    )  # fmt: skip
     immutable: bool  # set where a frame says so
     legacy: bool  # set where a legacy struct is read
     version: tuple[int, int] | None
