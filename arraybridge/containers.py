@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from operator import is_not
+from operator import is_not, setitem
 from typing import Any
 
 from .by_type import ByType
@@ -111,44 +111,29 @@ def _differ(new: Iterable[Any], old: Iterable[Any]) -> bool:
     return any(map(is_not, new, old))
 
 
-def _derived_list(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    return _replaced(tree, enumerate(tree), list.__setitem__, function, is_leaf)
-
-
-def _derived_dict(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    # By the class's own way: some keep their elements as attributes too.
-    return _replaced(tree, tree.items(), type(tree).__setitem__, function, is_leaf)
-
-
-def _dataclass(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    # object's own way also sets those of a frozen one.
-    return _replaced(tree, _attributes(tree), object.__setattr__, function, is_leaf)
-
-
 def _attributes(tree: Any) -> Iterator[tuple[str, Any]]:
     for field in fields(tree):
         if hasattr(tree, field.name):  # a slot may be empty
             yield field.name, getattr(tree, field.name)
 
 
-def _replaced(
-    tree: Any,
-    pairs: Iterable[tuple[Any, Any]],
-    put: Callable[[Any, Any, Any], None],
-    function: Leaf,
-    is_leaf: IsLeaf,
-) -> Any:
-    changed = []
-    for key, item in pairs:
-        new = _mapped(function, item, is_leaf)
-        if new is not item:
-            changed.append((key, new))
-    if not changed:
-        return tree
-    result = copy.copy(tree)
-    for key, new in changed:
-        put(result, key, new)
-    return result
+def _replacing(pairs: Callable[[Any], Iterable[Any]], put: Callable[..., object]) -> Rebuild:
+    """Return what puts new elements, of `pairs` of a key and an element, into a shallow copy."""
+
+    def rebuild(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
+        changed = []
+        for key, item in pairs(tree):
+            new = _mapped(function, item, is_leaf)
+            if new is not item:
+                changed.append((key, new))
+        if not changed:
+            return tree
+        result = copy.copy(tree)
+        for key, new in changed:
+            put(result, key, new)
+        return result
+
+    return rebuild
 
 
 def _derived_tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
@@ -167,5 +152,10 @@ def _derived_tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
 
 
 _PLAIN: dict[type, Rebuild] = {list: _list, tuple: _tuple, dict: _dict}
-_DERIVED = {tuple: _derived_tuple, list: _derived_list, dict: _derived_dict}
+_DERIVED: dict[type, Rebuild] = {
+    tuple: _derived_tuple,
+    list: _replacing(enumerate, list.__setitem__),
+    dict: _replacing(lambda tree: tree.items(), setitem),  # by the class's own way
+}
+_dataclass = _replacing(_attributes, object.__setattr__)  # which sets those of a frozen one, too
 CONTAINERS: ByType[Rebuild | None] = ByType(_container)
