@@ -23,10 +23,7 @@ from ..layout import is_non_negative, relaxed
 from ..protocols.ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64"
-).split()
+_NAMES = {*NATIVE, "bfloat16"} - {"complex128"}
 _BFLOAT16, _UINT16 = DataType.named("bfloat16"), DataType.named("uint16")
 
 
@@ -118,7 +115,7 @@ def _from_numpy(x: np.ndarray) -> mx.array:
 
 
 #: What its import copies without a change of type.
-_COPIED_AS_THEY_ARE = frozenset(_NAMES) - {"bfloat16", "float64"}
+_COPIED_AS_THEY_ARE = _NAMES - {"bfloat16", "float64"}
 
 LIBRARY = MLX()
 LIBRARY.edges = (

@@ -23,12 +23,8 @@ from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_elements, span
 from ..protocols.cuda_array_interface import interface_of, order, tensor_of
-from ..protocols.ndarrays import dlpack_dtype, numpy_dtype
+from ..protocols.ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
-    "complex128"
-).split()
 _SIMULATED = hasattr(devicearray, "FakeCUDAArray")
 _Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase
 
@@ -40,7 +36,7 @@ class NumbaCUDA(Library):
     accepts = Accepts(
         library="numba",
         tested="0.30.4",  # of numba-cuda
-        dtypes=frozenset(_NAMES),
+        dtypes=frozenset(NATIVE),
         devices=frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED}),
         remedies={"bfloat16": "hand over its bits as uint16"},
     )
@@ -49,7 +45,7 @@ class NumbaCUDA(Library):
         return issubclass(array_type, _Array)
 
     def describe(self, x: Any) -> TensorInfo:
-        return _described(x, x.shape, x.strides, x.dtype, _pointer(x), _place(x))
+        return _described(x, x.device_ctypes_pointer.value or 0, _place(x))
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
@@ -117,10 +113,7 @@ class Simulator(NumbaCUDA):
     empty, empty_like = Library.empty, Library.empty_like
 
     def describe(self, x: Any) -> TensorInfo:
-        array = x._ary
-        return _described(
-            x, array.shape, array.strides, array.dtype, array.ctypes.data, Device(DeviceType.CUDA)
-        )
+        return _described(x._ary, x._ary.ctypes.data, Device(DeviceType.CUDA))
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         raise ConversionError(
@@ -146,28 +139,16 @@ class Simulator(NumbaCUDA):
         return 1
 
 
-def _described(
-    x: Any,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: np.dtype,
-    pointer: int,
-    place: Device,
-) -> TensorInfo:
-    kind, itemsize, refused = dlpack_dtype(dtype), dtype.itemsize, None
-    steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
+def _described(x: Any, pointer: int, place: Device) -> TensorInfo:
+    shape, strides, itemsize = tuple(x.shape), tuple(x.strides), x.dtype.itemsize
+    kind, refused = dlpack_dtype(x.dtype), None
+    steps, whole = in_elements(shape, strides, itemsize)
     if kind is None:
         kind = NO_DTYPE
-        refused = f"{dtype} has no DLPack type: hand over its fields, or its bytes"
+        refused = f"{x.dtype} has no DLPack type: hand over its fields, or its bytes"
     if not whole:
-        refused = (
-            refused or f"strides {tuple(strides)} are not multiples of the item size {itemsize}"
-        )
-    return TensorInfo("numba", pointer, 0, tuple(shape), steps, kind, place, refused=refused)
-
-
-def _pointer(x: Any) -> int:
-    return x.device_ctypes_pointer.value or 0
+        refused = refused or f"strides {strides} are not multiples of the item size {itemsize}"
+    return TensorInfo("numba", pointer, 0, shape, steps, kind, place, refused=refused)
 
 
 def _place(x: Any) -> Device:

@@ -22,31 +22,20 @@ from ..protocols.ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 from .numpy.exchange import is_writable
 
-#: ``TensorProto.DataType`` in the ONNX standard, by name here; 8 is a string.
-_NAMES = {
-    1: "float32",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    6: "int32",
-    7: "int64",
-    9: "bool",
-    10: "float16",
-    11: "float64",
-    12: "uint32",
-    13: "uint64",
-    16: "bfloat16",
-    17: "float8_e4m3fn",
-    18: "float8_e4m3fnuz",
-    19: "float8_e5m2",
-    20: "float8_e5m2fnuz",
-    24: "float8_e8m0fnu",
+#: ``TensorProto.DataType`` in the ONNX standard, by name here, from 1 on. ONNX Runtime has no
+#: complex numbers.
+_CODES = (
+    "float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 "
+    "complex64 complex128 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+    "uint4 int4 float4_e2m1fn float8_e8m0fnu uint2 int2"
+).split()
+_names = {
+    code: name
+    for code, name in enumerate(_CODES, 1)
+    if name not in ("string", "complex64", "complex128")
 }
-_PACKED = {21: "uint4", 22: "int4", 23: "float4_e2m1fn", 25: "uint2", 26: "int2"}
-_dlpack_dtypes = {code: DataType.named(name) for code, name in (_NAMES | _PACKED).items()}
-_in_numpy = {code: np.dtype(name) for code, name in _NAMES.items() if name in NATIVE}
-_numpy_dtypes = frozenset(_in_numpy.values())
+_dlpack_dtypes = {code: DataType.named(name) for code, name in _names.items()}
+_in_numpy = {code: np.dtype(name) for code, name in _names.items() if name in NATIVE}
 
 OrtValue = onnxruntime.OrtValue
 _native = type(OrtValue.ortvalue_from_numpy(np.zeros(1, np.float32))._ortvalue)
@@ -61,7 +50,10 @@ class OnnxRuntime(Library):
     accepts = Accepts(
         library="onnxruntime",
         tested="1.32.0",
-        dtypes=frozenset(_NAMES.values()) | {f"{name} (packed)" for name in _PACKED.values()},
+        dtypes=frozenset(
+            f"{dtype.name} (packed)" if dtype.subbyte else dtype.name
+            for dtype in _dlpack_dtypes.values()
+        ),
         strides="c",
         remedies=dict.fromkeys(
             ("complex32", "complex64", "complex128"),

@@ -22,19 +22,10 @@ from ..layout import in_elements
 from ..protocols.ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 
+_NAMED = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 _TYPES = {
     "bool": ov.Type.boolean,
-    "int8": ov.Type.i8,
-    "int16": ov.Type.i16,
-    "int32": ov.Type.i32,
-    "int64": ov.Type.i64,
-    "uint8": ov.Type.u8,
-    "uint16": ov.Type.u16,
-    "uint32": ov.Type.u32,
-    "uint64": ov.Type.u64,
-    "float16": ov.Type.f16,
-    "float32": ov.Type.f32,
-    "float64": ov.Type.f64,
+    **{name: getattr(ov.Type, f"{name[0]}{DataType.named(name).bits}") for name in _NAMED},  # u8
     "bfloat16": ov.Type.bf16,
     "float8_e4m3fn": ov.Type.f8e4m3,
     "float8_e5m2": ov.Type.f8e5m2,
@@ -42,8 +33,6 @@ _TYPES = {
 }
 _ov_types = {DataType.named(name): kind for name, kind in _TYPES.items()}
 _dlpack_dtypes = {kind: dtype for dtype, kind in _ov_types.items()}
-_in_numpy = frozenset(kind for name, kind in _TYPES.items() if name in NATIVE)
-_numpy_dtypes = frozenset(np.dtype(name) for name in _TYPES if name in NATIVE)
 _BYTE = DataType.named("uint8")
 
 

@@ -29,11 +29,9 @@ from ..dlpack import (
     to_capsule,
 )
 from ..native import pyapi
+from ..protocols.ndarrays import NATIVE
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64 complex128 float8_e4m3fn float8_e5m2"
-).split()
+_NAMES = (*NATIVE, "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}
 _CLEARED = (
     "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
@@ -77,6 +75,12 @@ def _deferred(owner: object) -> object:
     token = _Token()
     _owners[ref(token, _drop_soon)] = owner
     return token
+
+
+def _taken(tensor: ManagedTensor) -> ManagedTensor:
+    tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+    tensor.owner = _deferred(tensor.owner)
+    return tensor
 
 
 class Paddle(Library):
@@ -130,10 +134,7 @@ class Paddle(Library):
         info = self.describe(x)
         if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
-        tensor = acquire(x, stream=stream)
-        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
-        tensor.owner = _deferred(tensor.owner)
-        return tensor
+        return _taken(acquire(x, stream=stream))
 
     def alias(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
         """What Paddle exports: a tensor of its own would be read while others write to it."""
@@ -164,10 +165,7 @@ class Paddle(Library):
 
     @staticmethod
     def _exported(x: paddle.Tensor) -> ManagedTensor:
-        tensor = acquire(x) if _API is None else _API.acquire(x)
-        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
-        tensor.owner = _deferred(tensor.owner)
-        return tensor
+        return _taken(acquire(x) if _API is None else _API.acquire(x))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
         tensor = copy.copy(tensor)

@@ -88,11 +88,11 @@ class Pillow(Library):
         mode = x.mode
         shape: tuple[int, ...] = x.height, x.width
         if mode in _WITH_PALETTE:
-            why = (
+            return _refused(
+                shape,
                 "an image with a palette would lose it: pass its colors, x.convert('RGBA'), or "
-                "its indices, numpy.asarray(x)"
+                "its indices, numpy.asarray(x)",
             )
-            return _info(shape, NO_DTYPE, refused=why), None
         try:
             found = pixels(x)
         except ValueError as error:
@@ -110,12 +110,13 @@ class Pillow(Library):
             pending = ("byteorder", *pending)
         elif mode not in _PLAIN:  # LAB's two signed channels, stored with an offset
             why = f"an image of mode {mode!r} has no dtype: pass what numpy.asarray(x) makes of it"
-            return _info(shape, NO_DTYPE, refused=why), None
+            return _refused(shape, why)
         if not found:
             strides = c_strides(shape)
         # The lightness of LA is there three times: who writes to one would leave the others.
         readonly = bool(x.readonly) or mode in ("LA", "La")
-        return _info(shape, dtype, data, strides, readonly, pending), holder
+        info = TensorInfo("pillow", data, 0, shape, strides, dtype, CPU, readonly, pending=pending)
+        return info, holder
 
     def memory_owner(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
         if isinstance(x, np.ndarray):
@@ -149,27 +150,9 @@ class Pillow(Library):
         return x.copy()  # of any size: the mode says more than the dtype
 
 
-def _info(
-    shape: tuple[int, ...],
-    dtype: DataType,
-    data: int = 0,
-    strides: tuple[int, ...] | None = None,
-    readonly: bool = False,
-    pending: tuple[str, ...] = (),
-    refused: str | None = None,
-) -> TensorInfo:
-    return TensorInfo(
-        "pillow",
-        data,
-        0,
-        shape,
-        c_strides(shape) if strides is None else strides,
-        dtype,
-        CPU,
-        readonly,
-        pending=pending,
-        refused=refused,
-    )
+def _refused(shape: tuple[int, ...], why: str) -> tuple[TensorInfo, None]:
+    strides = c_strides(shape)
+    return TensorInfo("pillow", 0, 0, shape, strides, NO_DTYPE, CPU, refused=why), None
 
 
 _COPIED = Pillow.accepts._replace(copied=frozenset({"uint8"}))
@@ -190,10 +173,9 @@ def _shared(array: np.ndarray, mode: str) -> Image.Image:
     not marked read-only, and copies one that is before it does; its ``frombytes`` does not look.
     """
     size = array.shape[1], array.shape[0]
-    readonly = not array.flags.writeable
     core = Image.core.map_buffer(array, size, "raw", 0, (mode, 0, 1))
     image = Image.Image()._new(core)
-    image.readonly = int(readonly)
+    image.readonly = int(not array.flags.writeable)
     return image
 
 

@@ -33,7 +33,6 @@ from ..protocols.producer import Producer
 
 _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()
 _dlpack_dtypes = {getattr(pa, name)(): DataType.named(name) for name in _NAMES}
-_numpy_dtypes = frozenset(np.dtype(name) for name in _NAMES)
 _BOOL, _BOOL_TYPE = DataType.named("bool"), pa.bool_()
 _arrow_types = {dtype: kind for kind, dtype in _dlpack_dtypes.items()} | {_BOOL: _BOOL_TYPE}
 _SPARSE = (pa.SparseCOOTensor, pa.SparseCSRMatrix, pa.SparseCSCMatrix, pa.SparseCSFTensor)

@@ -22,12 +22,10 @@ from ..core.library import Library
 from ..core.planner import absent_device
 from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from ..protocols.ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64 complex128"
-).split()
+_NAMES = (*NATIVE, "bfloat16")
 _COPIED = frozenset(
     name
     for name in (
@@ -39,9 +37,7 @@ _COPIED = frozenset(
 _numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
     getattr(tf.dtypes.experimental, name) for name in _COPIED
 )
-_plain = frozenset(np.dtype(name) for name in _NAMES if name != "bfloat16")
 _QUANTIZED = frozenset(tf.dtypes.QUANTIZED_DTYPES)
-_ALIGNMENT = 64
 _DEVICE_NAME = re.compile(r"[/:](?P<kind>CPU|GPU)(:(?P<number>\d+))?$", re.IGNORECASE)
 _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
@@ -58,7 +54,7 @@ class TensorFlow(Library):
         dtypes=frozenset(_NAMES) | _COPIED,
         devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
         strides="c",
-        alignment=_ALIGNMENT,
+        alignment=64,
         readonly=True,
         immutable=True,
         copied=_COPIED,
@@ -195,10 +191,6 @@ def _on_host(x: tf.Tensor) -> bool:
     return "device:CPU:" in x.device
 
 
-def _serves(s: Any) -> bool:
-    return s.dtype_name in _NAMES and s.dtype_name != "bfloat16"
-
-
 LIBRARY = TensorFlow()
 # The read-only view that TensorFlow keeps.
-LIBRARY.edges = (Edge("tensorflow", "numpy", lambda x: _view(x), _serves),)
+LIBRARY.edges = (Edge("tensorflow", "numpy", lambda x: _view(x), lambda s: s.dtype_name in NATIVE),)

@@ -21,14 +21,13 @@ from ..core.planner import absent_device
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
+from ..protocols.ndarrays import NATIVE, dlpack_dtype
 from .numpy.exchange import LIBRARY as NUMPY
 
-_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
-).split()
-
-
-_warp_types = {DataType.named(name): getattr(wp, name) for name in _NAMES if hasattr(wp, name)}
+_REAL = [name for name in NATIVE if not name.startswith("complex")]  # NumPy's, of the same names
+_warp_types = {
+    DataType.named(name): getattr(wp, name) for name in (*_REAL, "bfloat16") if hasattr(wp, name)
+}
 _dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
 
 
@@ -66,10 +65,9 @@ class Warp(Library):
         devices=_devices(),
         ndim=(1, 4),
         largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
-        remedies={
-            "complex64": "hand over its real and imaginary parts",
-            "complex128": "hand over its real and imaginary parts",
-        },
+        remedies=dict.fromkeys(
+            ("complex64", "complex128"), "hand over its real and imaginary parts"
+        ),
     )
 
     def owns(self, array_type: type) -> bool:
@@ -199,13 +197,9 @@ def _place(x: wp.array) -> Device:
     return CPU if x.device.is_cpu else Device(DeviceType.CUDA, x.device.ordinal)
 
 
-# The dtypes that NumPy has as well, under the same names: its bool is also one byte.
-_numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _NAMES if name != "bfloat16"}
-
-
 def _from_numpy(x: np.ndarray) -> wp.array:
     """Share by ``wp.array(copy=False)``, which checks neither the read-only flag nor axes."""
-    return wp.array(x, dtype=_numpy_dtypes[x.dtype], copy=False, device="cpu")
+    return wp.array(x, dtype=_warp_types[dlpack_dtype(x.dtype)], copy=False, device="cpu")
 
 
 def _serves(s: Any) -> bool:
