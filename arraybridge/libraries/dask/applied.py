@@ -9,11 +9,12 @@ from typing import Any
 import dask.array
 import numpy
 from dask.array.utils import meta_from_array
+from dask.tokenize import normalize_token
 
 from ...adapting.gufunc import Signature
 from ...adapting.options import name_of
 from ...array.array import Array
-from ...array.array_types import is_array
+from ...array.array_types import is_array, unwrapped
 from ...conversion import convert
 from ...core.records import ConversionError
 from ...core.registry import library_of_type
@@ -50,7 +51,8 @@ def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any
     if adapt_options.get("depth") is not None:
         margin = {"depth": adapt_options["depth"], "boundary": adapt_options.get("boundary")}
         if "meta" not in options and "dtype" not in options:
-            options["meta"] = _model(call, args, kwargs)
+            first = next(x for x in args if _is_graph(x))
+            options["meta"] = meta_from_array(_on_one_element(call, args, kwargs), ndim=first.ndim)
         return dask.array.map_overlap(call, *args, **margin, **options, **kwargs)
     return dask.array.map_blocks(call, *args, **options, **kwargs)
 
@@ -73,18 +75,16 @@ class ReadOnly:
         options = {name: _readonly(x, False) for name, x in options.items()}
         result = self.function(*given, **options)
         every = result if isinstance(result, tuple | list) else [result]
-        for block, seen in zip(args, given, strict=True):
+        pairs = list(zip(args, given, strict=True))
+        for block, seen in pairs:
             if _is_copy(block, seen) and not any(_same(x, seen) for x in every):
                 self._check_unwritten(block, seen)
-        pairs = [(seen, block) for block, seen in zip(args, given, strict=True)]
-        made = [next((b for seen, b in pairs if _is_view(x, seen)), x) for x in every]
+        made = [next((block for block, seen in pairs if _is_view(x, seen)), x) for x in every]
         if all(x is y for x, y in zip(made, every, strict=True)):
             return result
         return tuple(made) if isinstance(result, tuple | list) else made[0]
 
     def __dask_tokenize__(self) -> Any:
-        from dask.tokenize import normalize_token
-
         return "arraybridge.ReadOnly", self.library, self.copies, normalize_token(self.function)
 
     def __reduce__(self) -> Any:
@@ -95,29 +95,25 @@ class ReadOnly:
 
         PyTorch counts the writes of its own functions; else elements on the host are compared.
         """
-        block, seen = (x._native if isinstance(x, Array) else x for x in (block, seen))
-        home = _home(seen)
+        block, seen = unwrapped(block), unwrapped(seen)
+        home = library_of_type(type(seen))
+        assert home is not None
         version = None
         with suppress(RuntimeError):  # of inference tensors, which count nothing
             version = getattr(seen, "_version", None)
         if home.name != self.library or version is None:
             if not home.describe(seen).device.host:
                 return
-            version = _bytes(block) != _bytes(seen)
+            before, after = (
+                convert(x.detach() if hasattr(x, "detach") else x, "numpy").tobytes()
+                for x in (block, seen)
+            )
+            version = before != after
         if version:
             raise ConversionError(
                 f"{name_of(self.function)} wrote to a block of a Dask array, which others read as "
                 "well: let it return what it writes to, or pass copy=True to adapt"
             )
-
-
-def _home(x: Any) -> Any:
-    return library_of_type(type(x))
-
-
-def _bytes(x: Any) -> bytes:
-    native = x.detach() if hasattr(x, "detach") else x
-    return bytes(convert(native, "numpy").tobytes())
 
 
 def _readonly(x: Any, copies: bool) -> Any:
@@ -129,7 +125,7 @@ def _readonly(x: Any, copies: bool) -> Any:
         seen = x.view()
         seen.flags.writeable = False
         return seen
-    library = _home(x)
+    library = library_of_type(type(x))
     if library is None or not copies or library.accepts.immutable or isinstance(x, numpy.generic):
         return x
     block = chunked(x, False)
@@ -143,13 +139,12 @@ def _is_view(x: Any, seen: Any) -> bool:
 
 
 def _is_copy(block: Any, seen: Any) -> bool:
-    native = block._native if isinstance(block, Array) else block
-    return seen is not block and type(native) is not numpy.ndarray
+    return seen is not block and type(unwrapped(block)) is not numpy.ndarray
 
 
 def _same(x: Any, seen: Any) -> bool:
     """Whether the function has returned such a copy."""
-    x, seen = (each._native if isinstance(each, Array) else each for each in (x, seen))
+    x, seen = unwrapped(x), unwrapped(seen)
     return x is seen or getattr(x, "_base", None) is seen
 
 
@@ -157,11 +152,9 @@ def _is_graph(x: Any) -> bool:
     return isinstance(x, dask.array.Array)
 
 
-def _model(call: Any, args: Any, kwargs: Any) -> Any:
-    """Return an empty block of what a function gives, by calling it on one element."""
-    result = call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
-    first = next(x for x in args if _is_graph(x))
-    return meta_from_array(result, ndim=first.ndim)
+def _on_one_element(call: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function to learn what it gives."""
+    return call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
 
 
 def _along(
@@ -182,7 +175,7 @@ def _along(
                 'blockwise={"allow_rechunk": True} to adapt'
             )
     if "meta" not in options and "output_dtypes" not in options:
-        given = call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
+        given = _on_one_element(call, args, kwargs)
         signature.check_results(name, given)
         loops = [x.ndim - len(axes) for x, axes in zip(args, inputs, strict=True) if _is_graph(x)]
         pairs = zip(given if len(outputs) > 1 else [given], outputs, strict=True)

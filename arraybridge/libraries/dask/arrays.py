@@ -11,6 +11,8 @@ import numpy
 from dask import config
 from dask.array.core import finalize
 from dask.delayed import Delayed
+from dask.hashing import hash_buffer_hex
+from dask.tokenize import _maybe_raise_nondeterministic, normalize_token, tokenize
 from dask.utils import typename
 
 from ...array.array_types import ArrayType, array_type_of
@@ -167,8 +169,6 @@ class OnNativeArrays:
         return chunked(self.function(*bare(args), **bare(options)), _is_wrapped(args))
 
     def __dask_tokenize__(self) -> Any:
-        from dask.tokenize import normalize_token
-
         return "arraybridge.OnNativeArrays", normalize_token(self.function)
 
     def __reduce__(self) -> Any:
@@ -254,7 +254,7 @@ def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options:
     call = ConvertBlock(kind, options)
     meta = call(x._meta)
     return dask.array.map_blocks(
-        call, x, meta=meta, dtype=meta.dtype, name=f"to-{call.__name__}-{_token(call, x)}"
+        call, x, meta=meta, dtype=meta.dtype, name=f"to-{call.__name__}-{tokenize(call, x)}"
     )
 
 
@@ -282,24 +282,12 @@ def _no_namespace(library: str) -> str:
     )
 
 
-def _token(*what: Any) -> str:
-    from dask.tokenize import tokenize
-
-    token: str = tokenize(*what)
-    return token
-
-
-def with_blocks(x: Any, **options: Any) -> Any:
-    """Convert the blocks of a Dask array within their library: to a device, say."""
-    kind = kind_of_blocks(x)
-    return convert_blocks(x, None, wrapped=kind is not None and kind.wrapped, **options)
-
-
 def convert_like(model: Any, x: Any, **options: Any) -> Any:
-    """Convert the blocks of a Dask array to the kind of another's."""
+    """Convert the blocks of a Dask array to the kind of another's; of its own, to a device, say."""
     kind = kind_of_blocks(model)
     if kind is None:
-        raise TypeError(f"nothing is known of blocks of {_named(model)}")
+        advice = "name a library: " if model is x else ""
+        raise TypeError(f"{advice}nothing is known of blocks of {_named(model)}")
     return convert_blocks(x, kind.library, wrapped=kind.wrapped, **options)
 
 
@@ -341,14 +329,10 @@ def token_of_array(x: Any) -> Any:
         elements = numpy.ascontiguousarray(convert(x, "numpy"))
     except (ConversionError, TypeError) as error:
         return _unique(x, str(error))
-    from dask.hashing import hash_buffer_hex
-
     data = hash_buffer_hex(elements.reshape(-1).view("u1")) if elements.size else ""
     return "arraybridge.Array", x.library, str(info.device), info.dtype_name, info.shape, data
 
 
 def _unique(x: Any, why: str) -> Any:
-    from dask.tokenize import _maybe_raise_nondeterministic
-
     _maybe_raise_nondeterministic(f"the elements of {x!r} are not read for a token: {why}")
     return uuid4().hex

@@ -43,24 +43,17 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
         """Return what converts one block."""
         return ConvertBlock(ArrayType(cls.library or "numpy", cls.wrapped), {})
 
-    @classmethod
-    def _made(cls, name: str, *args: Any, meta: Any = None, **options: Any) -> Any:
-        """Call Dask's function of that name for blocks of this library."""
-        model = cls.to_backend_dispatch()(numpy.empty((), "float32") if meta is None else meta)
-        with config.set({"array.backend": "numpy"}):
-            return getattr(dask.array, name)(*args, meta=model, **options)
 
-    @classmethod
-    def arange(cls, *args: Any, like: Any = None, **options: Any) -> Any:
-        """``dask.array.arange``."""
-        like = cls.to_backend_dispatch()(numpy.empty((), "float32")) if like is None else like
-        with config.set({"array.backend": "numpy"}):
-            return dask.array.arange(*args, like=like, **options)
+def _creating(name: str, keyword: str = "meta") -> Any:
+    """Make what calls Dask's function of that name with a model of the blocks."""
 
-
-def _creating(name: str) -> Any:
     def method(cls: Any, *args: Any, **options: Any) -> Any:
-        return cls._made(name, *args, **options)
+        given = options.get(keyword)
+        if given is None or keyword == "meta":
+            block = numpy.empty((), "float32") if given is None else given
+            options[keyword] = cls.to_backend_dispatch()(block)
+        with config.set({"array.backend": "numpy"}):
+            return getattr(dask.array, name)(*args, **options)
 
     method.__name__, method.__doc__ = name, f"``dask.array.{name}``."
     return classmethod(method)
@@ -68,6 +61,7 @@ def _creating(name: str) -> Any:
 
 for _name in ("ones", "zeros", "empty", "full"):
     setattr(Backend, _name, _creating(_name))
+setattr(Backend, "arange", _creating("arange", "like"))  # noqa: B010 - of a type checker's making
 
 
 def _backend(library: str, wrapped: bool) -> Any:

@@ -12,6 +12,7 @@ import functools
 import inspect
 import math
 import sys
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy
@@ -27,7 +28,7 @@ from ...core.records import ConversionError
 from ...core.registry import library_of_type
 from ...protocols.foreign import check_whole
 from . import numpy_functions
-from .numpy_rules import IGNORED, cast, dtype_of, is_array, number, own_dtype, positions
+from .numpy_rules import IGNORED, cast, dtype_of, is_array, mixed, number, own_dtype, positions
 from .ufuncs import UFUNCS
 
 _KERNELS = "dask.array.chunk"  # joins positions of blocks with those that it has made by NumPy
@@ -60,11 +61,6 @@ class Chunk:
         return self.array.__array_namespace__()
 
     @property
-    def native(self) -> Any:
-        """The library's own array."""
-        return self.array.native
-
-    @property
     def value(self) -> Any:
         """The block as Dask's user sees it: the library's own array, or an Array."""
         return self.array if self.kind.wrapped else self.array.native
@@ -74,31 +70,14 @@ class Chunk:
         """NumPy's data type of its elements."""
         return dtype_of(self.array)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents."""
-        shape: tuple[int, ...] = self.array.shape
-        return shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.array.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(self.array.size)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
+    native, shape = property(attrgetter("array.native")), property(attrgetter("array.shape"))
+    ndim, size = property(attrgetter("array.ndim")), property(attrgetter("array.size"))
+    itemsize = property(attrgetter("dtype.itemsize"))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return self.size * self.dtype.itemsize
+        return int(self.size) * self.dtype.itemsize
 
     def of(self, array: Any) -> Self:
         """Return a block of this kind of an Array."""
@@ -215,6 +194,11 @@ class Chunk:
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.counts, self.array.__dask_tokenize__()
+
+    def __reduce__(self) -> Any:
+        from .lookups import restored
+
+        return restored, (self.kind.wrapped, self.counts, self.array)
 
     def __repr__(self) -> str:
         held = "its Array is .array" if self.kind.wrapped else "its own array is .native"
@@ -426,7 +410,7 @@ def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> 
     for x in arrays:
         if not isinstance(x, _PYTHON) and not is_array(x):
             kind = f"{type(x).__module__}.{type(x).__qualname__}"
-            raise _mixed(f"a block of {self.array.library} and a {kind}")
+            raise mixed(f"a block of {self.array.library} and a {kind}")
     takes, gives = _loop(ufunc, inputs, arrays, wanted, casting)
     try:
         arrays = [
@@ -511,7 +495,7 @@ def arrays_of(self: Chunk, x: Any, host: bool = False) -> Any:
     def array_of(x: Any) -> Any:
         if isinstance(x, Chunk):
             if x.array.library != self.array.library:
-                raise _mixed(f"blocks of {self.array.library} and {x.array.library}")
+                raise mixed(f"blocks of {self.array.library} and {x.array.library}")
             return x.array
         if isinstance(x, numpy.generic) and not host:
             return x.item()
@@ -528,14 +512,7 @@ def _host_array(self: Chunk, x: numpy.ndarray[Any, Any]) -> Any:
         return x.item()
     if x.size == 1 and x.dtype.kind in "iu" and self.dtype.kind in "iu":
         return positions(self.array, x)  # an offset
-    raise _mixed(f"a block of {self.array.library} and a numpy.ndarray")
-
-
-def _mixed(what: str) -> TypeError:
-    return TypeError(
-        f"{what} in one operation: bring the Dask arrays into one library with "
-        "`xp, *arrays = arraybridge.unify(...)`"
-    )
+    raise mixed(f"a block of {self.array.library} and a numpy.ndarray")
 
 
 def blocks_of(self: Chunk, x: Any) -> Any:

@@ -34,7 +34,7 @@ class Dask(Library):
             return arrays.convert_blocks(x, target.name, **options)
         if self.owns(type(x)):
             asked = arrays.given(options)
-            return arrays.with_blocks(x, **asked) if asked else x
+            return arrays.convert_like(x, x, **asked) if asked else x
         return arrays.over(x, **options)
 
     def like(self, model: Any, x: Any, **options: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from typing import Any
 
 import numpy
@@ -51,8 +52,6 @@ def register_lookups() -> None:
 
 def _register_others() -> None:
     """Register PyTorch's tensors and JAX's arrays, as far as they have been imported."""
-    import sys
-
     classes = []
     if "torch" in sys.modules:
         classes.append(sys.modules["torch"].Tensor)
@@ -121,13 +120,7 @@ def _no_empty(*_: Any, **__: Any) -> Any:
     )
 
 
-def _restored(wrapped: bool, counts: bool, array: Any) -> Chunk:
+def restored(wrapped: bool, counts: bool, array: Any) -> Chunk:
+    """Return a block that was pickled."""
     register_lookups()  # in a worker, such a block is the first that it hears of arraybridge
     return chunk_class(ArrayType(array.library, wrapped), counts)(array)
-
-
-def _reduce(self: Chunk) -> Any:
-    return _restored, (self.kind.wrapped, self.counts, self.array)
-
-
-setattr(Chunk, "__reduce__", _reduce)  # noqa: B010 - of a type checker's making

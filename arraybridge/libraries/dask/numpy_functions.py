@@ -12,18 +12,10 @@ from typing import Any
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from .numpy_rules import cast, dtype_of, is_array, joined, number, own_dtype, positions
+from .numpy_rules import cast, dtype_of, is_array, joined, mixed, number, own_dtype, positions
 from .reductions import REDUCTIONS, inverted_cdf
 
 _NO = numpy._NoValue
-
-
-def _no_host(name: str, *xs: Any) -> None:
-    if any(isinstance(x, numpy.ndarray) and x.ndim for x in xs):
-        raise TypeError(
-            f"numpy.{name} of blocks and a numpy.ndarray: bring the Dask arrays into one library "
-            "with `xp, *arrays = arraybridge.unify(...)`"
-        )
 
 
 def _concatenate(xp: Any, arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
@@ -36,17 +28,14 @@ def _concatenate(xp: Any, arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
 def _where(xp: Any, condition: Any, x: Any = _NO, y: Any = _NO) -> Any:
     if x is _NO:
         return xp.nonzero(condition)
-    _no_host("where", x, y)
     model = next(each for each in (condition, x, y) if is_array(each))
+    if any(isinstance(each, numpy.ndarray) and each.ndim for each in (x, y)):
+        raise mixed(f"a block of {model.library} and a numpy.ndarray")
     if not is_array(condition):
         condition = xp.asarray(numpy.asarray(condition), device=model.device)
     if dtype_of(condition).kind != "b":
         condition = condition != 0
-    common = numpy.result_type(*[dtype_of(each) if is_array(each) else each for each in (x, y)])
-    x, y = (
-        cast(each, common) if is_array(each) else number(model, each, common) for each in (x, y)
-    )
-    return xp.where(condition, x, y)
+    return xp.where(condition, *joined((x, y), model))
 
 
 def _transpose(xp: Any, a: Any, axes: Any = None) -> Any:
@@ -122,9 +111,6 @@ def _einsum(xp: Any, subscripts: str, *operands: Any, dtype: Any = None) -> Any:
 def _take(xp: Any, a: Any, indices: Any, axis: Any = None) -> Any:
     if axis is None:
         a, axis = xp.reshape(a, (-1,)), 0
-    if isinstance(indices, int | numpy.integer):
-        indices = int(indices)
-        return xp.take(a, xp.asarray([indices]), axis=axis)[(slice(None),) * (axis % a.ndim) + (0,)]
     if not is_array(indices):
         indices = positions(a, indices)
     if indices.ndim != 1:
@@ -163,15 +149,7 @@ def _broadcast_to(xp: Any, array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def _asarray(
-    xp: Any,
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    copy: Any = None,
-    like: Any = None,
-    ndmin: int = 0,
-    **_: Any,
+    xp: Any, a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **_: Any
 ) -> Any:
     """Make an Array as ``like=`` asks."""
     if not is_array(a):
@@ -214,11 +192,7 @@ def _take_along_axis(xp: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 def _stacked(axis: int) -> Callable[..., Any]:
     def function(xp: Any, tup: Any, dtype: Any = None) -> Any:
-        arrays = [
-            xp.reshape(x, (1,) * (axis + 1 - x.ndim) + x.shape) if axis == 0 else x for x in tup
-        ]
-        if axis == 0:
-            arrays = [xp.reshape(x, (1, *x.shape)) if x.ndim == 1 else x for x in arrays]
+        arrays = [xp.reshape(x, (1,) * (2 - axis - x.ndim) + x.shape) for x in tup]
         return _concatenate(xp, arrays, axis=min(axis, arrays[0].ndim - 1), dtype=dtype)
 
     return function
@@ -250,21 +224,16 @@ def _quantile(name: str) -> Callable[..., Any]:
     return function
 
 
-def _common(model: Any, choices: Any) -> list[Any]:
-    """Return Arrays of one data type of Arrays and numbers, by NumPy's rules."""
-    dtype = numpy.result_type(*[dtype_of(x) if is_array(x) else x for x in choices])
-    return [cast(x, dtype) if is_array(x) else number(model, x, dtype) for x in choices]
-
-
-def _beside(xp: Any, model: Any, *xs: Any) -> list[Any]:
-    """Return Arrays of Arrays and of NumPy's arrays, such as bins, that Dask passes with them."""
-    return [x if is_array(x) else xp.asarray(numpy.asarray(x), device=model.device) for x in xs]
+def _beside(xp: Any, *xs: Any) -> list[Any]:
+    """Join Arrays and NumPy's arrays, such as bins, that Dask passes with them."""
+    device = next(x for x in xs if is_array(x)).device
+    return joined([x if is_array(x) else xp.asarray(numpy.asarray(x), device=device) for x in xs])
 
 
 def _select(xp: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if any(dtype_of(x).kind != "b" for x in condlist):
         raise TypeError("select of blocks takes conditions of booleans")
-    *choices, found = _common(condlist[0], [*choicelist, default])
+    *choices, found = joined([*choicelist, default], condlist[0])
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         found = xp.where(condition, choice, found)
     shape = numpy.broadcast_shapes(*[x.shape for x in (*condlist, *choices)])
@@ -272,7 +241,7 @@ def _select(xp: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def _choose(xp: Any, a: Any, choices: Any, mode: str = "raise") -> Any:
-    choices = _common(a, choices)
+    choices = joined(choices, a)
     places = _within(xp, xp.astype(a, xp.int64), len(choices), mode, "choose")
     found = choices[0]
     for n, choice in enumerate(choices[1:], 1):
@@ -309,8 +278,7 @@ def _ravel_multi_index(
 
 
 def _digitize(xp: Any, x: Any, bins: Any, right: bool = False) -> Any:
-    model = x if is_array(x) else bins
-    x, bins = _common(model, _beside(xp, model, x, bins))
+    x, bins = _beside(xp, x, bins)
     steps = bins[1:] - bins[:-1] if dtype_of(bins).kind == "f" else xp.sign(bins[1:] - bins[:-1])
     falls = bins.shape[0] > 1 and not bool(xp.all(steps >= 0))
     if falls and not bool(xp.all(steps <= 0)):
@@ -360,9 +328,7 @@ def along_axis(function: Any, axis: int, x: Any, *args: Any, **options: Any) -> 
 
 
 def _isin(xp: Any, element: Any, test_elements: Any, *, invert: bool = False) -> Any:
-    model = element if is_array(element) else test_elements
-    element, test_elements = _common(model, _beside(xp, model, element, test_elements))
-    return xp.isin(element, test_elements, invert=invert)
+    return xp.isin(*_beside(xp, element, test_elements), invert=invert)
 
 
 def _is_complex(want: bool) -> Callable[..., Any]:

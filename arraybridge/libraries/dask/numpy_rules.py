@@ -72,10 +72,18 @@ def positions(x: Any, host: Any) -> Any:
     return x.__array_namespace__().asarray(host, device=x.device)
 
 
-def joined(arrays: Any) -> list[Any]:
-    """Convert Arrays to the data type that NumPy promotes theirs to."""
-    common = numpy.result_type(*map(dtype_of, arrays))
-    return [cast(x, common) for x in arrays]
+def joined(xs: Any, model: Any = None) -> list[Any]:
+    """Return Arrays of the data type that NumPy promotes to; beside a model, of numbers as well."""
+    common = numpy.result_type(*[dtype_of(x) if is_array(x) else x for x in xs])
+    return [cast(x, common) if is_array(x) else number(model, x, common) for x in xs]
+
+
+def mixed(what: str) -> TypeError:
+    """Make the error for arrays of several libraries."""
+    return TypeError(
+        f"{what} in one operation: bring the Dask arrays into one library with "
+        "`xp, *arrays = arraybridge.unify(...)`"
+    )
 
 
 def is_array(x: Any) -> bool:
