@@ -68,7 +68,7 @@ _NEAREST = {
     "vstack": "concat or stack",
 }
 _OPERANDS: tuple[Any, ...] = (numpy.ndarray, numpy.generic)
-_COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
+COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
 
 
 def _extent(x: Any, axis: Any) -> int:
@@ -92,7 +92,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
         left, right = inputs
         name = _REFLECTED.get(ufunc)
         if name is not None and right is self and isinstance(left, _OPERANDS):
-            if ufunc in _COMPARISONS and not left.ndim:
+            if ufunc in COMPARISONS and not left.ndim:
                 left = left[()]  # NumPy compares its scalars as arrays of no dimensions
             return getattr(self, name)(left)
     if _converting():

@@ -69,25 +69,19 @@ class MLX(Library):
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):
             tensor = compact_copy(tensor)  # its importer refuses negative strides,
-        elif min(tensor.strides, default=0) < 0:  # those that reach no element as well
-            tensor = ManagedTensor.adopt(
-                tensor.pointer,
-                tensor.shape,
-                tensor.dtype,
-                owner=tensor.owner,
-                strides=relaxed(tensor.shape, tensor.strides),
-                readonly=tensor.readonly,
-                padded=tensor.padded,
-            )
-        dtype = tensor.dtype
-        if dtype == _BFLOAT16:  # as bits, so that ml_dtypes is not needed
-            bits = ManagedTensor.adopt(
-                tensor.pointer, tensor.shape, _UINT16, owner=tensor.owner, strides=tensor.strides
-            )
-            return mx.array(NUMPY.wrap(bits)).view(mx.bfloat16)
-        if dtype.name == "float64":  # narrowed unless the dtype is passed
-            return mx.array(NUMPY.wrap(tensor), dtype=mx.float64)
-        return mx.array(NUMPY.wrap(tensor))
+        kind = tensor.dtype
+        bits = ManagedTensor.adopt(
+            tensor.pointer,
+            tensor.shape,
+            _UINT16 if kind == _BFLOAT16 else kind,  # so that ml_dtypes is not needed
+            owner=tensor.owner,
+            strides=relaxed(tensor.shape, tensor.strides),  # those that reach no element as well
+        )
+        array = NUMPY.wrap(bits)
+        if kind == _BFLOAT16:
+            return mx.array(array).view(mx.bfloat16)
+        # float64 is narrowed unless the dtype is passed
+        return mx.array(array, dtype=mx.float64) if kind.name == "float64" else mx.array(array)
 
     def copy(self, x: mx.array) -> mx.array:
         return self.wrap(compact_copy(self.export(x)))  # its own import keeps permuted axes

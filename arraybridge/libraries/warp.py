@@ -182,13 +182,9 @@ def _flat(x: wp.array) -> tuple[DataType, tuple[int, ...], tuple[int, ...], str 
     dtype = _dlpack_dtypes.get(kind)
     if dtype is not None:
         return dtype, shape, strides, None
-    return (
-        NO_DTYPE,
-        shape,
-        strides,
-        f"Warp arrays of {getattr(x.dtype, '__name__', None) or getattr(x.dtype, 'key', x.dtype)} "
-        "have no DLPack type: convert their fields one by one",
-    )
+    name = getattr(x.dtype, "__name__", None) or getattr(x.dtype, "key", x.dtype)
+    why = f"Warp arrays of {name} have no DLPack type: convert their fields one by one"
+    return NO_DTYPE, shape, strides, why
 
 
 def _place(x: wp.array) -> Device:

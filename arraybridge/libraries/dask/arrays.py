@@ -160,9 +160,8 @@ def _is_on_blocks(x: Any) -> bool:
 class OnNativeArrays:
     """A function that takes the library's own arrays, and returns blocks."""
 
-    def __init__(self, function: Any, wrapped: bool = False) -> None:
+    def __init__(self, function: Any) -> None:
         self.function = function
-        self.wrapped = wrapped
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -179,17 +178,13 @@ def _is_wrapped(args: Any) -> bool:
     return any(isinstance(x, Chunk) and x.kind.wrapped for x in args)
 
 
-def _is_ufuncs(function: Any) -> bool:
-    """Whether it is a method of a ufunc, such as ``numpy.add.accumulate``."""
-    return isinstance(getattr(function, "__self__", None), numpy.ufunc)
-
-
 def on_native_arrays(function: Any) -> Any:
     """Return a function as Dask is to call it: NumPy's and Dask's own see the blocks."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
-    inner = getattr(inner, "__self__", inner) if _is_ufuncs(inner) else inner
+    owner = getattr(inner, "__self__", None)
+    inner = owner if isinstance(owner, numpy.ufunc) else inner  # of numpy.add.accumulate, say
     package = getattr(inner, "__module__", None) or type(inner).__module__
     keeps = package.partition(".")[0] in _KEEPS_BLOCKS
     if keeps or isinstance(inner, numpy.ufunc | OnNativeArrays):

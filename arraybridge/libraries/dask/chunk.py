@@ -21,7 +21,7 @@ from ...array.array import Array
 from ...array.array_types import ArrayType
 from ...array.native_array import array_class
 from ...array.operators import OPERATORS
-from ...array.unsupported import CONVERTING, _in_the_standard
+from ...array.unsupported import COMPARISONS, CONVERTING, _in_the_standard
 from ...containers import mapped
 from ...core.library import Library
 from ...core.records import ConversionError
@@ -307,9 +307,6 @@ _TYPED = (numpy.generic, numpy.ndarray)  # numbers that have a data type
 _PYTHON = (bool, int, float, complex)
 _weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 _LOGICAL = (numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not)
-_COMPARISONS = (
-    numpy.equal, numpy.not_equal, numpy.less, numpy.less_equal, numpy.greater, numpy.greater_equal,
-)  # fmt: skip
 #: ufunc.reduce and ufunc.accumulate, by the function that NumPy has for each.
 _REDUCED = {
     (numpy.add, "reduce"): numpy.sum,
@@ -418,7 +415,7 @@ def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> 
             for x, dtype in zip(arrays, takes, strict=True)
         ]
     except OverflowError:
-        if ufunc not in _COMPARISONS:
+        if ufunc not in COMPARISONS:
             raise
         arrays = [_ordered(self, x) for x in arrays]
     result = own(*arrays)

@@ -418,13 +418,12 @@ _COMPLEX = f"{_ISSUES}/18353 (closed; its CI skips these cases)"
 CORRECTIONS: tuple[Correction, ...] = (
     corrections.diff(jnp),
     corrections.finfo(jnp.finfo, "https://github.com/jax-ml/jax/pull/21424 (closed: as NumPy)"),
-    Correction(
-        "asarray", asarray, "asarray: copy=False is a ValueError where a copy would be needed",
-        _NONE,
-    ),
-    Correction(
-        "reshape", reshape, "reshape: copy=False is a ValueError where a copy would be needed",
-        _NONE,
+    *(
+        Correction(
+            function.__name__, function,
+            f"{function.__name__}: copy=False is a ValueError where a copy would be needed", _NONE,
+        )
+        for function in (asarray, reshape)
     ),
     *(
         Correction(function.__name__, function, _WIDTHS, f"{_ISSUES}/11895")

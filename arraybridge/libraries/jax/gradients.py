@@ -15,7 +15,8 @@ reordered, so that nothing can be kept from one to the next.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -130,12 +131,6 @@ except (ImportError, AttributeError):  # another jaxlib: `jax.vjp` serves
     _COMPILED = None
 
 
-class _Spec(tuple[Any, ...]):
-    """How arguments are made of tracked arrays and others: hashable, compared by what is in it."""
-
-    __slots__ = ()
-
-
 def _is_compiled(function: Any) -> bool:
     """Whether ``jax.jit`` made a function, and it is known of which arguments."""
     return type(function) is _COMPILED and hasattr(function, "_jit_info")
@@ -163,8 +158,11 @@ def _compiled(flat: FlatFunction, arrays: Sequence[Any]) -> tuple[Outcome, Pullb
     return Outcome(floats, others, rebuilt), functools.partial(backward, shapes, pull)
 
 
-def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | None:
-    """Separate what is traced from what is not; None where JAX is to say what is wrong."""
+def _taken(function: Any, args: Any, kwargs: Any) -> tuple[Hashable, list[Any]] | None:
+    """Return how arguments are made of tracked arrays and others, and the others that are traced.
+
+    None where JAX is to say what is wrong.
+    """
     info = function._jit_info
     numbers = {n % len(args) for n in info.static_argnums if -len(args) <= n < len(args)}
     pairs: list[tuple[Any, bool, Any]] = [(i, i in numbers, x) for i, x in enumerate(args)]
@@ -188,7 +186,7 @@ def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | N
             else:
                 return None
         spec.append((key, None, (tree, tuple(places))))
-    found = _Spec(spec)
+    found = tuple(spec)
     try:
         hash(found)
     except TypeError:
@@ -199,7 +197,7 @@ def _taken(function: Any, args: Any, kwargs: Any) -> tuple[_Spec, list[Any]] | N
 _TRACED = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
-def _filled(spec: _Spec, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[Any, Any]:
+def _filled(spec: Any, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[Any, Any]:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for key, static, value in spec:
@@ -220,7 +218,7 @@ def _halves(function: Any, cast: Callable[[Any], Any]) -> tuple[Any, Any]:
     Both are freed with ``function``, and what was compiled of them as well.
     """
 
-    def forward(spec: _Spec, arrays: list[Any], rest: list[Any]) -> Any:
+    def forward(spec: Any, arrays: list[Any], rest: list[Any]) -> Any:
         def alone(*xs: Any) -> Any:
             args, kwargs = _filled(spec, xs, rest)
             leaves, tree = jax.tree_util.tree_flatten(function(*args, **kwargs))
@@ -365,18 +363,12 @@ def _conjugate(x: Any) -> Any:
     return jnp.conj(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) else x
 
 
+@jax.tree_util.register_static
+@dataclass(frozen=True)
 class _Static:
     """Something that is no array, in the result of a compiled function."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-jax.tree_util.register_pytree_node(
-    _Static, lambda x: ((), x.value), lambda value, _: _Static(value)
-)
+    value: Any
 
 
 GRADIENTS = JaxGradients()
