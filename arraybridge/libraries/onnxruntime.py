@@ -95,15 +95,12 @@ class OnnxRuntime(Library):
 
 def _no_tensor(x: Any) -> str | None:
     """Return why a value is no dense tensor, and what to pass; None for one."""
-    if isinstance(x, onnxruntime.SparseTensor):
-        return "a sparse tensor is not dense memory: pass its values, x.values(), and its indices"
-    if x.is_tensor():
+    sparse = isinstance(x, onnxruntime.SparseTensor)
+    if not sparse and x.is_tensor():
         return None
-    if x.is_sparse_tensor():
-        return (
-            "a sparse tensor is not dense memory: pass its values, x.as_sparse_tensor().values(), "
-            "and its indices"
-        )
+    if sparse or x.is_sparse_tensor():
+        values = "x.values()" if sparse else "x.as_sparse_tensor().values()"
+        return f"a sparse tensor is not dense memory: pass its values, {values}, and its indices"
     return f"a value of type {x.data_type()} is not a tensor: convert its tensors one by one"
 
 

@@ -15,6 +15,7 @@ from ...adapting.gufunc import Signature
 from ...adapting.options import name_of
 from ...array.array import Array
 from ...array.array_types import is_array, unwrapped
+from ...containers import leaves, mapped
 from ...conversion import convert
 from ...core.records import ConversionError
 from ...core.registry import library_of_type
@@ -74,15 +75,16 @@ class ReadOnly:
         given = [_readonly(x, self.copies) for x in args]
         options = {name: _readonly(x, False) for name, x in options.items()}
         result = self.function(*given, **options)
-        every = result if isinstance(result, tuple | list) else [result]
         pairs = list(zip(args, given, strict=True))
+        every = leaves(result)
         for block, seen in pairs:
             if _is_copy(block, seen) and not any(_same(x, seen) for x in every):
                 self._check_unwritten(block, seen)
-        made = [next((block for block, seen in pairs if _is_view(x, seen)), x) for x in every]
-        if all(x is y for x, y in zip(made, every, strict=True)):
-            return result
-        return tuple(made) if isinstance(result, tuple | list) else made[0]
+
+        def whole(x: Any) -> Any:
+            return next((block for block, seen in pairs if _is_view(x, seen)), x)
+
+        return mapped(whole, result)
 
     def __dask_tokenize__(self) -> Any:
         return "arraybridge.ReadOnly", self.library, self.copies, normalize_token(self.function)

@@ -330,10 +330,9 @@ def function_of(self: Chunk, function: Any, args: Any, options: Any, host: bool 
     if known is not None:
         args, options = _named(function, known, args, options, 1)
         return blocks_of(self, _applied(self, functools.partial(known, xp), args, options))
-    path = _in_the_standard().get(function) or _beyond(xp, function)
-    if path is None or not hasattr(_within(xp, path), path.rpartition(".")[2]):
+    own = _at(xp, _in_the_standard().get(function) or _beyond(xp, function))
+    if own is None:
         raise _refused(self, f"{function.__module__}.{function.__name__}")
-    own = getattr(_within(xp, path), path.rpartition(".")[2])
     if isinstance(options.get("dtype"), numpy.dtype | type | str):
         options["dtype"] = own_dtype(self.array, options["dtype"])
     return blocks_of(self, _applied(self, own, *_named(function, own, args, options)))
@@ -433,7 +432,7 @@ def _own(xp: Any, ufunc: Any) -> Any:
     own, path = UFUNCS.get(ufunc), _in_the_standard().get(ufunc)
     if own is not None:
         return functools.partial(own, xp)
-    return None if path is None else getattr(_within(xp, path), path.rpartition(".")[2], None)
+    return _at(xp, path)
 
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
@@ -517,10 +516,12 @@ def blocks_of(self: Chunk, x: Any) -> Any:
     return mapped(lambda each: self.of(each) if isinstance(each, Array) else each, x)
 
 
-def _within(xp: Any, path: str) -> Any:
-    for extension in path.split(".")[:-1]:
-        xp = getattr(xp, extension, None)
-    return xp
+def _at(xp: Any, path: str | None) -> Any:
+    """Return a function of a namespace or of an extension; None where it is not there."""
+    try:
+        return None if path is None else attrgetter(path)(xp)
+    except AttributeError:
+        return None
 
 
 def _named(

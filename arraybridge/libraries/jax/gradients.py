@@ -165,50 +165,41 @@ def _taken(function: Any, args: Any, kwargs: Any) -> tuple[Hashable, list[Any]] 
     """
     info = function._jit_info
     numbers = {n % len(args) for n in info.static_argnums if -len(args) <= n < len(args)}
-    pairs: list[tuple[Any, bool, Any]] = [(i, i in numbers, x) for i, x in enumerate(args)]
-    pairs += [(name, name in info.static_argnames, x) for name, x in kwargs.items()]
+    static = [(n, args[n]) for n in sorted(numbers)]
+    static += [(name, x) for name, x in kwargs.items() if name in info.static_argnames]
+    for key, x in static:
+        if any(type(leaf) is Slot for leaf in jax.tree_util.tree_leaves(x)):
+            raise TypeError(f"static argument {key!r} is an array whose gradient is asked for")
+    args = [None if n in numbers else x for n, x in enumerate(args)]
+    kwargs = {name: None if name in info.static_argnames else x for name, x in kwargs.items()}
+    leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+    places: list[int] = []
     rest: list[Any] = []
-    spec: list[Any] = []
-    for key, is_static, x in pairs:
-        if is_static:
-            if any(type(leaf) is Slot for leaf in jax.tree_util.tree_leaves(x)):
-                raise TypeError(f"static argument {key!r} is an array whose gradient is asked for")
-            spec.append((key, type(x), x))
-            continue
-        leaves, tree = jax.tree_util.tree_flatten(x)
-        places = []
-        for leaf in leaves:
-            if type(leaf) is Slot:
-                places.append(leaf.index)
-            elif isinstance(leaf, _TRACED):
-                rest.append(leaf)
-                places.append(-len(rest))
-            else:
-                return None
-        spec.append((key, None, (tree, tuple(places))))
-    found = tuple(spec)
+    for leaf in leaves:
+        if type(leaf) is Slot:
+            places.append(leaf.index)
+        elif isinstance(leaf, _TRACED):
+            rest.append(leaf)
+            places.append(-len(rest))
+        else:
+            return None
+    spec = tree, tuple(places), tuple([(key, type(x), x) for key, x in static])
     try:
-        hash(found)
+        hash(spec)
     except TypeError:
         return None
-    return found, rest
+    return spec, rest
 
 
 _TRACED = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _filled(spec: Any, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[Any, Any]:
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for key, static, value in spec:
-        if static is None:
-            tree, places = value
-            leaves = [arrays[i] if i >= 0 else rest[-1 - i] for i in places]
-            value = jax.tree_util.tree_unflatten(tree, leaves)
-        if isinstance(key, int):
-            args.append(value)
-        else:
-            kwargs[key] = value
+    tree, places, static = spec
+    leaves = [arrays[i] if i >= 0 else rest[-1 - i] for i in places]
+    args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
+    for key, _, x in static:
+        (args if isinstance(key, int) else kwargs)[key] = x
     return args, kwargs
 
 
