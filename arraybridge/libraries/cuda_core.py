@@ -37,18 +37,14 @@ class CudaCore(Library):
 
     def describe(self, x: StridedMemoryView) -> TensorInfo:
         shape, strides = x.shape, x.strides  # in elements; None in C order
+        strides = c_strides(shape) if strides is None else strides
+        place, readonly = Device(*x.__dlpack_device__()), bool(x.readonly)
         dtype = None if x.dtype is None else dlpack_dtype(x.dtype)
-        return TensorInfo(
-            "cuda_core",
-            x.ptr,
-            0,
-            shape,
-            c_strides(shape) if strides is None else strides,
-            dtype or NO_DTYPE,
-            Device(*x.__dlpack_device__()),
-            bool(x.readonly),
-            refused=None if dtype else _REFUSED.format(x.dtype),
-        )
+        info = TensorInfo("cuda_core", x.ptr, 0, shape, strides, dtype or NO_DTYPE, place, readonly)
+        if dtype is not None:
+            return info
+        why = f"a view of dtype {x.dtype} has no DLPack type: give it one, x.view(dtype=...)"
+        return info._replace(refused=why)
 
     def may_change(self, x: StridedMemoryView) -> bool:
         return True  # it shows memory of whoever made it
@@ -60,9 +56,6 @@ class CudaCore(Library):
         if isinstance(device, CudaDevice):
             return Device(DeviceType.CUDA, device.device_id)
         return None
-
-
-_REFUSED = "a view of dtype {} has no DLPack type: give it one, x.view(dtype=...)"
 
 
 def _from_numpy(x: Any) -> StridedMemoryView:

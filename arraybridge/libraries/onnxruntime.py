@@ -75,16 +75,9 @@ class OnnxRuntime(Library):
                 "onnxruntime", 0, 0, shape, c_strides(shape), NO_DTYPE, CPU, refused=_refusal(x)
             )
         given = x._numpy_obj  # whose memory this may be
-        return TensorInfo(
-            "onnxruntime",
-            x.data_ptr(),
-            0,
-            shape,
-            c_strides(shape),
-            dtype,
-            _place(x),
-            readonly=given is not None and not is_writable(given),
-        )
+        readonly = given is not None and not is_writable(given)
+        data, place = x.data_ptr(), _place(x)
+        return TensorInfo("onnxruntime", data, 0, shape, c_strides(shape), dtype, place, readonly)
 
     def may_change(self, x: onnxruntime.OrtValue) -> bool:
         return True  # it shows memory of whoever made it

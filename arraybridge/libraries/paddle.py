@@ -117,16 +117,10 @@ class Paddle(Library):
         if dtype is None:
             refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", NO_DTYPE
         tracked = refused is not None and dtype is not NO_DTYPE
+        data = x.data_ptr()  # that of the first element, for a slice as well
+        shape, strides = tuple(x.shape), tuple(x.strides)
         return TensorInfo(
-            "paddle",
-            x.data_ptr(),  # that of the first element, for a slice as well
-            0,
-            tuple(x.shape),
-            tuple(x.strides),
-            dtype,
-            place,
-            refused=refused,
-            tracked=tracked,
+            "paddle", data, 0, shape, strides, dtype, place, refused=refused, tracked=tracked
         )
 
     def export(self, x: paddle.Tensor, stream: int | None = None) -> ManagedTensor:

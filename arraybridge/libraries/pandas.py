@@ -253,6 +253,7 @@ def _of_arrow(x: Any, name: str) -> str:
     import pyarrow as pa
 
     from .pyarrow import remedy as of_array
+    from .pyarrow import telling_chunk
 
     kind = x.dtype.pyarrow_dtype
     kept = f"{name}.dropna()" if x.isna().any() else name
@@ -260,8 +261,6 @@ def _of_arrow(x: Any, name: str) -> str:
         return f"convert it to numbers first, {kept}.astype('float64')"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _of_text(x, name, kept, x.dropna())
-    array = getattr(x, "array", x).__arrow_array__()
-    chunks = [chunk for chunk in array.chunks if len(chunk)]
-    chunk = max(chunks, key=lambda c: c.null_count) if chunks else array.combine_chunks()
+    chunk = telling_chunk(getattr(x, "array", x).__arrow_array__())
     name += ".array" if hasattr(x, "array") else ""
     return of_array(chunk, f"{name}.__arrow_array__().combine_chunks()")

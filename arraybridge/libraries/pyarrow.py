@@ -304,8 +304,7 @@ def _remedy(x: Any, at: int, called: str = "x") -> str:
     name = x.schema.names[at]
     code = f"{called}.column({(name if x.schema.names.count(name) == 1 else at)!r})"
     if isinstance(column, pa.ChunkedArray):
-        chunks = [chunk for chunk in column.chunks if len(chunk)]
-        column = max(chunks, key=lambda c: c.null_count) if chunks else column.combine_chunks()
+        column = telling_chunk(column)
         if not number:
             code += ".combine_chunks()"
     return remedy(column, code)
@@ -323,6 +322,12 @@ _TEXT = (
     "is_string", "is_large_string", "is_string_view",
     "is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary",
 )  # fmt: skip
+
+
+def telling_chunk(x: pa.ChunkedArray) -> pa.Array:
+    """Return the chunk with the most nulls, which tells what to do about all of them."""
+    chunks = [chunk for chunk in x.chunks if len(chunk)]
+    return max(chunks, key=lambda c: c.null_count) if chunks else x.combine_chunks()
 
 
 def remedy(x: pa.Array, name: str = "x") -> str:

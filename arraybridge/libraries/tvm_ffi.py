@@ -75,15 +75,9 @@ class TvmFfi(Library):
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
             dtype = _dlpack_dtypes[kind] = DataType(kind.type_code, kind.bits, kind.lanes)
-        return TensorInfo(
-            "tvm_ffi",
-            x.data_ptr(),  # with the byte offset, if there is one
-            0,
-            x.shape,
-            x.strides,
-            dtype,
-            Device(*x.__dlpack_device__()),
-        )
+        data = x.data_ptr()  # with the byte offset, if there is one
+        place = Device(*x.__dlpack_device__())
+        return TensorInfo("tvm_ffi", data, 0, x.shape, x.strides, dtype, place)
 
     def export(self, x: tvm_ffi.Tensor, stream: int | None = None) -> ManagedTensor:
         tensor = super().export(x, stream)

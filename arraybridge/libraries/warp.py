@@ -82,16 +82,10 @@ class Warp(Library):
             raise ConversionError("this Warp array is an annotation: it has no memory")
         dtype, shape, strides, refused = _flat(x)
         steps, whole = in_elements(shape, strides, dtype.itemsize)
+        pending = () if whole else ("fraction",)
+        data, place = x.ptr or 0, _place(x)
         return TensorInfo(
-            "warp",
-            x.ptr or 0,
-            0,
-            shape,
-            steps,
-            dtype,
-            _place(x),
-            pending=() if whole else ("fraction",),
-            refused=refused,
+            "warp", data, 0, shape, steps, dtype, place, pending=pending, refused=refused
         )
 
     def export(self, x: wp.array, stream: int | None = None) -> ManagedTensor:

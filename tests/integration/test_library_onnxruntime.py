@@ -8,7 +8,7 @@ import pytest
 ort = pytest.importorskip("onnxruntime")
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.libraries.onnxruntime import _NAMES, _PACKED  # noqa: E402
+from arraybridge.libraries.onnxruntime import _dlpack_dtypes  # noqa: E402
 from tests.support.arrays import littered  # noqa: E402
 from tests.support.onnx import model, sequence  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
@@ -24,7 +24,7 @@ def session():
     return ort.InferenceSession(DOUBLE, providers=["CPUExecutionProvider"])
 
 
-@pytest.mark.parametrize("code", [*_NAMES, *_PACKED])
+@pytest.mark.parametrize("code", _dlpack_dtypes)
 def test_each_element_type(code):
     x = OrtValue.ortvalue_from_shape_and_type([4], code)
     info = ab.inspect(x)

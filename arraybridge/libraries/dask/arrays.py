@@ -244,8 +244,7 @@ def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options:
     options = given(options)
     if not options and kind_of_blocks(x) == kind:
         return x
-    if array_class(kind.library) is None:
-        raise TypeError(_no_namespace(kind.library))
+    _check_namespace(kind.library)
     call = ConvertBlock(kind, options)
     meta = call(x._meta)
     return dask.array.map_blocks(
@@ -269,12 +268,13 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _no_namespace(library: str) -> str:
-    return (
-        f"Dask cannot compute with blocks of {library}, which has no array API namespace here: "
-        "convert them in a function, x.map_blocks(lambda block: function(arraybridge.convert("
-        f"block, {library!r})), ...)"
-    )
+def _check_namespace(library: str) -> None:
+    if array_class(library) is None:
+        raise TypeError(
+            f"Dask cannot compute with blocks of {library}, which has no array API namespace here: "
+            "convert them in a function, x.map_blocks(lambda block: function(arraybridge.convert("
+            f"block, {library!r})), ...)"
+        )
 
 
 def convert_like(model: Any, x: Any, **options: Any) -> Any:
@@ -297,8 +297,7 @@ def over(x: Any, like: Any = None, **options: Any) -> Any:
     options = given(options)
     if kind is None:
         kind = array_type_of(x)
-    if array_class(kind.library) is None:
-        raise TypeError(_no_namespace(kind.library))
+    _check_namespace(kind.library)
     block = ConvertBlock(kind, options)(x)
     return dask.array.from_array(block, chunks="auto", asarray=False)
 

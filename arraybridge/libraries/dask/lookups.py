@@ -30,7 +30,7 @@ _FUNCTIONS = {
     dispatch.einsum_lookup: numpy.einsum,
 }
 #: The top-level packages of the classes of others that are joined as they are.
-_OTHERS = {"torch": "torch", "jaxlib": "jax", "jax": "jax"}
+_OTHERS = ("torch", "jaxlib", "jax")
 
 
 @functools.cache

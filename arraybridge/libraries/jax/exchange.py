@@ -145,12 +145,10 @@ class Jax(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
         place = tensor.device
-        if place.type != DeviceType.CPU:
-            return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move))
-        cpu = cpus()[place.id]
-        if tensor.dtype.name in _PACKED:
+        cpu = cpus()[place.id] if place.type == DeviceType.CPU else None
+        if cpu is not None and tensor.dtype.name in _PACKED:
             return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
-        if _import is None:
+        if cpu is None or _import is None:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
         return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
 
