@@ -21,9 +21,6 @@ class Dask(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, dask.array.Array)
 
-    def has_edges(self, array_type: type) -> bool:
-        return False
-
     def describe(self, x: Any) -> TensorInfo:
         raise no_array(x)
 

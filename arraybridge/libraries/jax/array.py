@@ -32,7 +32,7 @@ from ...xp.asarray import native_device
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .namespace import TABLE, WIDE, native
+from .namespace import EXTRAS, TABLE, WIDE, native
 from .state import only_one_cpu
 
 try:
@@ -63,9 +63,7 @@ class JaxArray(NativeArray):
 
     @classmethod
     def _numpy_extra(cls, path: str) -> Any:
-        from .numpy_extras import FUNCTIONS
-
-        return FUNCTIONS.get(path) or super()._numpy_extra(path)
+        return EXTRAS.get(path) or super()._numpy_extra(path)
 
     @staticmethod
     def _normal(result: Any) -> Any:

@@ -313,7 +313,7 @@ def searchsorted(
 ) -> jax.Array:
     """Find insertion points, as indices of the default integer dtype."""
     found = jnp.searchsorted(a, v, side=side, sorter=sorter, **kwargs)
-    return found.astype(_default_integer())
+    return found.astype(jax.dtypes.canonicalize_dtype("int64"))
 
 
 def _tupled(name: str) -> Callable[..., Any]:
@@ -327,22 +327,15 @@ def _tupled(name: str) -> Callable[..., Any]:
     return function
 
 
-def _default_integer() -> Any:
-    return jax.dtypes.canonicalize_dtype("int64")
-
-
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> jax.Array:
     """Compute cumulative products, of integers at least in the default dtype."""
     if dtype is None:
-        dtype = jnp.asarray(x).dtype
-        if jnp.issubdtype(dtype, jnp.unsignedinteger):
-            dtype = jnp.promote_types(dtype, jax.dtypes.canonicalize_dtype("uint64"))
-        elif jnp.issubdtype(dtype, jnp.signedinteger):
-            dtype = jnp.promote_types(dtype, _default_integer())
-        else:
-            dtype = None
+        own = jnp.asarray(x).dtype
+        for kind, widest in ((jnp.unsignedinteger, "uint64"), (jnp.signedinteger, "int64")):
+            if jnp.issubdtype(own, kind):
+                dtype = jnp.promote_types(own, jax.dtypes.canonicalize_dtype(widest))
     return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 

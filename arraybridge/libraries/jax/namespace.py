@@ -1,12 +1,14 @@
-"""The namespace of native arrays, and the integers that JAX does not take."""
+"""The namespace of native arrays, functions of NumPy's, and the integers that JAX does not take."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...array.promotion import scalar_of
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
@@ -36,3 +38,34 @@ TABLE = NativeNamespace(
     "jax", "jax.numpy", CORRECTIONS, WIDE, check_dtype=check_dtype, takes_numpy=True
 )
 native = make_native_namespace(TABLE)
+
+
+# Functions with NumPy's signatures that JAX lacks, or takes other arguments in.
+
+
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """All windows, whose axes are the last: a copy, which ``jax.jit`` may do without."""
+    lengths = np.atleast_1d(window_shape)
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    if len(axes) != len(lengths):
+        raise ValueError(f"{len(lengths)} lengths of windows for {len(axes)} axes")
+    for each, length in zip(axes, lengths, strict=True):
+        count = x.shape[each] - length + 1
+        if count < 0:
+            raise ValueError(f"windows of {length} in an axis of {x.shape[each]}")
+        indices = np.arange(count)[:, None] + np.arange(length)
+        x = jnp.moveaxis(jnp.take(x, indices, axis=each), each + 1, -1)
+    return x
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = 1) -> Any:
+    """``jax.numpy.gradient``, which names no order of the edges but has the first."""
+    return jnp.gradient(f, *varargs, axis=axis, edge_order=None if edge_order == 1 else edge_order)
+
+
+EXTRAS: dict[str, Callable[..., Any]] = {
+    "gradient": gradient,
+    "lib.stride_tricks.sliding_window_view": sliding_window_view,
+}
