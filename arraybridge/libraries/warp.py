@@ -21,7 +21,7 @@ from ..core.planner import absent_device
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
-from ..protocols.ndarrays import NATIVE, dlpack_dtype
+from ..protocols.ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
 _REAL = [name for name in NATIVE if not name.startswith("complex")]  # NumPy's, of the same names
@@ -29,6 +29,7 @@ _warp_types = {
     DataType.named(name): getattr(wp, name) for name in (*_REAL, "bfloat16") if hasattr(wp, name)
 }
 _dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
+_numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _REAL}
 
 
 def _start() -> None:
@@ -189,7 +190,7 @@ def _place(x: wp.array) -> Device:
 
 def _from_numpy(x: np.ndarray) -> wp.array:
     """Share by ``wp.array(copy=False)``, which checks neither the read-only flag nor axes."""
-    return wp.array(x, dtype=_warp_types[dlpack_dtype(x.dtype)], copy=False, device="cpu")
+    return wp.array(x, dtype=_numpy_dtypes[x.dtype], copy=False, device="cpu")
 
 
 def _serves(s: Any) -> bool:
