@@ -12,7 +12,7 @@ from math import prod
 from operator import index
 from typing import Any
 
-from ..layout import MAX_NDIM, c_strides
+from ..layout import MAX_NDIM, c_strides, span
 from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device, DeviceType
 from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
@@ -176,22 +176,14 @@ def extent(
             f"got {len(strides)} strides for {len(shape)} {'axis' if len(shape) == 1 else 'axes'}; "
             "expected one stride per axis"
         )
-    if 0 in shape:
-        return strides, 0, 0
-    low = high = 0
-    for length, stride in zip(shape, strides, strict=True):
-        reach = (length - 1) * stride
-        if reach < 0:
-            low += reach
-        else:
-            high += reach
-    if (high + 1 - low) * width > _MAX_BYTES * 8:
+    first, end = span(shape, strides, 1)
+    if (end - first) * width > _MAX_BYTES * 8:
         raise MalformedTensorError(
             f"strides {strides} over shape {shape} of {dtype} overflow; expected a span of less "
             "than 2**63 elements and bytes"
         )
     width = dtype.bits * dtype.lanes
-    return strides, low * width // 8, -(-(high + 1) * width // 8)
+    return strides, first * width // 8, -(-end * width // 8)
 
 
 def check_address(data: int, byte_offset: int, first: int, end: int, device: Device) -> None:
