@@ -11,10 +11,8 @@ import pytest
 
 from arraybridge import layout
 from benchmarks.layouts import LAYOUTS, Layout
-from tests.simt import launch, model
+from tests.simt import model
 from tests.simt.model import SECTOR, Nest, looked_at
-from tests.simt.mutation import mutated
-from tests.simt.transactions import traffic
 
 #: Sectors needed over sectors moved, where the layout does not allow 0.99: rows that begin
 #: anywhere, so that those of two blocks share sectors; and a source of one row, which every block
@@ -129,14 +127,3 @@ def test_sectors_needed(dtype: str, shape: tuple[int, ...], view) -> None:
     first = nest.start + np.array(nest.strides) @ places
     bytes_ = (first[:, None] + np.arange(nest.itemsize)).ravel()
     assert model.needed(nest) == np.unique(bytes_ // SECTOR).size
-
-
-def test_the_model_sees_what_is_slow() -> None:
-    """Without the padding of its tile, `plain` meets one bank 32 times."""
-    (entry,) = (entry for entry in LAYOUTS if entry.name == "transpose, odd sizes")
-    made, dst, src = model.plan_of(model.of_layout(entry))
-    for padded, conflicts in (("columns + 1", 1), ("columns", 32)):
-        factory = mutated("plain", "row = (columns + 1) * width", f"row = ({padded}) * width")
-        requests: list = []
-        launch(made, factory, dst, src, blocks=[0], requests=requests)
-        assert traffic(requests).conflicts == conflicts
