@@ -39,26 +39,10 @@ def fuzz(
     first: int = 0,
     env: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Run cases in a child, until there have been so many, or for so long.
+    """Run cases from `first` on in a child, so many or for so long (0: without an end).
 
-    Parameters
-    ----------
-    seed, first
-        Which cases: numbers from `first` on.
-    cases, minutes
-        How many, for how long; 0 is without an end.
-    env : dict
-        Of the child, on top of this process's.
-
-    Returns
-    -------
-    dict
-        The child's summary: ``cases``, ``seconds``, ``kinds``.
-
-    Raises
-    ------
-    Finding
-        If a case went wrong.
+    Return the child's summary: ``cases``, ``seconds``, ``kinds``. A case that went wrong is a
+    `Finding`, which is raised.
     """
     with tempfile.NamedTemporaryFile("w+") as note:
         terms = [str(seed), str(cases), str(minutes), str(first), note.name]

@@ -30,26 +30,10 @@ def launch(
     blocks: Iterable[int] | None = None,
     requests: list[Any] | None = None,
 ) -> None:
-    """Run blocks of a kernel, and check each access.
+    """Run blocks of a kernel (all, unless told which), and check each access: a Fault otherwise.
 
-    Parameters
-    ----------
-    plan : Plan
-    factory : callable
-        The kernel's: ``factory(ops, *plan.constants)``.
-    dst, src : int
-        The caller's addresses, before the plan's offsets.
-    memory : Memory or None
-        None: addresses alone, without a byte.
-    blocks : iterable of int or None
-        Which; None is the whole grid.
-    requests : list or None
-        Is added to, a chunk of blocks at a time: see `transactions`.
-
-    Raises
-    ------
-    Fault
-        Where the kernel does what it must not do.
+    `dst` and `src` are the caller's addresses, before the plan's offsets; without a memory, no
+    byte is there. To `requests` a chunk of blocks is added at a time: see `transactions`.
     """
     _fits(plan)
     numbers = [tuple(np.int64(n) for n in part) for part in plan[3:6]]

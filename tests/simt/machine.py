@@ -1,7 +1,6 @@
 """The operations of kernels on arrays of threads, with the checks of compute-sanitizer and more.
 
-Memory checks what it is asked for: global memory in `memory`, shared memory in `shared`; and
-`numbers` refuses what does not fit 32 bits.
+Memory checks what it is asked for: global memory in `memory`, shared memory in `shared`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ import numpy as np
 
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-from .checks import WIDTHS, WORD, aligned
 from .interpreter import device
-from .numbers import MASK, NUMBERS
 from .shared import Shared
-from .values import Fault, Op
+from .values import MASK, NUMBERS, WIDTHS, WORD, Fault, Op, aligned
 
 __all__ = ["Fault", "Machine"]
 
@@ -30,16 +27,10 @@ NOTHING |= {width: (np.int64(0),) * (width // 4) for width in (8, 16)}
 
 
 class Machine:
-    """Threads of some blocks, and `ops`, which kernels are written in.
+    """Threads of some blocks, side by side, and `ops`, which kernels are written in.
 
-    Parameters
-    ----------
-    memory : Memory, Endless or None
-        None: every load gives zeros; for the addresses alone.
-    blocks : sequence of int
-        Those that run, side by side.
-    requests : list or None
-        What `transactions` counts: (kind, bytes an access, threads, addresses) for each operation.
+    Without a memory every load gives zeros. `requests` is what `transactions` counts: the kind, the
+    bytes an access, threads and addresses of each operation.
     """
 
     def __init__(self, memory: Any, blocks: Any, requests: list[Any] | None = None) -> None:
@@ -192,24 +183,15 @@ class Machine:
 
     def prmt(self, mask: Any, where: str, a: Any, b: Any, selector: Any) -> Any:
         """Byte n of the result is byte (nibble n of the selector) of b:a; 8 more: its sign."""
-        if not any(isinstance(value, np.ndarray) for value in (a, b, selector)):
-            both = (int(a) & MASK) | (int(b) & MASK) << 32
-            chosen = [(both >> 8 * (int(selector) >> 4 * n & 7)) & 255 for n in range(4)]
-            signs = [int(selector) >> 4 * n & 8 for n in range(4)]
-            bytes_ = [255 * (c >> 7) if s else c for c, s in zip(chosen, signs, strict=True)]
-            return np.int64(int.from_bytes(bytes_, "little"))
         raw = self._bytes((a, b))
         if isinstance(selector, np.ndarray):
             nibbles = selector[:, None] >> np.array([0, 4, 8, 12])
             chosen = np.take_along_axis(raw, nibbles & 7, 1)
-            if (nibbles & 8).any():
-                chosen = np.where(nibbles & 8, 255 * (chosen >> 7), chosen).astype(np.uint8)
         else:
-            nibbles = [int(selector) >> 4 * n & 15 for n in range(4)]
-            chosen = raw.take([nibble & 7 for nibble in nibbles], axis=1)
-            for n, nibble in enumerate(nibbles):
-                if nibble & 8:
-                    chosen[:, n] = 255 * (chosen[:, n] >> 7)
+            nibbles = int(selector) >> np.array([0, 4, 8, 12])
+            chosen = raw.take(nibbles & 7, axis=1)
+        if (nibbles & 8).any():
+            chosen = np.where(nibbles & 8, 255 * (chosen >> 7), chosen).astype(np.uint8)
         return chosen.view(np.uint32)[:, 0].astype(np.int64)
 
     def permute(self, table: Any, words: int) -> Op:

@@ -13,7 +13,7 @@ import numpy as np
 
 from arraybridge import layout
 
-from .checks import WIDTHS, inside, vectors
+from .values import WIDTHS, inside, vectors
 
 __all__ = ["DST", "SRC", "Endless", "Memory", "view"]
 
@@ -28,30 +28,13 @@ def view(memory: np.ndarray, at: int, shape: Any, strides: Any, itemsize: int) -
 
 
 class Memory:
-    """The bytes of one copy, with those around them.
+    """The bytes of one copy in **bytes**, with those around them; nothing is written twice.
 
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize
-        The copy, as a kernel is asked for it; in **bytes**. Nothing of the destination is written
-        twice.
-    dst_start, src_start : int
-        Bytes from a multiple of 256 to the lowest byte of either side.
-    seed : int
-        Of the bytes.
-
-    Attributes
-    ----------
-    dst, src : int
-        The addresses of the items with indices 0.
-    source, target : numpy.ndarray
-        All bytes from the addresses `SRC` and `DST` on.
-    readable : tuple of int
-        Offsets in `source` of the first byte of an item, and past the last.
-    pending : numpy.ndarray
-        1 for each byte of `target` that is still to be written.
-    expected : numpy.ndarray
-        What NumPy makes of `target`.
+    The lowest byte of either side is `dst_start` and `src_start` bytes past a multiple of 256.
+    `dst` and `src` are the addresses of the items with indices 0, `source` and `target` all bytes
+    from `SRC` and `DST` on; the items of the source lie between the offsets `readable`, `pending`
+    has a 1 for each byte of the target that is still to be written, and `expected` is what NumPy
+    makes of it.
     """
 
     def __init__(
@@ -133,11 +116,6 @@ class Endless:
 
     A byte of the source follows from its address, so that each store shows where its bytes come
     from; `check` finds bytes that are stored twice.
-
-    Parameters
-    ----------
-    shape, src_strides, itemsize
-        The copy; in **bytes**.
     """
 
     def __init__(self, shape: tuple[int, ...], src_strides: tuple[int, ...], itemsize: int) -> None:

@@ -30,22 +30,6 @@ from .memory import DST, SRC
 from .nest import planned, plans
 from .transactions import SECTOR, Traffic, traffic
 
-__all__ = [
-    "PAGE",
-    "SECTOR",
-    "Estimate",
-    "Looked",
-    "Nest",
-    "looked_at",
-    "needed",
-    "of_layout",
-    "plan_of",
-    "row",
-    "summary",
-    "table",
-    "wave",
-]
-
 DRAM = 3.0e12  # bytes a second, read and written, as the device-to-device copy of an H100 has them
 L2 = 5.5e12  # bytes a second
 PASSES = 132 * 1.755e9  # passes a second: one a cycle on each multiprocessor
@@ -70,36 +54,18 @@ class Nest(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What the model says of one kernel on one nest.
+    """What the model says of one kernel on one nest."""
 
-    Attributes
-    ----------
-    seconds : float
-        The slowest of the three.
-    memory, cache, passes : float
-        Seconds of DRAM, of L2, of the load-store units.
-    loaded, stored : float
-        Sectors that any kernel needs over sectors that this one moves, of each side.
-    sectors : float
-        The same of both sides.
-    conflicts : float
-        Passes of shared memory over the fewest; 0 where there is none.
-    width : float
-        Bytes that a warp's request stores.
-    floor : float
-        Seconds of a contiguous copy of as many bytes.
-    """
-
-    seconds: float
-    memory: float
-    cache: float
-    passes: float
-    loaded: float
+    seconds: float  # the slowest of the next three
+    memory: float  # seconds of DRAM
+    cache: float  # of L2
+    passes: float  # of the load-store units
+    loaded: float  # sectors that any kernel needs over those that this one moves
     stored: float
-    sectors: float
-    conflicts: float
-    width: float
-    floor: float
+    sectors: float  # the same of both sides
+    conflicts: float  # passes of shared memory over the fewest; 0 where there is none
+    width: float  # bytes that a warp's request stores
+    floor: float  # seconds of a contiguous copy of as many bytes
 
 
 def of_layout(entry: layouts.Layout) -> Nest:

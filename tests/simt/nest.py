@@ -17,10 +17,15 @@ from arraybridge.kernels.cuda.plan_types import Plan
 from .launch import launch
 from .memory import DST, SRC, Memory
 
-__all__ = ["copied", "planned"]
+__all__ = ["always", "copied", "planned"]
 
 plans = import_module("arraybridge.kernels.cuda.plan")
 boxes = import_module("arraybridge.kernels.cuda.boxes")
+
+
+def always(*nest: object) -> float:
+    """What copying item by item costs, for `otherwise`: a box is planned wherever there is one."""
+    return float("inf")
 
 
 def planned(
@@ -34,18 +39,10 @@ def planned(
     small: int = 0,
     **settings: Any,
 ) -> tuple[tuple[Plan, ...], int, int]:
-    """Plan a copy for two addresses, and say to which addresses the plans' offsets are added.
+    """Plan a copy for the addresses of the items with indices 0; and to which offsets are added.
 
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize
-        The copy, in **bytes**.
-    dst, src : int
-        Addresses of the items with indices 0.
-    small : int
-        The planner's: bytes up to which nothing is tiled.
-    settings
-        What the planner is made to believe: names of its modules.
+    Up to `small` bytes nothing is tiled. `settings` are names of the planner's modules, and what it
+    is made to believe.
     """
     form = layout.canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
@@ -68,21 +65,9 @@ def copied(
     factories: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> tuple[Plan, ...]:
-    """Copy a nest as the planner says, and raise AssertionError unless every byte is right.
+    """Copy a nest as the planner says: AssertionError unless every byte is right. What was run.
 
-    Parameters
-    ----------
-    shape, dst_strides, src_strides, itemsize, dst_start, src_start
-        As for `Memory`.
-    factories : mapping
-        By the names of kernels, instead of the family's own.
-    settings
-        As for `planned`.
-
-    Returns
-    -------
-    tuple of Plan
-        What was run.
+    `factories` are used instead of the family's own, by the names of kernels; else as `planned`.
     """
     memory = Memory(shape, dst_strides, src_strides, itemsize, dst_start, src_start)
     before = memory.source.copy()

@@ -8,28 +8,21 @@ import numpy as np
 
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-from .checks import WIDTHS, aligned, inside, vectors
-from .values import Fault
+from .values import WIDTHS, Fault, aligned, inside, vectors
 
 __all__ = ["Shared"]
 
 
 class Shared:
-    """An array in the shared memory of each block that runs, one after the other.
+    """An array of `size` bytes in the shared memory of each block that runs, one after the other.
 
-    Attributes
-    ----------
-    size : int
-        Bytes a block.
-    stride : int
-        Bytes from a block's to the next one's.
-    accesses : list
-        What was done since the last barrier: (where, writes, width in bytes, threads, offsets).
+    `accesses` are what was done since the last barrier: (where, writes, width in bytes, threads,
+    offsets).
     """
 
     def __init__(self, size: int, blocks: int, alignment: int, random: np.random.Generator) -> None:
         self.size = size
-        self.stride = size + -size % 16
+        self.stride = size + -size % 16  # bytes from a block's to the next one's
         self.alignment = alignment
         content = np.frombuffer(random.bytes(self.stride * blocks), np.uint8).copy()
         self.bytes = {width: vectors(content, width) for width in WIDTHS}

@@ -8,13 +8,8 @@ from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
 from arraybridge.kernels.cuda.boxes import plan_box, short
 from arraybridge.kernels.cuda.plan_types import Axis
 from tests.simt import launch
-from tests.simt.nest import copied
+from tests.simt.nest import always, copied
 from tests.simt.transactions import traffic
-
-
-def always(*nest: object) -> float:
-    """What copying item by item costs: a box is planned wherever there is one."""
-    return float("inf")
 
 
 def boxed(name, *starts, **settings):

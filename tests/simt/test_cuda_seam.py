@@ -17,7 +17,6 @@ from arraybridge.kernels import cpu, cuda
 from arraybridge.kernels.cuda import build, context, transfer
 from tests.support.emulated_gpu import gpu_machine, library
 from tests.support.small_layouts import small_layouts
-from tests.support.threads import in_threads
 
 CUDA = ab.Device(2)
 
@@ -303,34 +302,6 @@ def test_no_memory_for_the_ring(gpu, a):
     del gpu.fail["cuMemHostAlloc"]
     assert not gpu.pinned
     np.testing.assert_array_equal(a.get(ab.convert(image(), "gpua", device="cuda:0")), image())
-
-
-def test_a_stream_of_another_device(gpu, a):
-    x = a.put(image(2, 1, 0), 1)
-    with pytest.raises(cuda.CUDAError, match="stream one of this device"):
-        ab.contiguous(x)
-    a.stream = gpu.stream(1)
-    np.testing.assert_array_equal(a.get(ab.contiguous(x)), image(2, 1, 0))
-
-
-def test_threads(gpu, a):
-    x, wrong = a.put(image(2, 1, 0)), []
-
-    def copy(_):
-        y = ab.contiguous(x)
-        if not (a.get(y) == image(2, 1, 0)).all():
-            wrong.append(y)
-
-    in_threads(copy, range(8))
-    assert not wrong
-    assert len(gpu.called("cuLibraryLoadData")) == 1
-
-
-def test_what_the_driver_refuses_names_the_call(gpu, a):
-    x = a.put(image(2, 1, 0))
-    gpu.fail["cuLaunchKernel"] = 719
-    with pytest.raises(cuda.CUDAError, match=r"cuLaunchKernel: .*719"):
-        ab.contiguous(x)
 
 
 def test_nothing_is_waited_for_and_no_context_made(gpu, a, b):
@@ -631,18 +602,6 @@ def test_the_source_of_a_peer_copy_is_told_of_it(gpu, a, b):
     x = a.put(image())
     ab.convert(x, "gpub", device="cuda:1")
     assert told == [(x, ab.Device(2), a.stream)]  # which waits for the copy by then
-
-
-def test_torch_s_quick_way_leaves_tensors_without_memory_to_the_long_one():
-    torch = pytest.importorskip("torch")
-    from arraybridge.libraries.torch.exchange import LIBRARY
-
-    def seen(x):
-        assert LIBRARY.signature(x) is None
-        return x
-
-    torch.func.vmap(seen)(torch.zeros(2, 3, 4).transpose(1, 2))
-    torch.func.functionalize(seen)(torch.zeros(2, 3).T)
 
 
 def test_torch_s_allocator_is_not_all_that_keeps_memory(gpu, monkeypatch):

@@ -15,17 +15,11 @@ from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MOST, Plan
 from benchmarks.layouts import LAYOUTS
 from tests.simt import Endless, launch
-from tests.simt.nest import copied, planned, plans
+from tests.simt.nest import always, copied, planned, plans
 from tests.support import nests
 from tests.support.nests import Copy
 from tests.support.small_layouts import small_layouts
 from tests.support.strategies import Layout
-
-
-def always(*nest: object) -> float:
-    """What copying item by item costs: too much."""
-    return float("inf")
-
 
 #: What the planner may be made to believe, so that small nests take the ways of large ones.
 SETTINGS = st.sampled_from(

@@ -12,13 +12,7 @@ from arraybridge import layout
 from arraybridge.kernels.cuda import indices
 from arraybridge.kernels.cuda.family import FAMILY
 from tests.simt import Endless, interpreter, launch
-from tests.simt.nest import copied, planned
-
-
-def always(*nest: object) -> float:
-    """What copying item by item costs: too much."""
-    return float("inf")
-
+from tests.simt.nest import always, copied, planned
 
 #: Copies, and **bytes** from a multiple of 256 to either side: those of `tests.support.nests` that
 #: reached a statement first, and what it does not draw.

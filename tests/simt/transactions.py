@@ -22,42 +22,22 @@ LINE = 128  # bytes
 
 
 class Traffic(NamedTuple):
-    """Counts over some blocks.
+    """Counts over some blocks."""
 
-    Attributes
-    ----------
-    loads, stores : int
-        Requests of global memory.
-    bytes_loaded, bytes_stored : int
-        What the threads asked for.
-    load_sectors, store_sectors : int
-        Sectors a request, summed.
-    load_block, store_block : int
-        Sectors once a block: what misses an L1 that keeps a block's lines.
-    load_once, store_once : int
-        Sectors once over all blocks: what misses an L2 that keeps all of them.
-    lines : int
-        Lines of 128 bytes a request, summed: passes through the load-store units.
-    shared_reads, shared_writes : int
-        Passes through shared memory.
-    least_reads, least_writes : int
-        The fewest that the same words could take.
-    """
-
-    loads: int = 0
+    loads: int = 0  # requests of global memory
     stores: int = 0
-    bytes_loaded: int = 0
+    bytes_loaded: int = 0  # what the threads asked for
     bytes_stored: int = 0
-    load_sectors: int = 0
+    load_sectors: int = 0  # a request, summed
     store_sectors: int = 0
-    load_block: int = 0
+    load_block: int = 0  # once a block: what misses an L1 that keeps a block's lines
     store_block: int = 0
-    load_once: int = 0
+    load_once: int = 0  # over all blocks: what misses an L2 that keeps all of them
     store_once: int = 0
-    lines: int = 0
-    shared_reads: int = 0
+    lines: int = 0  # of 128 bytes a request, summed: passes through the load-store units
+    shared_reads: int = 0  # passes through shared memory
     shared_writes: int = 0
-    least_reads: int = 0
+    least_reads: int = 0  # the fewest that the same words could take
     least_writes: int = 0
 
     @property

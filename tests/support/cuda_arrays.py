@@ -20,21 +20,6 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
 
-__all__ = [
-    "CUDA",
-    "LAYOUTS",
-    "LIBRARIES",
-    "SLOW",
-    "cases",
-    "first_wrong",
-    "image",
-    "needs_two",
-    "on_host",
-    "place",
-    "placed",
-    "torch",
-]
-
 CUDA = ab.Device.parse("cuda:0")
 LAYOUTS = {layout.name: layout for layout in small_layouts()}
 SLOW = 20_000_000  # cycles for which a stream is busy: 10 ms or so

@@ -29,13 +29,7 @@ BYTES = 1 << 20
 
 
 class Emulated(Stub):
-    """A stub whose devices have memory.
-
-    Attributes
-    ----------
-    arenas : list of numpy.ndarray
-        The memory of each device, a multiple of 256 its first address.
-    """
+    """A stub whose devices have memory, `arenas`, a multiple of 256 the first address of each."""
 
     def __init__(self, *capabilities: tuple[int, int], **options: Any) -> None:
         super().__init__(*capabilities, **options)
@@ -135,13 +129,9 @@ def library(
 ) -> Iterator[Any]:
     """Register a library whose arrays lie on a GPU, for a ``with`` block.
 
-    Yields
-    ------
-    namespace
-        ``put(array, device=0)`` and ``get(array)``, between NumPy and the device; ``Array``, its
-        type; ``stream``, its current one, to be set, and ``streams`` for other devices;
-        ``library``; ``ordered``, what exports were asked for; ``made``, how many arrays it
-        allocated.
+    What it yields has ``put(array, device=0)`` and ``get(array)``, between NumPy and the device;
+    ``Array``, its type; ``stream``, its current one, to be set, and ``streams`` for other devices;
+    ``library``; ``ordered``, what exports were asked for; ``made``, how many arrays it allocated.
     """
     kind = type(f"{name}Array", (Array,), {"__module__": name})
     its = SimpleNamespace(Array=kind, stream=stream, streams={}, ordered=[], made=0)

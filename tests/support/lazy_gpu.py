@@ -30,15 +30,11 @@ class Late(Emulated):
 
     Streams do not wait for each other by themselves, the legacy default stream included: those
     that others made may all be non-blocking ones.
-
-    Attributes
-    ----------
-    queues : dict
-        (context, stream) -> what is on it, in order.
     """
 
     def __init__(self, *capabilities: tuple[int, int], **options: Any) -> None:
         super().__init__(*capabilities, **options)
+        #: (context, stream) -> what is on it, in order.
         self.queues: dict[tuple[int, int], deque[Callable[[], bool]]] = {}
         self._state: dict[int, list[bool]] = {}  # event -> whether its latest record has happened
 

@@ -34,23 +34,12 @@ class Instruction(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A kernel.
+    """A kernel."""
 
-    Attributes
-    ----------
-    parameters : dict
-        Name -> place.
-    shared : dict
-        Name -> ``(address, bytes)``.
-    code : tuple of Instruction
-    labels : dict
-        Name -> index of the instruction that it stands before.
-    """
-
-    parameters: dict[str, int]
-    shared: dict[str, tuple[int, int]]
+    parameters: dict[str, int]  # name -> place
+    shared: dict[str, tuple[int, int]]  # name -> (address, bytes)
     code: tuple[Instruction, ...]
-    labels: dict[str, int]
+    labels: dict[str, int]  # name -> index of the instruction that it stands before
 
 
 _CODE = re.compile(r"(?:@(!?%p\d+)\s+)?([a-z][\w.]*)\s*(.*);$")
@@ -77,20 +66,7 @@ def parsed(text: str) -> Program:
 
 
 def execute(text: str, plan: Plan, dst: int, src: int, memory: Memory, chunk: int = 64) -> None:
-    """Run all blocks of a launch; `memory` checks what they load and store.
-
-    Parameters
-    ----------
-    text : str
-        PTX.
-    plan : Plan
-        Whose numbers are the arguments.
-    dst, src : int
-        The caller's addresses, before the plan's offsets.
-    memory : Memory
-    chunk : int
-        Blocks that run side by side.
-    """
+    """Run all blocks of a launch, `chunk` side by side; `memory` checks loads and stores."""
     program = parsed(text)
     addresses = (dst + plan.dst_offset, src + plan.src_offset)
     arguments = (*addresses, *plan.extents, *plan.divisions, *plan.steps)

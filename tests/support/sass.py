@@ -22,21 +22,6 @@ from arraybridge.kernels.cuda.plan import name, plan
 from arraybridge.kernels.cuda.plan_types import Plan
 from arraybridge.layout import c_strides, canonical
 
-__all__ = [
-    "ARCHITECTURES",
-    "CASES",
-    "PAGE",
-    "Case",
-    "Code",
-    "Instruction",
-    "assembled",
-    "compiled",
-    "missing",
-    "parsed",
-    "row",
-    "versions",
-]
-
 #: Compute capabilities, 10 times: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
@@ -52,29 +37,15 @@ _TOOLS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
 
 class Case(NamedTuple):
-    """A layout whose plan is compiled.
-
-    Attributes
-    ----------
-    name : str
-    shape, src_strides : tuple of int
-        Of a view to be made C-contiguous; in **bytes**.
-    itemsize : int
-    vectors : str
-        What must be 16 bytes wide: ``"ls"`` (loads, stores), ``"l"``, ``"s"`` or ``""``.
-    most : int
-        Instructions that 16 bytes may take.
-    src : int
-        The source's address modulo 16.
-    """
+    """A layout whose plan is compiled: a view to be made C-contiguous, in **bytes**."""
 
     name: str
     shape: tuple[int, ...]
     src_strides: tuple[int, ...]
     itemsize: int
-    vectors: str = "ls"
-    most: int = 64
-    src: int = 0
+    vectors: str = "ls"  # what must be 16 bytes wide: loads, stores, both ("ls"), none ("")
+    most: int = 64  # instructions that 16 bytes may take
+    src: int = 0  # the source's address modulo 16
 
     @property
     def plan(self) -> Plan:
@@ -145,20 +116,11 @@ CASES = [
 
 
 class Instruction(NamedTuple):
-    """One instruction of machine code.
+    """One instruction of machine code."""
 
-    Attributes
-    ----------
-    opcode : str
-        With its modifiers, as ``LDG.E.128.CONSTANT``.
-    predicated : bool
-    target : str
-        The label that it jumps to, ``""`` for none.
-    """
-
-    opcode: str
+    opcode: str  # with its modifiers, as LDG.E.128.CONSTANT
     predicated: bool
-    target: str = ""
+    target: str = ""  # the label that it jumps to
 
     @property
     def name(self) -> str:
@@ -194,25 +156,13 @@ class Way(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A kernel's machine code for one architecture.
-
-    Attributes
-    ----------
-    architecture : int
-    registers : int
-        A thread's.
-    spilled : int
-        **Bytes** of registers stored in and loaded from local memory, the stack's included.
-    instructions : tuple of Instruction
-    labels : dict
-        Name -> index of the instruction that it stands before.
-    """
+    """A kernel's machine code for one architecture."""
 
     architecture: int
-    registers: int
-    spilled: int
+    registers: int  # a thread's
+    spilled: int  # **bytes** stored in and loaded from local memory, the stack's included
     instructions: tuple[Instruction, ...]
-    labels: dict[str, int]
+    labels: dict[str, int]  # name -> index of the instruction that it stands before
 
     def count(self, *names: str) -> int:
         return sum(instruction.name in names for instruction in self.instructions)

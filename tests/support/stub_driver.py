@@ -3,8 +3,7 @@
 `Stub.lookup` goes where a library's symbols are looked up. The stub has devices, their primary
 contexts, a stack of current contexts for each thread, streams, events and graph captures, with the
 driver's rules about which belongs to which; it records each call (`Call`), and fails one with any
-code where it is told to. Kernels do not run, unless there is a `memory`: then their own source is
-interpreted (tests/simt).
+code where it is told to. Kernels do not run: see `emulated_gpu`.
 """
 
 from __future__ import annotations
@@ -19,10 +18,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda import build, driver
-from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
-
-from .stub_launches import ptx, read_launch
 
 __all__ = ["Call", "Code", "Stub", "emulated", "installed", "ptx"]
 
@@ -53,29 +49,10 @@ class Code(Exception):
 
 
 class Stub:
-    """A driver.
+    """A driver: a device for each of the capabilities.
 
-    Parameters
-    ----------
-    capabilities : tuple of (int, int)
-        A device each.
-    version : int
-        Of the driver.
-
-    Attributes
-    ----------
-    calls : list of Call
-        In order, of all threads.
-    fail : dict
-        Name of a function -> the code that it returns from now on, doing nothing.
-    memory : simt.memory.Memory or None
-        Where kernels run.
-    raised : list of Exception
-        What went wrong inside calls, which then returned an unknown error.
-    retained : dict
-        Device -> how often its primary context is retained.
-    events, links, libraries : dict
-        What is alive, by handle.
+    `calls` has those of all threads, in order. A function whose name is in `fail` does nothing, and
+    returns that code. `raised` is what went wrong inside calls, which returned an unknown error.
     """
 
     def __init__(
@@ -86,10 +63,9 @@ class Stub:
         self.missing = missing
         self.calls: list[Call] = []
         self.fail: dict[str, int] = {}
-        self.memory: Any = None
         self.raised: list[Exception] = []
         self.started = False
-        self.retained: dict[int, int] = {}
+        self.retained: dict[int, int] = {}  # device -> how often its primary context is
         self.streams: dict[int, int] = {}  # handle -> context
         self.captures: dict[int, set[int]] = {}  # the stream that began -> those that have joined
         self.events: dict[int, int] = {}
@@ -324,14 +300,6 @@ class Stub:
 
     def cuMemcpyDtoDAsync(self, dst: int, src: int, nbytes: int, stream: int) -> None:
         self._put(stream, self._current())
-        if self.memory is not None:
-            from tests.simt.memory import DST, SRC
-
-            memory = self.memory
-            to, start = dst - DST, src - SRC
-            assert memory.pending[to : to + nbytes].all()
-            memory.pending[to : to + nbytes] = 0
-            memory.target[to : to + nbytes] = memory.source[start : start + nbytes]
 
     def cuMemcpyPeerAsync(
         self, dst: int, to: int, src: int, by: int, nbytes: int, stream: int
@@ -397,18 +365,41 @@ class Stub:
         self._put(rest[7], context)
         if self._current() != context:
             raise Code(INVALID_CONTEXT)
-        if self.memory is not None:
-            from tests.simt.launch import launch
-
-            plan, dst, src = self.launched(function, *rest)
-            launch(plan, FAMILY[plan.kernel].factory, dst, src, self.memory)
 
     def launched(self, function: int, *rest: Any) -> tuple[Plan, int, int]:
         """What a launch does: a plan and the two addresses, read as the driver reads them."""
         grid, *others, threads, _, _, shared, _, arguments, extra = rest
         assert (others, threads, shared, extra) == ([1, 1], THREADS, 0, None)
         _, kernel = self.functions[function]
-        return read_launch(grid, arguments, *self.kernels[kernel])
+        return _read(grid, arguments, *self.kernels[kernel])
+
+
+def ptx(plan: Plan) -> str:
+    """In the place of `build.ptx`: no code, but what the stub must know to interpret the kernel."""
+    lengths = len(plan.extents), len(plan.divisions), len(plan.steps)
+    told = (plan.kernel, plan.constants, *lengths)
+    return f"// {told!r}\n.entry {build.entry(plan.kernel)}\n"
+
+
+def _read(
+    grid: int, arguments: int, name: str, constants: tuple[Any, ...], *lengths: int
+) -> tuple[Plan, int, int]:
+    """Read the arguments of a kernel as the driver does: the plan, and the two addresses."""
+    kinds = [ctypes.c_int64] * 2
+    for number, kind in zip(
+        lengths, (ctypes.c_int32, ctypes.c_uint32, ctypes.c_int64), strict=True
+    ):
+        kinds += [kind] * number
+    pointers = (c_void_p * len(kinds)).from_address(arguments)
+    values = [
+        kind.from_address(pointer).value for kind, pointer in zip(kinds, pointers, strict=True)
+    ]
+    dst, src, *values = values
+    parts, start = [], 0
+    for number in lengths:
+        parts.append(tuple(values[start : start + number]))
+        start += number
+    return Plan(name, constants, grid, *parts), dst, src
 
 
 def _set(kind: Any, address: int, value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,13 +241,3 @@ class TestCanonical:
     def test_lengths_must_agree(self) -> None:
         with pytest.raises(ValueError, match="pass one stride an axis"):
             layout.canonical((2, 3), (3, 1), (1,), 1)
-
-
-def test_knows_no_array() -> None:
-    """Cheap to import, and nothing of it depends on an array library."""
-    imported = {
-        line.split()[1]
-        for line in Path(layout.__file__).read_text(encoding="utf-8").splitlines()
-        if line.startswith(("import ", "from "))
-    }
-    assert imported == {"__future__", "functools", "math", "typing"}

@@ -220,10 +220,6 @@ def test_torchs_table_takes_a_block_whole(torch_api):
     x.fill_(1)
 
 
-def test_torchs_table_is_not_for_its_subclasses(torch_api):
-    assert exchange_api(torch.nn.Parameter) is None
-
-
 def test_torchs_errors_propagate(torch_api):
     with pytest.raises((BufferError, RuntimeError, NotImplementedError, TypeError)):
         torch_api.acquire(torch.zeros(2).to_sparse())

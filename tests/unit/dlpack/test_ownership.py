@@ -49,17 +49,6 @@ def test_our_consumed_capsule_releases_nothing(versioned):
     assert alive() is None
 
 
-@KINDS
-def test_a_foreign_capsule_that_was_only_looked_at(versioned):
-    managed = Managed(versioned)
-    capsule = managed.capsule()
-    described = dlpack.peek(capsule)
-    del capsule
-    assert managed.deleted == 1
-    del described
-    assert managed.deleted == 1
-
-
 @pytest.mark.parametrize("steps", [0, 1, 2, 5])
 def test_a_chain_of_exports_releases_once_at_its_end(steps):
     managed = Managed()
@@ -156,18 +145,6 @@ def test_a_conversion_that_is_refused(library, fields):
     if managed.deleted == 0:  # refused for what it is; the error's traceback still holds it
         del caught
         gc.collect()
-    assert managed.deleted == 1
-
-
-@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("fields", [{}, {"strides": (-3, -1), "byte_offset": 64}, {"flags": 1}])
-def test_a_conversion_that_succeeds(library, fields):
-    pytest.importorskip(library)
-    managed = Managed(**fields)
-    result = convert(Producer(managed), library)
-    assert np.asarray(result).shape == (2, 3)
-    del result
-    gc.collect()
     assert managed.deleted == 1
 
 

@@ -161,32 +161,19 @@ def test_why(kept, monkeypatch):
     assert "not trusted, others can write to it" in str(disk.problem())
 
 
-WORK = """
-import sys
-import numpy as np
-from arraybridge.kernels.cpu import cache, copying, loader, plan
-from arraybridge.layout import canonical
-a = np.arange(301 * 57, dtype="f4").reshape(301, 57)
-b = np.empty((57, 301), "f4")
-made = plan.plan(canonical(b.shape, b.strides, a.T.strides, a.itemsize))
-assert copying.copy_planned(b.ctypes.data, a.ctypes.data, made)
-assert (b == a.T).all()
-print(loader.load("nest", *made.kernel).cached)
-"""
-
-
 @root
 def test_a_copy_runs_no_other_users_code(tmp_path):
     shared = tmp_path / "numba"
     shared.mkdir()
     env = {"NUMBA_CACHE_DIR": str(shared), "ARRAYBRIDGE_CACHE_DIR": ""}
-    assert python(WORK, env=env) == "False\n"
-    assert python(WORK, env=env) == "True\n"
+    work = "from tests.support.transposes import *; print(cached())"
+    assert python(work, env=env) == "False\n"
+    assert python(work, env=env) == "True\n"
     shared.chmod(0o1777)
     (file,) = (shared / "arraybridge").iterdir()
     for planted in (file, file.parent):
         give(planted)
-    assert python(WORK, env=env) == "False\n"
+    assert python(work, env=env) == "False\n"
     assert file.stat().st_uid == NOBODY  # as it was
 
 

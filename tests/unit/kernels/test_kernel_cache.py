@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,53 +19,20 @@ from arraybridge.layout import canonical
 from tests.support import processes
 from tests.support.processes import ROOT
 
-#: `transpose()` copies a matrix by the compiled kernel and checks it; `cached()` is whether the
-#: kernel that it takes came from the disk.
-WORK = """
-import sys
-import numpy as np
-from arraybridge.kernels.cpu import copying, loader, plan
-from arraybridge.layout import canonical
-
-def transpose(dtype="f4"):
-    a = np.arange(301 * 57, dtype=dtype).reshape(301, 57)
-    b = np.empty((57, 301), dtype)
-    made = plan.plan(canonical(b.shape, b.strides, a.T.strides, a.itemsize))
-    assert copying.copy_planned(b.ctypes.data, a.ctypes.data, made)
-    assert (b == a.T).all()
-    return made.kernel
-
-def cached(dtype="f4"):
-    return loader.load("nest", *transpose(dtype)).cached
-
-transpose()
-"""
+WORK = "import sys\nfrom tests.support.transposes import *\n"
+KEY = plan(canonical((57, 301), (1204, 4), (4, 228), 4)).kernel
 
 
-def process(script: str, folder: Path | None, root: Path = ROOT, **env: str) -> subprocess.Popen:
-    """Start a script in a fresh process that keeps its kernels in `folder`."""
-    told = {} if folder is None else {"ARRAYBRIDGE_CACHE_DIR": str(folder)}
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", script],
-        env={**os.environ, "PYTHONPATH": str(root), **told, **env},
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def python(script: str, folder: Path | None, root: Path = ROOT, **env: str) -> str:
-    """Run it, and return what it printed."""
-    told = {} if folder is None else {"ARRAYBRIDGE_CACHE_DIR": str(folder)}
-    return processes.python(script, root=root, env={**told, **env}).strip()
+def python(script: str, folder: Path) -> str:
+    """Run a script in a process that keeps its kernels in `folder`; what it printed."""
+    return processes.python(WORK + script, env={"ARRAYBRIDGE_CACHE_DIR": str(folder)}).strip()
 
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory) -> Path:
     """A folder with the kernel of four-byte items."""
     folder = tmp_path_factory.mktemp("kernels")
-    assert python(WORK + "print(cached())", folder) == "False"
+    assert python("print(cached())", folder) == "False"
     return folder
 
 
@@ -75,44 +42,44 @@ def filled(warm: Path, tmp_path: Path) -> Path:
     return shutil.copytree(warm, tmp_path / "kernels")
 
 
+@pytest.fixture
+def kept(filled: Path, monkeypatch) -> Path:
+    """The one file of this process's folder."""
+    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
+    assert cache.is_cached("nest", *KEY)
+    (file,) = filled.iterdir()
+    return file
+
+
 class TestFoundAgain:
     def test_without_numba(self, warm: Path) -> None:
-        code = 'print(cached(), "numba" in sys.modules)'
-        assert python(WORK + code, warm) == "True False"
-
-    def test_where_numba_cannot_be_imported(self, warm: Path) -> None:
-        code = "import sys; sys.modules['arraybridge.kernels.cpu.nest'] = None\n" + WORK
-        assert python(code + "print(cached())", warm) == "True"
+        code = "sys.modules['arraybridge.kernels.cpu.nest'] = None\n"
+        assert python(code + 'print(cached(), "numba" in sys.modules)', warm) == "True False"
 
     def test_one_file_a_kernel(self, filled: Path) -> None:
         (file,) = filled.iterdir()
         assert file.name.startswith("nest-tile-4-")
-        code = WORK + "transpose('f8'); print(cached('f8'), cached())"
-        assert python(code, filled) == "False True"
+        assert python("print(cached('f8'), cached())", filled) == "False True"
         assert len(list(filled.iterdir())) == 2
 
-    def test_other_settings_are_another_kernel(self, filled: Path) -> None:
-        assert python(WORK + "print(cached())", filled, NUMBA_OPT="1") == "False"
-        assert python(WORK + "print(cached())", filled, NUMBA_CPU_FEATURES="") == "False"
-        assert len(list(filled.iterdir())) == 3
+    @pytest.mark.parametrize("name", ["NUMBA_OPT", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME"])
+    def test_other_settings_are_another_kernel(self, kept: Path, monkeypatch, name: str) -> None:
+        monkeypatch.setenv(name, "1")
+        assert not cache.is_cached("nest", *KEY)
 
-    def test_other_sources_are_another_kernel(self, filled: Path, tmp_path: Path) -> None:
-        root = tmp_path / "changed"
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "arraybridge", root / "arraybridge", ignore=ignore)
-        assert python(WORK + "print(cached())", filled, root) == "True"
-        with open(root / "arraybridge/kernels/cpu/nest.py", "a") as source:
+    def test_other_sources_are_another_kernel(self, kept: Path, tmp_path: Path, monkeypatch):
+        folder = shutil.copytree(ROOT / "kernels/cpu", tmp_path / "cpu")
+        before = disk.sources(str(folder))
+        with open(folder / "nest.py", "a") as source:
             source.write("# changed\n")
-        assert python(WORK + "print(cached())", filled, root) == "False"
+        assert disk.sources(str(folder)) != before
+        monkeypatch.setattr(cache, "_read_dependencies", cache._read_dependencies.__wrapped__)
+        assert cache.is_cached("nest", *KEY)
+        monkeypatch.setattr(disk, "sources", lambda *_: "other")
+        assert not cache.is_cached("nest", *KEY)
 
-    def test_is_cached(self, filled: Path, monkeypatch) -> None:
-        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
-        key = plan(canonical((57, 301), (1204, 4), (4, 228), 4)).kernel
-        assert cache.is_cached("nest", *key)
-        assert not cache.is_cached("nest", *key._replace(width=2))
-        (file,) = filled.iterdir()
-        file.write_bytes(file.read_bytes()[:-1])
-        assert not cache.is_cached("nest", *key)
+    def test_another_key(self, kept: Path) -> None:
+        assert not cache.is_cached("nest", *KEY._replace(width=2))
 
 
 class TestHarm:
@@ -131,19 +98,17 @@ class TestHarm:
     )
 
     @harms
-    def test_damage_is_seen(self, filled: Path, harm) -> None:
-        (file,) = filled.iterdir()
-        assert disk.read(str(file)) is not None
-        file.write_bytes(harm(file.read_bytes()))
-        assert disk.read(str(file)) is None
+    def test_damage_is_seen(self, kept: Path, harm) -> None:
+        kept.write_bytes(harm(kept.read_bytes()))
+        assert disk.read(str(kept)) is None
+        assert not cache.is_cached("nest", *KEY)
 
     @pytest.mark.heavy
-    @harms
-    def test_damage_costs_time_only(self, filled: Path, harm) -> None:
+    def test_damage_costs_time_only(self, filled: Path) -> None:
         (file,) = filled.iterdir()
         whole = file.read_bytes()
-        file.write_bytes(harm(whole))
-        assert python(WORK + "print(cached())", filled) == "False"
+        file.write_bytes(whole[:-1])
+        assert python("print(cached())", filled) == "False"
         assert len(file.read_bytes()) == len(whole)  # mended
 
     @pytest.mark.heavy
@@ -153,35 +118,35 @@ class TestHarm:
         assert whole is not None
         harmed = whole.replace(b"arraybridge_kernel", b"another__function_")
         file.write_bytes(disk._MAGIC + disk._checksum(str(file), harmed) + harmed)
-        assert python(WORK + "print(cached(), loader.unavailable())", filled) == "False None"
+        assert python("print(cached(), loader.unavailable())", filled) == "False None"
         assert disk.read(str(file)) == whole  # mended
 
-    def test_a_file_under_anothers_name(self, filled: Path, monkeypatch) -> None:
-        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(filled))
-        (file,) = filled.iterdir()
-        os.rename(file, cache._path("nest", (2,)))
+    def test_a_file_under_anothers_name(self, kept: Path) -> None:
+        os.rename(kept, cache._path("nest", (2,)))
         assert not cache.is_cached("nest", 2)
 
-    def test_a_folder_in_the_files_place(self, filled: Path) -> None:
-        (file,) = filled.iterdir()
-        file.unlink()
-        file.mkdir()
-        assert python(WORK + "print(cached())", filled) == "False"
+    def test_a_folder_in_the_files_place(self, kept: Path) -> None:
+        kept.unlink()
+        kept.mkdir()
+        assert not cache.is_cached("nest", *KEY)
+        disk.write(str(kept), b"code")
+        assert kept.is_dir()
 
-    @pytest.mark.heavy
-    def test_unwritable_folder_costs_time_only(self, tmp_path: Path) -> None:
+    def test_nowhere_to_keep_it(self, tmp_path: Path) -> None:
         """A file stands where the folder should be: that holds for root too, whom no mode stops."""
         blocked = tmp_path / "blocked"
         blocked.touch()
-        assert python(WORK + "print(cached())", blocked / "kernels") == "False"
-        assert python(WORK + "print(cached())", blocked) == "False"
+        for path in (None, str(blocked / "file"), str(blocked / "kernels" / "file")):
+            disk.write(path, b"code")
+            assert disk.read(path) is None
 
-    def test_no_home_costs_time_only(self, tmp_path: Path) -> None:
+    @pytest.mark.heavy
+    def test_which_costs_time_only(self, tmp_path: Path) -> None:
+        (tmp_path / "blocked").touch()
+        assert python("print(cached())", tmp_path / "blocked") == "False"
         env = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "", "ARRAYBRIDGE_CACHE_DIR": ""}
-        blocked = tmp_path / "blocked"
-        blocked.touch()
-        code = WORK + "print(cached())"
-        assert python(code, None, HOME=str(blocked / "home"), **env) == "False"
+        env["HOME"] = str(tmp_path / "blocked" / "home")
+        assert processes.python(WORK + "print(cached())", env=env) == "False\n"
 
     def test_full_disk_costs_time_only(self, tmp_path: Path, monkeypatch) -> None:
         def no_space(*args):
@@ -194,10 +159,11 @@ class TestHarm:
 
     @pytest.mark.parametrize("several", [2, pytest.param(4, marks=pytest.mark.heavy)])
     def test_processes_that_fill_it_at_once(self, tmp_path: Path, several: int) -> None:
-        started = [process(WORK, tmp_path / "kernels") for _ in range(several)]
-        for one in started:
-            said = one.communicate(timeout=120)
-            assert one.returncode == 0, said
+        def start(_):
+            return python("print(cached())", tmp_path / "kernels")
+
+        with ThreadPoolExecutor(several) as pool:
+            assert "False" in set(pool.map(start, range(several))) <= {"True", "False"}
         (file,) = (tmp_path / "kernels").iterdir()
         assert disk.read(str(file)) is not None
 

@@ -108,10 +108,6 @@ class TestAgainstNumPy:
         backwards = tuple(-stride for stride in src_strides)
         check(Layout(shape, dst_strides, backwards, itemsize), 2, 1)
 
-    @pytest.mark.parametrize("itemsize", [33, 48, 63, 64, 65, 1000, 4099])
-    def test_wide_items(self, itemsize: int) -> None:
-        check(Layout((5, 3), (-7 * itemsize, 2 * itemsize), (itemsize + 1, 0), itemsize), 5, 11)
-
     def test_windows_that_overlap(self) -> None:
         """A source whose elements share memory, as sliding windows do."""
         check(Layout((50, 16), (128, 8), (8, 8), 8))
@@ -187,32 +183,15 @@ class TestFace:
         assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
 
 
-#: `transposes(n)` copies n matrices through the kernel and checks them.
-WORK = """
-import os, sys, threading
-import numpy as np
+WORK = "from tests.support.transposes import *\n"
+
+
+def test_import_and_runs_load_no_compiler() -> None:
+    python(
+        WORK
+        + """
+import sys
 from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import copying, plan
-from arraybridge.layout import canonical
-
-def by_kernel(dst, src, *layout):
-    assert copying.copy_planned(dst, src, plan.plan(canonical(*layout)))
-
-def transposes(n, dtype="f4", copy=by_kernel):
-    for i in range(n):
-        a = np.arange(301 * 57, dtype=dtype).reshape(301, 57) + i
-        b = np.empty((57, 301), dtype)
-        copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, a.itemsize)
-        assert (b == a.T).all()
-    return n
-"""
-
-
-class TestStart:
-    def test_import_and_runs_load_no_compiler(self) -> None:
-        python(
-            WORK
-            + """
 a = np.arange(1 << 20, dtype="f4")
 b = np.empty_like(a)
 cpu.copy(b.ctypes.data, a.ctypes.data, (1024, 1024), (4096, 4), (4096, 4), 4)
@@ -226,35 +205,22 @@ cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
 assert (b == a.T).all()
 assert cpu.loader._kernels, "a large copy by another way than the kernel"
 """
-        )
-
-    def test_without_jit(self) -> None:
-        """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
-        python(WORK + "transposes(2)", env={"NUMBA_DISABLE_JIT": "1"})
+    )
 
 
-class TestThreadsAndForks:
-    def test_eight_threads_from_the_first_call_on(self) -> None:
-        python(
-            WORK
-            + """
-from concurrent.futures import ThreadPoolExecutor
-barrier = threading.Barrier(8)
-def together(dtype):
-    barrier.wait()
-    return transposes(100, dtype)
-with ThreadPoolExecutor(8) as pool:
-    assert sum(pool.map(together, ["f4", "f8", "f4", "c16", "f4", "f8", "c16", "i2"])) == 800
-"""
-        )
+def test_eight_threads_from_the_first_call_on_and_without_jit() -> None:
+    """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
+    work = "together(100, ['f4', 'f8', 'f4', 'c16', 'f4', 'f8', 'c16', 'i2'])"
+    python(WORK + work, env={"NUMBA_DISABLE_JIT": "1"})
 
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-    def test_fork_while_another_thread_compiles_a_kernel(self, tmp_path: Path) -> None:
-        """The child has the compiler's locks, held by nobody that lives: it does without."""
-        python(
-            WORK
-            + """
-import time
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_fork_while_another_thread_compiles_a_kernel(tmp_path: Path) -> None:
+    """The child has the compiler's locks, held by nobody that lives: it does without."""
+    python(
+        WORK
+        + """
+from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import loader, nest
 from numba.core.compiler_lock import global_compiler_lock
 transposes(1, "f8")
@@ -280,6 +246,6 @@ assert os.waitpid(child, 0)[1] == 0
 thread.join()
 transposes(1)
 """,
-            env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},  # nothing there: it must compile
-            flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
-        )
+        env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},  # nothing there: it must compile
+        flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
+    )

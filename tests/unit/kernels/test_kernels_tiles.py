@@ -7,14 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from arraybridge import layout
 from arraybridge.kernels.cpu import loader
 from arraybridge.kernels.cpu.slices import slices
 from tests.support.pages import Pages
-from tests.support.strategies import Layout, layouts, strided_arrays
+from tests.support.strategies import Layout
 from tests.unit.kernels import test_kernels_cpu
 
 plans = import_module("arraybridge.kernels.cpu.plan")
@@ -163,19 +161,6 @@ def test_into_gaps(itemsize: int, streamed: bool) -> None:
     pitched = (dense[0] + 7, dense[1], dense[2])
     check(Layout(shape, pitched, dense, itemsize), 5, 1, parts=3)
     check(Layout(shape, dense, pitched, itemsize), 5, 1, parts=3)
-
-
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    layouts(max_dims=8, max_side=40, max_size=20_000)
-    | strided_arrays([f"V{n}" for n in (1, 2, 3, 4, 6, 8, 12, 16)], max_side=90, max_size=30_000,
-                     zero_size=False).map(lambda x: of_arrays((), lambda _: x, x.itemsize)),
-    st.integers(0, 63), st.integers(0, 63), st.integers(1, 5),
-)  # fmt: skip
-def test_any_layout(streamed: bool, given: Layout, dst: int, src: int, parts: int) -> None:
-    check(given, dst, src, parts)
 
 
 @pytest.mark.parametrize("start", [None, 0], ids=["the last", "the first"])

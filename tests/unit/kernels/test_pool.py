@@ -75,20 +75,6 @@ class TestSlices:
         run(look, 40)
         assert most == 2
 
-    def test_one_thread_starts_none(self) -> None:
-        python(
-            WORK
-            + """
-pool.set_num_threads(1)
-transposes(1)  # compiles, perhaps: SciPy, which Numba imports, starts threads
-before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-transposes(2)
-after = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-assert before == after
-assert pool._pool is None or pool._pool.size == 0
-"""
-        )
-
     def test_a_job_inside_a_job_is_done_by_its_caller(self) -> None:
         pool.set_num_threads(3)
         inner: list[tuple[int, int]] = []
@@ -165,77 +151,56 @@ class TestSettings:
                 assert pool._default() >= 1
 
 
-#: `transposes(n)` copies n matrices, in slices on the threads of the pool, and checks them.
-WORK = """
-import os, sys, threading
-import numpy as np
-from arraybridge.kernels.cpu import copying, plan, pool
-from arraybridge.layout import canonical
-pool.set_num_threads(3)
-copying.ALONE = copying.SLICE = 1024  # bytes: the pool shall have work
-
-def transposes(n):
-    a = np.arange(304 * 64, dtype="f4").reshape(304, 64)
-    for i in range(n):
-        a += 1
-        b = np.zeros((64, 304), "f4")
-        made = plan.plan(canonical(b.shape, b.strides, a.T.strides, 4))
-        assert copying.copy_planned(b.ctypes.data, a.ctypes.data, made)
-        assert (b == a.T).all()
-    return n
-"""
+WORK = "from tests.support.transposes import *\nin_slices()\n"
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 
 class TestProcesses:
-    def test_eight_threads_at_once(self) -> None:
+    def test_threads(self) -> None:
+        """None for one, none where there are none to be had, two more for three at once."""
         python(
             WORK
             + """
-from concurrent.futures import ThreadPoolExecutor
-barrier = threading.Barrier(8)
-def together(_):
-    barrier.wait()
-    return transposes(200)
-with ThreadPoolExecutor(8) as executor:
-    assert sum(executor.map(together, range(8))) == 1600
+def tasks():
+    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+
+pool.set_num_threads(1)
+transposes(1)  # compiles, perhaps: SciPy, which Numba imports, starts threads
+before = tasks()
+transposes(2)
+assert tasks() == before
+assert pool._pool is None or pool._pool.size == 0
+
+pool.set_num_threads(3)
+here = pool._here()
+create, here.create = here.create, lambda *args: 11  # EAGAIN
+transposes(3)
+assert here.size == 0 and here.full
+here.create, here.full = create, False
+
+together(200, ["f4"] * 8)
 assert pool._pool.size == 2
 """
         )
 
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-    def test_fork_after_a_job(self) -> None:
+    @FORKS
+    def test_fork_after_a_job_and_in_the_middle_of_another_threads(self) -> None:
         python(
-            """
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
-"""
-            + WORK
+            WORK
             + """
-transposes(3)
-parents = pool._pool
-child = os.fork()
-if child == 0:
-    transposes(20)
-    assert pool._pool is not parents
-    assert pool._pool.size == 2
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-transposes(3)
-assert pool._pool is parents
-"""
-        )
+def forked(count):
+    child = os.fork()
+    if child == 0:
+        transposes(count)
+        assert pool._pool is not parents and pool._pool.size == 2
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    transposes(3)
+    assert pool._pool is parents
 
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-    def test_fork_in_the_middle_of_another_threads_job(self) -> None:
-        python(
-            """
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: fork with threads
-"""
-            + WORK
-            + """
-transposes(1)
-ended = False
+transposes(3)
+parents, ended = pool._pool, False
+forked(20)
 def forever():
     while not ended:
         transposes(1)
@@ -243,33 +208,26 @@ threads = [threading.Thread(target=forever) for _ in range(2)]
 for thread in threads:
     thread.start()
 for _ in range(20):
-    child = os.fork()
-    if child == 0:
-        transposes(3)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+    forked(3)
 ended = True
 for thread in threads:
     thread.join()
-"""
+""",
+            flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
         )
 
-    @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-    def test_multiprocessing_pool_after_a_job(self, method: str, tmp_path: Path) -> None:
-        import multiprocessing
-
-        if method not in multiprocessing.get_all_start_methods():
-            pytest.skip(f"no {method}")
+    def test_multiprocessing_pools_after_a_job(self, tmp_path: Path) -> None:
         script = tmp_path / "script.py"
         script.write_text(
             WORK
-            + f"""
+            + """
 if __name__ == "__main__":
     import multiprocessing
-    transposes(2)
-    with multiprocessing.get_context("{method}").Pool(2) as processes:
-        assert processes.map(transposes, [3] * 6, chunksize=1) == [3] * 6
-    transposes(2)
+    for method in multiprocessing.get_all_start_methods():
+        transposes(2)
+        with multiprocessing.get_context(method).Pool(2) as processes:
+            assert processes.map(transposes, [3] * 6, chunksize=1) == [3] * 6, method
+        transposes(2)
 """
         )
         done = run_python(script, cwd=tmp_path)
@@ -289,27 +247,12 @@ assert at_work.wait(60)
 """
         )
 
-    def test_no_threads_to_be_had(self) -> None:
-        """A limit on threads costs speed only."""
-        python(
-            WORK
-            + """
-here = pool._here()
-here.create = lambda *args: 11  # EAGAIN
-transposes(3)
-assert here.size == 0 and here.full
-"""
-        )
-
     def test_without_llvmlite(self) -> None:
         python(
             """
-import sys
-sys.modules["llvmlite"] = None
-sys.modules["llvmlite.binding"] = None
-import ctypes
+import ctypes, sys
+sys.modules["llvmlite"] = sys.modules["llvmlite.binding"] = None
 from arraybridge.kernels.cpu import pool
-from tests.support.processes import ROOT, python
 pool.set_num_threads(3)
 done = []
 kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64)(done.append)

@@ -37,19 +37,6 @@ def test_numbers_are_a_view(dtype, start):
     assert (info.library, info.shape, info.readonly) == ("arrow", (10 - start,), True)
 
 
-@pytest.mark.parametrize("start", [0, 3, 8, 11])
-@pytest.mark.parametrize("stop", [0, 1, 8, 21])
-def test_booleans_are_unpacked(start, stop):
-    x = pa.array([i % 3 == 0 for i in range(32)])[start : start + stop]
-    known, found = both(x)
-    assert found.dtype == bool
-    assert found.tolist() == known.tolist() == x.to_pylist()
-    assert ab.convert(Capsules(x), "torch").tolist() == x.to_pylist()
-    if stop:
-        with pytest.raises(ab.ConversionError, match="packed eight to a byte"):
-            ab.convert(Capsules(x), "numpy", copy=False)
-
-
 def test_nulls_are_refused():
     x = pa.array([1.0, None, 3.0, None])
     for part, count in ((x, "2 of 4 elements are"), (x[:2], "1 of 2 elements is")):

@@ -80,32 +80,20 @@ class TestExports:
             gc.collect()
             assert owner() is None
 
-    def test_capsules_that_nobody_takes_are_released(self):
-        array = np.arange(6.0).reshape(2, 3)
-
+    @pytest.mark.parametrize("taken", [False, True])
+    def test_capsules_that_nobody_takes_and_arrays_on_another_thread_are_released(self, taken):
         class Owner:
             pass
 
-        owner = Owner()
+        array, owner = np.arange(6.0).reshape(2, 3), Owner()
         alive = weakref.ref(owner)
         x = ab.from_pointer(array.ctypes.data, (2, 3), "float64", device="cpu", owner=owner)
-        capsules = [x.__arrow_c_array__(), x.__arrow_c_device_array__(), x.__arrow_c_schema__()]
+        held = [x.__arrow_c_array__(), x.__arrow_c_device_array__(), x.__arrow_c_schema__()]
+        if taken:
+            held = [pa.array(x)]
         del owner, x
         gc.collect()
         assert alive() is not None
-        del capsules
-        gc.collect()
-        assert alive() is None
-
-    def test_released_on_another_thread(self):
-        class Owner:
-            pass
-
-        owner, array = Owner(), np.arange(3.0)
-        alive = weakref.ref(owner)
-        x = ab.from_pointer(array.ctypes.data, 3, "float64", device="cpu", owner=owner)
-        held = [pa.array(x)]
-        del owner, x
         in_threads(list.clear, [held])
         gc.collect()
         assert alive() is None
