@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .values import BINARY, BUILTINS, COMPARED, Fault, Op, constant, known, merged, number, parted
+from .values import BINARY, BUILTINS, COMPARED, UNARY, Fault, Op, constant, merged, number, parted
 
 __all__ = ["REACHED", "call", "device", "statements"]
 
@@ -116,8 +116,8 @@ def statements(filename: str) -> set[str]:
     return {f"{name}:{node.lineno}" for node in found if not isinstance(node, ast.FunctionDef)}
 
 
-class _Expressions:
-    """Makes the closures ``(names, mask) -> value`` of the expressions of one file."""
+class _Builder:
+    """Makes the closures of the functions of one file; only of what kernels are made of."""
 
     def __init__(self, filename: str) -> None:
         self.file = Path(filename).name
@@ -154,24 +154,8 @@ class _Expressions:
         return lambda names, mask: tuple(each(names, mask))
 
     def values(self, nodes: list[ast.expr]) -> Callable[[dict[str, Any], Any], list[Any]]:
-        if not any(isinstance(node, ast.Starred) for node in nodes):
-            each = [self.expression(node) for node in nodes]
-            return lambda names, mask: [one(names, mask) for one in each]
-        starred = [
-            (self.expression(node.value), True)
-            if isinstance(node, ast.Starred)
-            else (self.expression(node), False)
-            for node in nodes
-        ]
-
-        def several(names: dict[str, Any], mask: Any) -> list[Any]:
-            result: list[Any] = []
-            for one, many in starred:
-                value = one(names, mask)
-                result += value if many else [value]
-            return result
-
-        return several
+        each = [self.expression(node) for node in nodes]
+        return lambda names, mask: [one(names, mask) for one in each]
 
     def of_Attribute(self, node: ast.Attribute) -> Any:
         value, name = self.expression(node.value), node.attr
@@ -179,12 +163,6 @@ class _Expressions:
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
         value, where = self.expression(node.value), self.where(node)
-        if isinstance(node.slice, ast.Slice):
-            ends = [
-                self.expression(end or ast.Constant(None))
-                for end in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            return lambda names, mask: value(names, mask)[slice(*[e(names, mask) for e in ends])]
         index = self.expression(node.slice)
 
         def get(names: dict[str, Any], mask: Any) -> Any:
@@ -207,59 +185,27 @@ class _Expressions:
         return lambda names, mask: function(left(names, mask), right(names, mask), where)
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        value, where = self.expression(node.operand), self.where(node)
-        if isinstance(node.op, ast.Not):
-            return lambda names, mask: not known(value(names, mask), where)
-        if isinstance(node.op, ast.USub):
-            return lambda names, mask: -number(value(names, mask))
-        if not isinstance(node.op, ast.Invert):
+        value, function = self.expression(node.operand), UNARY.get(type(node.op))
+        if function is None:
             raise self.unknown(node)
-
-        def inverted(names: dict[str, Any], mask: Any) -> Any:
-            return ~number(value(names, mask))  # of a bool -1 or -2, as in Python
-
-        return inverted
+        return lambda names, mask: function(number(value(names, mask)))
 
     def of_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) != 1 or type(node.ops[0]) not in (*COMPARED, ast.In, ast.NotIn):
+        if len(node.ops) != 1 or type(node.ops[0]) not in COMPARED:
             raise self.unknown(node)
         left, right = self.expression(node.left), self.expression(node.comparators[0])
-        where = self.where(node)
-        if isinstance(node.ops[0], ast.In | ast.NotIn):
-            wanted = isinstance(node.ops[0], ast.In)
-            return lambda names, mask: (
-                (known(left(names, mask), where) in known(right(names, mask), where)) is wanted
-            )
         function = COMPARED[type(node.ops[0])]
         return lambda names, mask: function(left(names, mask), right(names, mask))
 
-    def of_BoolOp(self, node: ast.BoolOp) -> Any:
-        each = [self.expression(value) for value in node.values]
-        stops, where = isinstance(node.op, ast.Or), self.where(node)
-
-        def combined(names: dict[str, Any], mask: Any) -> Any:
-            value = None
-            for one in each:
-                value = known(one(names, mask), where)
-                if bool(value) is stops:
-                    break
-            return value
-
-        return combined
-
     def of_IfExp(self, node: ast.IfExp) -> Any:
         test, body, other = map(self.expression, (node.test, node.body, node.orelse))
+        where = self.where(node)
 
         def chosen(names: dict[str, Any], mask: Any) -> Any:
             held = test(names, mask)
-            if not isinstance(held, np.ndarray):
-                return (body if held else other)(names, mask)
-            yes, no = parted(held, mask)
-            if yes is None:
-                return other(names, mask)
-            if no is None:
-                return body(names, mask)
-            return merged(yes, body(names, yes), other(names, no))
+            if not constant(held):
+                raise Fault(f"the condition of an expression is no constant at {where}")
+            return (body if held else other)(names, mask)
 
         return chosen
 
@@ -280,9 +226,7 @@ class _Expressions:
 
         return called
 
-
-class _Builder(_Expressions):
-    """Makes the closures of one function."""
+    # -- statements
 
     def function(self, node: ast.FunctionDef) -> Prepared:
         given = node.args
@@ -312,9 +256,6 @@ class _Builder(_Expressions):
         if make is None:
             raise self.unknown(node)
         return make(node)
-
-    def do_Pass(self, node: ast.Pass) -> Any:
-        return lambda names, mask: mask
 
     def do_Expr(self, node: ast.Expr) -> Any:
         value = self.expression(node.value)

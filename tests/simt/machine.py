@@ -182,16 +182,15 @@ class Machine:
         return words.view(np.uint8)
 
     def prmt(self, mask: Any, where: str, a: Any, b: Any, selector: Any) -> Any:
-        """Byte n of the result is byte (nibble n of the selector) of b:a; 8 more: its sign."""
+        """Byte n of the result is byte (nibble n of the selector, below 8) of b:a."""
         raw = self._bytes((a, b))
-        if isinstance(selector, np.ndarray):
-            nibbles = selector[:, None] >> np.array([0, 4, 8, 12])
-            chosen = np.take_along_axis(raw, nibbles & 7, 1)
+        nibbles = np.asarray(selector)[..., None] >> np.array([0, 4, 8, 12]) & 15
+        if (nibbles > 7).any():
+            raise Fault(f"a sign is asked for at {where}")
+        if nibbles.ndim == 2:
+            chosen = np.take_along_axis(raw, nibbles, 1)
         else:
-            nibbles = int(selector) >> np.array([0, 4, 8, 12])
-            chosen = raw.take(nibbles & 7, axis=1)
-        if (nibbles & 8).any():
-            chosen = np.where(nibbles & 8, 255 * (chosen >> 7), chosen).astype(np.uint8)
+            chosen = raw.take(nibbles, axis=1)
         return chosen.view(np.uint32)[:, 0].astype(np.int64)
 
     def permute(self, table: Any, words: int) -> Op:

@@ -1,51 +1,14 @@
 """Boxes on CUDA devices: the planner's numbers, and the kernel interpreted."""
 
 import numpy as np
-import pytest
 
 from arraybridge.kernels.cuda import boxes
 from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
 from arraybridge.kernels.cuda.boxes import plan_box, short
 from arraybridge.kernels.cuda.plan_types import Axis
 from tests.simt import launch
-from tests.simt.nest import always, copied
+from tests.simt.nest import always
 from tests.simt.transactions import traffic
-
-
-def boxed(name, *starts, **settings):
-    """Run the kernel on a nest, and compare with NumPy; the plan."""
-    (plan,) = copied(*NESTS[name], *starts, otherwise=always, **settings)
-    assert plan.kernel == "box"
-    return plan
-
-
-#: What boxes are for: shape, the destination's strides, the source's, bytes of an item.
-NESTS = {
-    "CHW to HWC, bytes": ((90, 70, 3), (210, 3, 1), (70, 1, 6300), 1),
-    "first two axes swapped": ((30, 20, 65), (5200, 260, 4), (260, 7800, 4), 4),
-    "pixel shuffle": ((4, 16, 2, 16, 2), (2048, 128, 64, 4, 2), (2048, 32, 1024, 2, 512), 2),
-    "six axes, odd": (
-        (3, 3, 11, 5, 5, 4), (13200, 4400, 400, 80, 16, 4), (44, 2904, 4, 43560, 528, 8712), 4,
-    ),
-    "odd transpose, bytes": ((131, 67), (67, 1), (1, 131), 1),
-    "odd transpose, 2 bytes": ((93, 131), (262, 2), (2, 186), 2),
-    "odd transpose, 16 bytes": ((33, 35), (560, 16), (16, 528), 16),
-    "windows": ((40, 30, 9), (270, 9, 1), (38, 1, 38), 1),
-    "odd items backwards": ((50, 7, 6), (126, 18, 3), (3, -900, -150), 3),
-    "rows with gaps": ((61, 50), (57, 1), (1, 61), 1),
-    "one item for many": ((20, 12, 30), (1440, 120, 4), (4, 0, 80), 4),
-    "transpose of bytes, aligned on one side": ((160, 141), (141, 1), (1, 160), 1),
-    "transpose of 2 bytes, aligned on one side": ((160, 141), (282, 2), (2, 320), 2),
-    "16 channels of bytes": ((16, 250), (250, 1), (1, 16), 1),
-    "backwards along the source": ((40, 90), (180, 2), (-2, 80), 2),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NESTS)
-def test_layouts(name):
-    itemsize = NESTS[name][3]
-    for starts in ((0, 0), (itemsize, 0), (0, 5 * itemsize), (3, 7)):
-        boxed(name, *starts)
 
 
 def test_numbers_of_a_plan(monkeypatch):
@@ -92,13 +55,6 @@ def test_lines_further_apart_than_32_bits(monkeypatch):
     far = plan.constants[4]
     assert far == 1
     assert 3 << 30 in plan.steps
-
-
-@pytest.mark.parametrize("name", NESTS)
-def test_distances_of_64_bits(name):
-    """What is planned for distances that no memory here would hold, on those that it does."""
-    plan = boxed(name, _FAR=0)
-    assert plan.constants[4] == (plan.constants[3] > 0)
 
 
 def test_short_divisions():

@@ -104,31 +104,26 @@ class TestFoundAgain:
 
 
 class TestHarm:
-    def test_damage_costs_time_only(self, folder, compiled):
-        """Of every kind: unit/kernels/test_kernel_cache.py."""
+    @pytest.mark.parametrize(
+        ("harm", "mended"),
+        [
+            (lambda file: file.write_bytes(file.read_bytes()[:-1]), True),
+            (lambda file: disk.write(str(file), b"no cubin"), True),  # the driver refuses it
+            (lambda file: disk.write(str(file), b"cubin of sm_90\n"), True),  # without the kernel
+            (lambda file: file.parent.chmod(0o777), False),
+        ],
+        ids=["damage", "refused", "no kernel", "not trusted"],
+    )
+    def test_it_costs_time_only(self, folder, compiled, harm, mended):
+        """Damage of every kind: unit/kernels/test_kernel_cache.py."""
         copied()
         (file,) = folder.iterdir()
         whole = file.read_bytes()
-        file.write_bytes(whole[:-1])
-        copied()
-        assert len(compiled) == 2
-        assert file.read_bytes() == whole  # mended
-
-    def test_code_that_the_driver_refuses_is_compiled_again(self, folder, compiled):
-        copied()
-        (file,) = folder.iterdir()
-        disk.write(str(file), b"no cubin")
-        copied()
-        assert len(compiled) == 2
-        assert b"no cubin" not in file.read_bytes()
-
-    def test_a_kernel_that_is_not_in_it(self, folder, compiled):
-        copied()
-        (file,) = folder.iterdir()
-        disk.write(str(file), b"cubin of sm_90\n")
+        harm(file)
         stub = copied()
         assert len(compiled) == 2
-        assert len(stub.libraries) == 1  # the other one is unloaded
+        assert len(stub.libraries) == 1  # one that lacks the kernel is unloaded
+        assert file.read_bytes() == whole or not mended
 
     def test_a_full_device_is_no_reason_to_compile(self, folder, compiled):
         copied()
@@ -137,12 +132,6 @@ class TestHarm:
             with pytest.raises(cuda.CUDAMemoryError):
                 cuda.copy(DST, SRC, *ITEMS)
         assert len(compiled) == 1
-
-    def test_a_folder_that_others_can_write_to(self, folder, compiled):
-        copied()
-        folder.chmod(0o777)
-        copied()
-        assert len(compiled) == 2
 
     def test_a_folder_that_cannot_be_written(self, tmp_path, compiled, monkeypatch):
         (tmp_path / "file").touch()

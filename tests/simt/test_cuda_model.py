@@ -30,24 +30,18 @@ each_layout = pytest.mark.parametrize("entry", LAYOUTS, ids=lambda entry: entry.
 
 
 @each_layout
-def test_sectors(entry: Layout) -> None:
-    assert looked_at(entry).own.sectors >= LEAST.get(entry.name, 0.99)
+def test_layout(entry: Layout) -> None:
+    """Sectors, conflicts, and never behind an elementwise kernel; the page has this line."""
+    seen = looked_at(entry)
+    assert seen.own.sectors >= LEAST.get(entry.name, 0.99)
+    assert seen.own.conflicts <= CONFLICTS.get(seen.made.kernel, 0) + 0.005
+    assert seen.own.seconds <= seen.other.seconds * 1.001
+    line = model.table([model.row(entry)]).splitlines()[-1]
+    assert line in model.PAGE.read_text(), "run python -m tests.simt.model --write"
 
 
 def test_most_layouts_allow_it() -> None:
     assert len(LAYOUTS) - len(LEAST) == 22
-
-
-@each_layout
-def test_conflicts(entry: Layout) -> None:
-    seen = looked_at(entry)
-    assert seen.own.conflicts <= CONFLICTS.get(seen.made.kernel, 0) + 0.005
-
-
-@each_layout
-def test_never_behind_an_elementwise_kernel(entry: Layout) -> None:
-    seen = looked_at(entry)
-    assert seen.own.seconds <= seen.other.seconds * 1.001
 
 
 @pytest.mark.parametrize("name", [name for name in LEAST if name != "rows broadcast"])
@@ -93,12 +87,6 @@ def test_other_nests(numbers: range) -> None:
         beyond.append(own.seconds / max(own.memory, own.floor))
     assert geometric_mean(beyond) <= 1.02
     assert max(beyond) <= 2.0
-
-
-@each_layout
-def test_the_page(entry: Layout) -> None:
-    """docs/cuda_model.md has this line; written by ``python -m tests.simt.model --write``."""
-    assert model.table([model.row(entry)]).splitlines()[-1] in model.PAGE.read_text()
 
 
 def test_the_means_of_the_page() -> None:

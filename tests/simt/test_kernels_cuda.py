@@ -25,7 +25,8 @@ from tests.support.strategies import Layout
 SETTINGS = st.sampled_from(
     [
         {},
-        *[{"otherwise": always}] * 2,  # a box wherever there can be one
+        {"otherwise": always},  # a box wherever there can be one
+        {"otherwise": always, "_FAR": 0},  # as for distances that no memory here would hold
         {"_WASTE": 64},  # tiles that hold little
         {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
         {"_WASTE": 64, "MOST": 2048},  # several launches

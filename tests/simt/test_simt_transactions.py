@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arraybridge.kernels.cuda.plan_types import Plan
-from tests.simt import launch
+from tests.simt import Fault, launch
 from tests.simt.machine import Machine
 from tests.simt.test_simt import THREADS, straight
 from tests.simt.transactions import traffic
@@ -18,17 +18,16 @@ class TestOperations:
         ops = Machine(None, [0]).ops
         rng = np.random.default_rng(0)
         a, b = rng.integers(0, 2**32, (2, 256))
-        selectors = rng.integers(0, 2**16, 256)
+        selectors = rng.integers(0, 8, (256, 4)) @ [1, 16, 256, 4096]
         by_array = ops.prmt.apply(None, "", a, b, selectors)
         for t in range(256):
-            one = tuple(np.int64(x[t]) for x in (a, b, selectors))
-            want = 0
-            for n in range(4):
-                nibble = int(selectors[t]) >> 4 * n & 15
-                byte = (int(a[t]) | int(b[t]) << 32) >> 8 * (nibble & 7) & 255
-                want |= (byte if nibble < 8 else 255 * (byte >> 7)) << 8 * n
-            assert want == by_array[t] == ops.prmt.apply(None, "", *one)[t]
-            assert ops.prmt.apply(None, "", a, b, one[2])[t] == want
+            both = (int(a[t]) | int(b[t]) << 32).to_bytes(8, "little")
+            chosen = bytes(both[int(selectors[t]) >> 4 * n & 7] for n in range(4))
+            want = int.from_bytes(chosen, "little")
+            assert want == by_array[t] == ops.prmt.apply(None, "", a, b, selectors[t])[t]
+            assert want == ops.prmt.apply(None, "", np.int64(a[t]), np.int64(b[t]), selectors[t])[t]
+        with pytest.raises(Fault, match="a sign"):
+            ops.prmt.apply(None, "", a, b, 0x8000)
 
     def test_words(self):
 

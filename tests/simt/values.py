@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -84,13 +85,12 @@ BINARY = {
     ast.Sub: _arithmetic(operator.sub),
     ast.Mult: _arithmetic(operator.mul),
     ast.BitAnd: _bitwise(operator.and_),
-    ast.BitOr: _bitwise(operator.or_),
     ast.BitXor: _bitwise(operator.xor),
     ast.LShift: _arithmetic(operator.lshift),
     ast.RShift: _arithmetic(operator.rshift),
     ast.FloorDiv: _by_power_of_two(operator.floordiv),
-    ast.Mod: _by_power_of_two(operator.mod),
 }
+UNARY = {ast.USub: operator.neg, ast.Invert: operator.invert}  # of a bool ~ is -1 or -2
 COMPARED = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -101,33 +101,15 @@ COMPARED = {
 }
 
 
-def _folded(function: Callable[[Any, Any], Any], python: Callable[..., Any]) -> Any:
-    def apply(mask: Any, where: str, *values: Any) -> Any:
-        if all(map(constant, values)):
-            return python(*values)
-        result = values[0]
-        for value in values[1:]:
-            result = function(result, value)
-        return result
-
-    return apply
+def _least(mask: Any, where: str, *values: Any) -> Any:
+    return min(values) if all(map(constant, values)) else reduce(np.minimum, values)
 
 
 BUILTINS = {
-    "min": Op("min", _folded(np.minimum, min)),
-    "max": Op("max", _folded(np.maximum, max)),
+    "min": Op("min", _least),
     "abs": Op("abs", lambda mask, where, value: abs(value)),
-    "len": Op("len", lambda mask, where, value: len(value)),
     "range": range,
-    "True": True,
-    "False": False,
 }
-
-
-def known(value: Any, where: str) -> Any:
-    if not constant(value):
-        raise Fault(f"and, or, not, in: of constants alone, at {where}")
-    return value
 
 
 def parted(held: np.ndarray, mask: Any) -> tuple[Any, Any]:
