@@ -19,30 +19,6 @@ def put(x, name, value):
     return x
 
 
-IN_PLACE = {
-    "torch": {
-        "clamp_": lambda x: x.clamp_(min=0),
-        "mul_": lambda x: x.mul_(2),
-        "zero_ of a part": lambda x: (x[:1].zero_(), x)[1],
-        "copy_": lambda x: x.copy_(x.abs()),
-        "data": lambda x: put(x, "data", x.abs()),
-        "data, mul_": lambda x: put(x, "data", x + 1).mul_(2),
-        "set_": lambda x: x.set_(x.abs()),
-        "nothing": lambda x: x,
-        "squeeze_ of nothing": lambda x: x.squeeze_(),
-        "t_, mul_, t_": lambda x: x.t_().mul_(2).t_(),
-        "out": lambda x: torch.abs(x, out=x),
-    },
-    "numpy": {
-        "maximum": lambda x: np.maximum(x, 0, out=x),
-        "multiply": lambda x: np.multiply(x, 2, out=x),
-        "a part": lambda x: (x.__setitem__(0, 0), x)[1],
-        "nothing": lambda x: x,
-        "asarray": np.asarray,
-    },
-}
-
-
 def conj(v):
     return torch.from_numpy(v.astype("c16")).conj()
 
@@ -77,27 +53,6 @@ def values(x):
     return np.asarray(x).copy()
 
 
-def cases(functions, callers):
-    return [
-        pytest.param(library, function, make, id=f"{library}, {name}, {kind}")
-        for library in functions
-        for name, function in functions[library].items()
-        for kind, make in callers.items()
-    ]
-
-
-def plain(library, function, x):
-    """Call a function on an array of its own library: its result, the array, and its memory."""
-    own = values(x)
-    own = own.astype(own.dtype.newbyteorder("="))
-    memory = own[...]
-    own = torch.from_numpy(own) if library == "torch" else own
-    try:
-        return function(own), own, memory
-    except (RuntimeError, TypeError) as error:  # of complex numbers, for one
-        pytest.skip(f"{library}: {error}")
-
-
 def passed_on(library, x):
     """Whether the function is called with the very array."""
     return isinstance(x.native if isinstance(x, ab.Array) else x, torch.Tensor) == (
@@ -105,30 +60,14 @@ def passed_on(library, x):
     )
 
 
-@pytest.mark.filterwarnings("ignore:Casting complex values")
-@pytest.mark.parametrize(("library", "function", "make"), cases(IN_PLACE, WRITABLE))
-def test_the_argument_comes_back_itself(library, function, make):
-    for numbers in (POSITIVE, MIXED):  # the first is what `clamp_` leaves as it is
-        x = make(numbers.copy())
-        expected, left, _ = plain(library, function, x)
-        assert expected is left
-        assert ab.adapt(library)(function)(x) is x
-        if passed_on(library, x):
-            continue
-        np.testing.assert_array_equal(values(x), values(left))
-        x = make(numbers.copy())
-        assert ab.adapt(library)(lambda d, **k: [function(d["x"])])({"x": x}, y=x)[0] is x
-        np.testing.assert_array_equal(values(x), values(left))
-
-
-@pytest.mark.parametrize("library", IN_PLACE)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
 def test_an_argument_without_elements_comes_back_itself(library, make):
     x = make(POSITIVE[:0].copy())
     assert ab.adapt(library)(lambda x: x)(x) is x
 
 
-@pytest.mark.parametrize("library", IN_PLACE)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_one_element_comes_back_itself_whatever_its_strides(library):
     """PyTorch takes no negative ones, and is given others."""
     x = POSITIVE[0].copy()[::-2][:1][None]
@@ -173,7 +112,9 @@ def yields(make, n):
 STEPS = {
     "torch": [
         lambda x: x.mul_(2),
-        lambda x: x.abs_(),
+        lambda x: x.clamp_(min=0),
+        lambda x: x.copy_(x.abs()),
+        lambda x: torch.abs(x, out=x),
         lambda x: x.t_(),
         lambda x: x.unsqueeze_(0),
         lambda x: x.squeeze_(),
@@ -189,6 +130,7 @@ STEPS = {
     "numpy": [
         lambda x: x.__imul__(2),
         lambda x: np.abs(x, out=x),
+        lambda x: np.maximum(x, 0, out=x),
         lambda x: x.fill(3),
         lambda x: x.sort(),
         lambda x: put(x, "shape", (1, *x.shape)),
@@ -220,7 +162,7 @@ def ran(function, x):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_chains_of_steps(library, seed):
     """A random chain of operations on the argument does what it does to the library's own array."""
@@ -242,7 +184,7 @@ def test_chains_of_steps(library, seed):
         before = values(x)
         memory = before.astype(before.dtype.newbyteorder("="))
         own = torch.from_numpy(memory) if library == "torch" else memory[...]
-        at = ab.inspect(own).pointer
+        at, lay = ab.inspect(own).pointer, ab.inspect(own).strides
         expected, error = ran(function, own)
         result, refused = ran(ab.adapt(library)(function), x)
         locked = name in NOT_WRITABLE
@@ -263,7 +205,7 @@ def test_chains_of_steps(library, seed):
         moved = ab.inspect(own).pointer != at
         same = tuple(own.shape) == memory.shape
         np.testing.assert_array_equal(values(x), values(own) if moved and same else memory)
-        if returned and moved and same:
+        if returned and same and (moved or ab.inspect(own).strides == lay):
             assert result is x
 
 
