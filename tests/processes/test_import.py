@@ -18,29 +18,16 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
-@pytest.fixture(scope="module")
-def loaded() -> list[str]:
-    """What `import arraybridge` puts into sys.modules, beside NumPy's own."""
+def test_loads_nothing_beside_itself_and_numpy() -> None:
+    """No other package, no library's file, no kernel, no slow part of the standard library."""
     done = run_python("-W", "error", "-c", PROBE, check=True, cwd=ROOT.parent)
-    return json.loads(done.stdout)
-
-
-def test_loads_no_other_package(loaded: list[str]) -> None:
-    foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
-    assert foreign == {"arraybridge"}
-
-
-def test_loads_no_library_file_and_no_kernel(loaded: list[str]) -> None:
+    loaded = set(json.loads(done.stdout))
+    assert {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names == {"arraybridge"}
     lazy = ("arraybridge.libraries.", "arraybridge.kernels", "arraybridge.cli")
     assert [name for name in loaded if name.startswith(lazy)] == []
-
-
-@pytest.mark.parametrize(
-    "name", ["asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"]
-)
-def test_loads_no_slow_part_of_the_standard_library(loaded: list[str], name: str) -> None:
-    # each costs milliseconds, and `import numpy` is about 60
-    assert name not in loaded
+    # Each costs milliseconds, and `import numpy` is about 60.
+    slow = {"asyncio", "email", "importlib.metadata", "inspect", "multiprocessing", "subprocess"}
+    assert not slow & loaded
 
 
 def test_dir_lists_the_public_names():

@@ -7,6 +7,7 @@ from collections import ChainMap
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.shared_memory import SharedMemory
 
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -82,6 +83,22 @@ def test_layouts_of_numpy(view, dtype):
         kept = [a for a, n in enumerate(x.shape) if n > 1]
         signs = np.sign(x.strides)[kept]
         assert (np.sign(again.native.strides)[kept] == signs).all()
+
+
+@pytest.mark.parametrize("view", ["transposed", "columns", "scalar", "empty"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "int64"])
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_layouts_of_others(library, dtype, view):
+    with jax.enable_x64(True):
+        x = ab.from_dlpack(ab.convert(base(dtype), library, copy=True))
+        x = {"transposed": x.mT, "columns": x[..., :2], "scalar": x[1, 2, 3], "empty": x[:0]}[view]
+        stream, buffers = dumped(x)
+        assert sum(buffer.nbytes for buffer in buffers) == x.info.nbytes
+        for again in (pickle.loads(stream, buffers=buffers), pickle.loads(pickle.dumps(x, 2))):
+            assert type(again) is type(x)
+            assert again.dtype == x.dtype
+            np.testing.assert_array_equal(values(again), values(x))
+        assert pickle.loads(stream, buffers=buffers).readonly == x.readonly
 
 
 def test_what_lies_between_is_not_sent():
