@@ -17,24 +17,16 @@ import time
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.timing import versions
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
 BEGIN, END = "<!-- {} examples: begin -->", "<!-- {} examples: end -->"
 
-# name -> (label in the table, the module that the suite imports, the library underneath)
-_NATIVE = "exec('import arraybridge.xp.{0} as m; xp = m.native')"
-NAMESPACES = {
-    library: (f"`arraybridge.xp.{library}`", f"arraybridge.xp.{library}", library)
-    for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
-} | {
-    f"{library}-native": (f"native namespace, {library}", _NATIVE.format(library), library)
-    for library in ("numpy", "torch", "jax", "array_api_strict", "dpnp", "cupy")
-}
 UNDERNEATH = {
     "numpy": "array_api_compat.numpy",
     "torch": "array_api_compat.torch",
@@ -43,8 +35,16 @@ UNDERNEATH = {
     "dpnp": "dpnp",
     "cupy": "array_api_compat.cupy",
 }
-NAMESPACES |= {f"{k}-underneath": (f"`{module}`", module, k) for k, module in UNDERNEATH.items()}
+_NATIVE = "exec('import arraybridge.xp.{0} as m; xp = m.native')"
+# name -> (label in the table, the module that the suite imports, the library underneath)
+NAMESPACES: dict[str, tuple[str, str, str]] = {}
+for _name, _module in UNDERNEATH.items():
+    _ours = f"arraybridge.xp.{_name}"
+    NAMESPACES[_name] = f"`{_ours}`", _ours, _name
+    NAMESPACES[f"{_name}-native"] = f"native namespace, {_name}", _NATIVE.format(_name), _name
+    NAMESPACES[f"{_name}-underneath"] = f"`{_module}`", _module, _name
 DEFAULT = "numpy torch jax array_api_strict".split()
+INSTALLED = "numpy torch jax array-api-compat array-api-strict dpnp cupy hypothesis".split()
 
 
 class Outcome(NamedTuple):
@@ -99,22 +99,11 @@ def commit(checkout: Path) -> str:
     return found.stdout.strip() or "unknown"
 
 
-def versions() -> str:
-    names = "numpy torch jax array-api-compat array-api-strict dpnp cupy hypothesis".split()
-    found = []
-    for name in names:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
 def lines(outcomes: list[Outcome], suite: Path, examples: int) -> list[str]:
     text = [
         f"Suite {commit(suite)[:12]} (specification {commit(suite / 'array-api')[:12]}), "
         f"{examples} examples a test, no skip or xfail file; Python {sys.version.split()[0]}, "
-        f"{versions()}; {date.today()}.",
+        f"{versions(*INSTALLED)}; {date.today()}.",
         "",
         "| namespace | passed | failed | skipped | minutes |",
         "| --- | ---: | ---: | ---: | ---: |",

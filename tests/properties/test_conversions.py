@@ -126,6 +126,7 @@ def check(x, to, request, expected=None, times=2):
             assert request.get("alias_readonly") or type(y) is type(x), route
         if request.get("order") in AXES and made.size and not made.refused:
             assert in_order(made, request["order"]), (made.strides, route)
+        assert route.made is None or route.kind != "view"
         if route.made is not None:
             assert (route.made.shape, route.made.dtype) == (made.shape, made.dtype)
             if made.size:

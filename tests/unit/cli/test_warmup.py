@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arraybridge.cli import warmup
+from arraybridge.cli import main, warmup
 from arraybridge.kernels import cuda
 from arraybridge.kernels.common_layouts import cpu_plans, cuda_plans
 from arraybridge.kernels.cpu.plan import plan
@@ -77,11 +77,11 @@ def test_it_knows_what_real_layouts_take(dtype: str) -> None:
         assert made.kernel in known, (x.shape, x.strides)
 
 
-def test_wrong_sizes(tmp_path: Path) -> None:
-    for wrong in ("0", "many", ""):
-        done = run("-m", "arraybridge", "warmup", "--item-sizes", wrong, folder=tmp_path)
-        assert done.returncode == 2
-        assert re.search("item.sizes", done.stderr)
+@pytest.mark.parametrize("wrong", ["0", "many", ""])
+def test_wrong_sizes(capsys, wrong: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["warmup", "--item-sizes", wrong])
+    assert re.search("item.sizes", capsys.readouterr().err)
 
 
 def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -208,10 +208,6 @@ class TestWriting:
                 jax.jit(action)(m)
         same(m, np.arange(6).reshape(2, 3))
 
-    def test_a_mask_of_another_shape(self, m):
-        with pytest.raises(IndexError):
-            m[xp.asarray([True, False, True])] = 0.0
-
     def test_shape_and_dtype_stay(self, x):
         before = (x.shape, x.dtype)
         x[0] = 7

@@ -84,15 +84,6 @@ class TestIndexing:
         row[::-1] = xp.asarray([5.0, 6.0])
         assert x.native.tolist() == [[1.0, 2.0], [6.0, 5.0]]
 
-    def test_masks_of_several_axes(self):
-        a = xp.reshape(xp.arange(6, dtype=xp.uint16), (2, 3))
-        assert a[a > 2].native.tolist() == [3, 4, 5]
-        a[a > 2] = xp.asarray(9, dtype=xp.uint16)
-        assert a.native.tolist() == [[0, 1, 2], [9, 9, 9]]
-        assert xp.zeros((0, 1))[xp.zeros((0, 0), dtype=xp.bool)].shape == (0,)
-        with pytest.raises(IndexError):
-            a[xp.ones((3, 3), dtype=xp.bool)]
-
     def test_gradients_go_through(self):
         t = torch.arange(4.0, requires_grad=True)
         x = ab.from_dlpack(t)
