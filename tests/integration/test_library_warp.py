@@ -51,10 +51,12 @@ class Particle:
 
 
 def test_what_is_no_memory_or_has_no_type_is_refused() -> None:
-    x = wp.array(np.arange(12, dtype="f4").reshape(3, 4), device="cpu")
-    indexed = wp.indexedarray(x, [wp.array([0, 2], dtype=wp.int32, device="cpu")])
+    numbers = np.arange(12, dtype="f4").reshape(3, 4)
+    rows = wp.array([0, 2], dtype=wp.int32, device="cpu")
+    x = wp.indexedarray(wp.array(numbers, device="cpu"), [rows])
     with pytest.raises(ab.ConversionError, match="contiguous"):
-        ab.convert(indexed, "numpy")
+        ab.convert(x, "numpy")
+    assert same(ab.convert(x.contiguous(), "numpy"), numbers[::2])
     with pytest.raises(ab.ConversionError, match="annotation"):
         ab.convert(wp.array(dtype=wp.float32), "numpy")
     with pytest.raises(ab.ConversionError, match=r"Particle.*fields"):
