@@ -177,27 +177,22 @@ class TestChoice:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-class TestNumbers:
-    def test_fit(self, case: Case):
-        made = case.plan
-        assert 1 <= made.grid < 2**31
-        assert all(0 <= n < 2**32 for n in made.divisions)
-        assert all(-(2**31) <= n < 2**31 for n in made.extents)
-        assert len(made.divisions) % 2 == 0
-        assert len(made.constants) == len(FAMILY[made.kernel].constants)
-
-    def test_are_plain(self, case: Case):
-        """So that a plan is a key, in a cache on disk too."""
-        made = case.plan
-        assert eval(repr(made)) == made
-        assert hash(made) == hash(case.plan)
+def test_numbers(case: Case):
+    """They fit, and are plain: a plan is a key, in a cache on disk too."""
+    made = case.plan
+    assert 1 <= made.grid < 2**31
+    assert all(0 <= n < 2**32 for n in made.divisions)
+    assert all(-(2**31) <= n < 2**31 for n in made.extents)
+    assert len(made.divisions) % 2 == 0
+    assert len(made.constants) == len(FAMILY[made.kernel].constants)
+    assert eval(repr(made)) == made
+    assert hash(made) == hash(case.plan)
 
 
-class TestCaching:
-    def test_one_look_up_for_all_addresses(self):
-        form = canonical((512, 1024), (4096, 4), (4, 2048), 4)
-        assert plan(form, 0, 0) is plan(form, 0, 0)
-        assert plan(form, 0, 0) == plan(form, 16, 32)
+def test_one_look_up_for_all_addresses():
+    form = canonical((512, 1024), (4096, 4), (4, 2048), 4)
+    assert plan(form, 0, 0) is plan(form, 0, 0)
+    assert plan(form, 0, 0) == plan(form, 16, 32)
 
 
 def bytes_written(made: Plan) -> int:

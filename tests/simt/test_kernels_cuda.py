@@ -98,9 +98,6 @@ class TestAgainstNumPy:
                 itemsize,
             )
 
-    def test_nothing(self) -> None:
-        assert copied((3, 0), (4, 4), (4, 4), 4) == ()
-
     @pytest.mark.parametrize(
         ("shape", "dst_strides"), [((7,), (0,)), ((5, 3), (0, 4)), ((5, 4, 100), (400, 0, 4))]
     )

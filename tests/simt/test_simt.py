@@ -227,13 +227,34 @@ class TestMistakes:
     def test_of_a_kernel(self, what):
         fails(WRONG[what], wrong, line(), constants=(what,), extents=(8, 32))
 
+    @pytest.mark.parametrize(
+        ("says", "factory", "where", "changes"),
+        [
+            ("4 bytes at -8 of the source's 1024", wrong, {},
+             {"src_offset": -12, "constants": ("the next",)}),
+            ("far from the destination", straight, {}, {"extents": (256,), "dst_offset": 1 << 20}),
+            ("misaligned", straight, {"src_start": 2}, {"extents": (256,)}),
+            ("misaligned", straight, {"dst_start": 2}, {"extents": (256,)}),
+            ("4 bytes of the destination were never written", straight, {}, {"extents": (255,)}),
+        ],
+    )  # fmt: skip
+    def test_of_an_address(self, says, factory, where, changes):
+        fails(says, factory, line(**where), **changes)
+
+    @pytest.mark.parametrize(
+        ("says", "constants"),
+        [*(("a race: thread", (W, False)) for W in (1, 4, 16)), ("writes", (1, True, 15))],
+    )
+    def test_races(self, says, constants):
+        """Without a barrier; two threads that write one place."""
+        W = constants[0]
+        memory = Memory((16, 16), (16 * W, W), (W, 16 * W), W)
+        fails(f"a race: thread .*{says}" if says == "writes" else says, turned, memory,
+              constants=constants)  # fmt: skip
+
     def test_only_of_those_that_take_part(self):
         run(wrong, line(), constants=("overflow of one that takes no part",))
         run(wrong, line(), constants=("barrier",), extents=(256,))
-
-    def test_read_outside(self):
-        where = {"src_offset": -12, "constants": ("the next",)}
-        fails("4 bytes at -8 of the source's 1024", wrong, line(), **where)
 
     def test_vectors_of_the_source_may_stick_out(self):
         def some(ops):
@@ -258,25 +279,6 @@ class TestMistakes:
         fails("4 bytes at 1020 of no item", straight, memory, extents=(256,))
         gaps = Memory((16, 15), (64, 4), (64, 4), 4)
         fails("4 bytes at 60 of no item", straight, gaps, extents=(250,))
-
-    def test_far_outside(self):
-        fails("far from the destination", straight, line(), extents=(256,), dst_offset=1 << 20)
-
-    def test_misaligned(self):
-        fails("misaligned", straight, line(src_start=2), extents=(256,))
-        fails("misaligned", straight, line(dst_start=2), extents=(256,))
-
-    def test_never(self):
-        fails("4 bytes of the destination were never written", straight, line(), extents=(255,))
-
-    @pytest.mark.parametrize("W", [1, 4, 16])
-    def test_no_barrier(self, W):
-        memory = Memory((16, 16), (16 * W, W), (W, 16 * W), W)
-        fails("a race: thread", turned, memory, constants=(W, False))
-
-    def test_two_threads_write_one_place(self):
-        memory = Memory((16, 16), (16, 1), (1, 16), 1)
-        fails("a race: thread .* writes", turned, memory, constants=(1, True, 15))
 
     def test_a_barrier_of_some_blocks(self):
         """The others' phase goes on."""

@@ -9,6 +9,7 @@ import arraybridge as ab
 from arraybridge import pickling
 from tests.support.optional import needs, optional, with_needs
 from tests.support.processes import python
+from tests.support.sources import frozen
 
 pytestmark = needs("torch")
 torch = optional("torch")
@@ -21,7 +22,7 @@ LAYOUTS = {
     "every second, flipped": lambda x: np.repeat(x, 2, 1)[:, ::-2],
     "transposed": lambda x: np.ascontiguousarray(x.T).T,
     "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
-    "read-only": lambda x: _frozen(x),
+    "read-only": lambda x: frozen(x.copy()),
     "byteswapped": lambda x: x.astype(x.dtype.newbyteorder()),
     "unaligned": lambda x: (
         np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(3, 4)
@@ -29,12 +30,6 @@ LAYOUTS = {
     "mapped": lambda x: x.view(np.memmap),
 }
 Pair = namedtuple("Pair", "image label")
-
-
-def _frozen(x):
-    x = x.copy()
-    x.flags.writeable = False
-    return x
 
 
 def _images(dtype="f4"):

@@ -7,6 +7,7 @@ import io
 import mmap
 import pickle
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ import arraybridge as ab
 from arraybridge import dlpack
 from tests.support.exporters import LegacyOnly
 from tests.support.optional import optional
+from tests.support.places import Speaker
 from tests.support.probe import aligned
+from tests.support.sources import frozen
 
 torch, jax = optional("torch"), optional("jax")
 
@@ -231,31 +234,13 @@ def test_from_dlpack_of_both_faces(library, offset):
 
 
 def _read_only_view(x):
-    view = x.view()
-    view.flags.writeable = False
-    return view
+    return frozen(x.view())
 
 
 def _mapped(path, x):
     x.tofile(path)
     with path.open("r+b") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-class Interface:
-    def __init__(self, x):
-        self.x, self.__array_interface__ = x, x.__array_interface__
-
-
-class Protocol:
-    def __init__(self, x):
-        self.x = x
-
-    def __dlpack__(self, **keywords):
-        return self.x.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
 
 
 # What shows, read-only, memory that `x` writes to.
@@ -267,8 +252,10 @@ WINDOWS = {
     "memoryview": lambda x: memoryview(x).toreadonly(),
     "array of a memoryview": lambda x: np.asarray(memoryview(x).toreadonly()),
     "frombuffer": lambda x: np.frombuffer(memoryview(x).toreadonly(), "f4").reshape(x.shape),
-    "interface": lambda x: Interface(_read_only_view(x)),
-    "dlpack": lambda x: Protocol(_read_only_view(x)),
+    "interface": lambda x: SimpleNamespace(
+        __array_interface__=_read_only_view(x).__array_interface__, x=x
+    ),
+    "dlpack": lambda x: Speaker(_read_only_view(x)),
     "array of a capsule": lambda x: np.from_dlpack(_read_only_view(x)),
     "capsule": lambda x: _read_only_view(x).__dlpack__(max_version=(1, 0)),
     "capsule, legacy": lambda x: x.__dlpack__(),
@@ -322,10 +309,6 @@ def test_a_mapped_file_may_be_written(target, tmp_path):
 
 
 def test_what_nobody_else_can_write_is_shared(target):
-    def frozen(x):
-        x.flags.writeable = False
-        return x
-
     whole = frozen(np.ones((64, 64), "f4"))
     parts = [
         whole,
