@@ -173,7 +173,6 @@ class Looked(NamedTuple):
     made: Plan
     own: Estimate
     other: Estimate
-    wave: float  # 0 where the source has gaps
 
 
 @cache
@@ -182,18 +181,24 @@ def looked_at(entry: layouts.Layout) -> Looked:
     nest = of_layout(entry)
     made, dst, src = plan_of(nest)
     own, other = estimate(nest, made, dst, src), estimate(nest, *elementwise(nest))
+    return Looked(nest.name, made, own, other)
+
+
+def merged(entry: layouts.Layout) -> str:
+    """The column "wave": takes ten times as long as the others."""
+    nest = of_layout(entry)
     dense = nest.nbytes <= needed(nest) * SECTOR < nest.nbytes + SECTOR
-    return Looked(nest.name, made, own, other, wave(made, dst, src) if dense else 0.0)
+    return f"{wave(*plan_of(nest)):.2f}" if dense else ""
 
 
-def row(entry: layouts.Layout) -> tuple[str, ...]:
-    """One line of the table."""
-    name, made, own, other, merged = looked_at(entry)
+def row(entry: layouts.Layout, by_wave: str | None = None) -> tuple[str, ...]:
+    """One line of the table; of which the column "wave" may be told."""
+    name, made, own, other = looked_at(entry)
     return (
         name,
         plans.name(made).removeprefix("cuda "),
         *(f"{min(number, 1):.2f}" for number in (own.sectors, own.loaded, own.stored)),
-        f"{merged:.2f}" if merged else "",
+        merged(entry) if by_wave is None else by_wave,
         f"{own.width:.0f}",
         f"{own.conflicts:.2f}" if own.conflicts else "",
         *(f"{s / own.floor:.2f}" for s in (own.seconds, own.memory, own.cache, own.passes)),

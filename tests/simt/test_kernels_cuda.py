@@ -44,27 +44,27 @@ def check(copy: Copy, **settings: Any) -> None:
 
 
 class TestAgainstNumPy:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=120, deadline=None)
     @given(nests.transposes(), SETTINGS)
     def test_transposes(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=90, deadline=None)
     @given(nests.runs(), SETTINGS)
     def test_runs(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=90, deadline=None)
     @given(nests.channels(), SETTINGS)
     def test_channels(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=120, deadline=None)
     @given(nests.nests(), SETTINGS)
     def test_nests(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=90, deadline=None)
     @given(nests.wild(), SETTINGS)
     def test_any_layout(self, copy: Copy, believed: dict[str, Any]) -> None:
         check(copy, **believed)

@@ -175,13 +175,13 @@ class TestPredicates:
 
 
 class TestCanonical:
-    @settings(max_examples=300, deadline=None)
+    @quick
     @given(layouts(itemsizes=(1, 2, 3, 4), max_dims=5, max_side=4, max_size=100))
     def test_is_the_same_copy(self, given: Layout) -> None:
         form = layout.canonical(*given)
         assert moves(form) == moves(given)
 
-    @settings(max_examples=300, deadline=None)
+    @quick
     @given(layouts(max_dims=8))
     def test_is_canonical(self, given: Layout) -> None:
         form = layout.canonical(*given)

@@ -90,18 +90,6 @@ def test_a_client_hands_on_to_the_library(kind):
         assert type(sort(x, 1, xp=xp)) is type(x)
 
 
-def test_of_memory_without_a_library():
-    source = np.ones(3)
-    bare = ab.from_pointer(source.ctypes.data, (3,), "float64", device="cpu", owner=source)
-    assert ab.namespace(bare).__name__ == "arraybridge.xp.numpy"
-
-
-def test_is_found_by_type():
-    registry.forget()
-    xp = ab.namespace(np.ones(3))
-    assert registry.RECORDS[np.ndarray].namespace is xp
-
-
 def test_the_quick_way_answers_as_the_slow_one():
     """Whatever is known of the types by then."""
     registry.forget()

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from arraybridge import dlpack
-from arraybridge.dlpack import ManagedTensor, acquire, call_dlpack
-from tests.support.exporters import Exported
+from arraybridge.dlpack import acquire, call_dlpack
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer, capsule_name
 
@@ -54,28 +53,6 @@ def test_every_producer_is_acquired(producer):
 
 def test_no_stream_is_sent_to_a_real_cpu_producer(producer):
     assert acquire(producer[0], stream=7).shape == (2, 3)
-
-
-CONSUMERS = {
-    "numpy": np.from_dlpack,
-    "torch": torch.from_dlpack,
-    "jax": lambda x: pytest.importorskip("jax").dlpack.from_dlpack(x),
-    "tvm_ffi": lambda x: np.from_dlpack(pytest.importorskip("tvm_ffi").from_dlpack(x)),
-}
-TAKES = [(name, False) for name in CONSUMERS] + [("numpy", True), ("torch", True)]
-
-
-@pytest.mark.parametrize(("consumer", "versioned"), TAKES)
-def test_real_consumers_take_what_we_export(consumer, versioned):
-    block = ManagedTensor.allocate((2, 3), dlpack.DataType.named("float32"))
-    (ctypes.c_float * 6).from_address(block.data)[:] = range(6)
-    data = block.data
-    result = CONSUMERS[consumer](Exported(block, versioned))
-    del block
-    np.testing.assert_array_equal(np.asarray(result), [[0, 1, 2], [3, 4, 5]])
-    if consumer in ("numpy", "torch"):  # no copy was made
-        pointer = result.ctypes.data if consumer == "numpy" else result.data_ptr()
-        assert pointer == data
 
 
 def test_numpys_flags_are_read():

@@ -10,6 +10,7 @@ import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
 from arraybridge.native import pyapi
+from tests.support.exporters import Exported
 from tests.support.optional import optional
 from tests.support.producers import Managed, capsule_name
 
@@ -241,8 +242,15 @@ def test_integers_of_other_kinds_become_ints():
 def test_a_managed_tensor_is_a_producer_by_the_standard():
     x = np.arange(6.0).reshape(2, 3)
     tensor = dlpack.acquire(x)
-    for consumer in (np.from_dlpack, torch.from_dlpack, jax.dlpack.from_dlpack, ab.from_dlpack):
-        np.testing.assert_array_equal(np.asarray(consumer(tensor)), x)
+    tvm_ffi = optional("tvm_ffi")
+    for consumer in (
+        *(np.from_dlpack, torch.from_dlpack, jax.dlpack.from_dlpack, ab.from_dlpack),
+        lambda tensor: np.from_dlpack(tvm_ffi.from_dlpack(tensor)),
+    ):
+        for producer in (tensor, Exported(tensor, versioned=False)):
+            found = consumer(producer)
+            np.testing.assert_array_equal(np.asarray(found), x)
+            assert ab.inspect(found).pointer == x.ctypes.data or "jax" in type(found).__module__
     view = np.from_dlpack(tensor)
     del tensor
     view[0, 0] = 7  # the memory, which lives on

@@ -94,7 +94,7 @@ def nests(draw) -> Layout:
     return Layout(shape, layout.c_strides(shape, itemsize), tuple(src), itemsize)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.one_of(
         nests(),

@@ -144,10 +144,6 @@ class TestTarget:
         arrow = ab.convert(pa.chunked_array([[1], [2]]), "pyarrow.Array")
         assert arrow.to_pylist() == [1, 2]
 
-    def test_no_name_is_guessed(self):
-        with pytest.raises(ValueError, match="did you mean"):
-            ab.convert(np.ones(2), "pyarrow.Arrays")
-
 
 @given(
     st.sampled_from([*NUMBERS, "bool"]),
