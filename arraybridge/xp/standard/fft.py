@@ -1,9 +1,16 @@
 """The ``fft`` extension of the array API standard 2025.12: discrete Fourier transforms.
 
-Precision stays; of ``M`` elements along an axis, ``n`` that are more pad with zeros and fewer trim.
+Precision stays. ``n`` is the length of the transform, by default the extent of the axis; of ``M``
+elements along an axis, ``n`` that are more pad with zeros and fewer trim. ``s`` has the lengths of
+several, one for each of ``axes``, which must be given then; -1 is the extent of the axis. If
+``axes`` is None, all are transformed.
+
 ``norm`` says which transforms are scaled: the inverse ones by 1/n (``"backward"``), both by
 1/sqrt(n) (``"ortho"``), or the forward ones by 1/n (``"forward"``); ``n`` is the product of the
 transformed extents. Repeated axes are the library's choice.
+
+Frequencies are those of samples at a distance of ``d``; their ``dtype`` is a real floating-point
+one, by default the default one.
 """
 # pyright: reportReturnType=false
 
@@ -24,13 +31,7 @@ __all__ = [
 
 
 def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Discrete Fourier transform along one axis, of complex numbers.
-
-    Parameters
-    ----------
-    n
-        The length of the transform. None: the extent of the axis.
-    """
+    """Discrete Fourier transform along one axis, of complex numbers."""
 
 
 def fftfreq(
@@ -39,13 +40,6 @@ def fftfreq(
     """Frequencies, in cycles per unit of ``d``, of the elements of an :func:`fft` of length ``n``.
 
     From 0 up, then the negative ones up to 0; of an even ``n`` the middle one is negative.
-
-    Parameters
-    ----------
-    d
-        The distance between samples.
-    dtype
-        A real floating-point data type. None: the default.
     """
 
 
@@ -57,16 +51,7 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Discrete Fourier transform along several axes, of complex numbers.
-
-    Parameters
-    ----------
-    s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents.
-    axes
-        None: all.
-    """
+    """Discrete Fourier transform along several axes, of complex numbers."""
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -85,13 +70,7 @@ def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`fft`.
-
-    Parameters
-    ----------
-    n
-        The length of the transform. None: the extent of the axis.
-    """
+    """Inverse of :func:`fft`."""
 
 
 def ifftn(
@@ -102,16 +81,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Inverse of :func:`fftn`.
-
-    Parameters
-    ----------
-    s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents.
-    axes
-        None: all.
-    """
+    """Inverse of :func:`fftn`."""
 
 
 def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -152,10 +122,8 @@ def irfftn(
     Parameters
     ----------
     s
-        The extents of the **result** along ``axes``, which must be given then. None: those of
-        ``x``, save for the last, which is ``2*(M - 1)`` and so even.
-    axes
-        None: all.
+        The extents of the **result** along ``axes``. None: those of ``x``, save for the last, which
+        is ``2*(M - 1)`` and so even.
     """
 
 
@@ -172,17 +140,7 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`.
-
-    Parameters
-    ----------
-    n
-        The length of the transform.
-    d
-        The distance between samples.
-    dtype
-        A real floating-point data type. None: the default.
-    """
+    """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`."""
 
 
 def rfftn(
@@ -195,12 +153,5 @@ def rfftn(
 ) -> Array:
     """Discrete Fourier transform along several axes, of real numbers.
 
-    Parameters
-    ----------
-    s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents. The last axis of the
-        result has ``s[-1]//2 + 1`` elements.
-    axes
-        None: all.
+    The last axis of the result has ``s[-1]//2 + 1`` elements.
     """
