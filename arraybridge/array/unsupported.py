@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy
 
+from ..containers import mapped
 from .operators import OPERATORS
 
 # What is asked of an array, or of where it lies, and makes no other.
@@ -82,7 +83,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
     if ask is not None:
         return ask(*args, **kwargs)
     if _converting():
-        return func(*_taken(args), **_taken(kwargs))
+        return func(*mapped(_taken, args), **mapped(_taken, kwargs))
     raise _refusal(self, func, f"{func.__module__}.{func.__name__}")
 
 
@@ -96,7 +97,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
                 left = left[()]  # NumPy compares its scalars as arrays of no dimensions
             return getattr(self, name)(left)
     if _converting():
-        return getattr(ufunc, method)(*_taken(inputs), **_taken(kwargs))
+        return getattr(ufunc, method)(*mapped(_taken, inputs), **mapped(_taken, kwargs))
     name = ufunc.__name__
     if getattr(numpy, name, None) is ufunc:
         name = f"numpy.{name}"
@@ -116,13 +117,8 @@ def _caller(frames: int) -> str:
     return name.partition(".")[0]
 
 
-def _taken(arguments: Any) -> Any:
-    """Replace Arrays among arguments by NumPy's arrays."""
-    if isinstance(arguments, dict):
-        return {name: _taken(x) for name, x in arguments.items()}
-    if isinstance(arguments, list | tuple):
-        return type(arguments)([_taken(x) for x in arguments])
-    return numpy.asarray(arguments) if hasattr(arguments, "__arraybridge__") else arguments
+def _taken(x: Any) -> Any:
+    return numpy.asarray(x) if hasattr(x, "__arraybridge__") else x
 
 
 def _refusal(x: Any, function: Any, name: str) -> TypeError:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import operator
 import re
+from collections import namedtuple
 
 import array_api_strict
 import jax
@@ -159,6 +160,14 @@ def test_what_numpy_only_asks() -> None:
         np.testing.assert_allclose(x, x + 1e-12)
         np.testing.assert_array_less(x, x + 1)
         np.testing.assert_array_almost_equal_nulp(x, x)
+
+
+def test_named_tuples_of_arrays_in_a_package_that_converts():
+    pair = namedtuple("pair", "first second")
+    inside = {"__name__": "scipy.stats"}
+    exec("def joined(np, x): return np.concatenate(x)", inside)
+    for x in arrays():
+        np.testing.assert_array_equal(inside["joined"](np, pair(x, x)), [3, 1, 2] * 2)
 
 
 @pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)])
