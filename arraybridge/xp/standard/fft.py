@@ -19,10 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...array import Array
-    from .data_types import Device, DType, Norm
+    from .data_types import Device, DType, Ints, Norm
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft",
@@ -44,28 +42,20 @@ def fftfreq(
 
 
 def fftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
+    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
 ) -> Array:
     """Discrete Fourier transform along several axes, of complex numbers."""
 
 
-def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: Array, /, *, axes: int | Ints | None = None) -> Array:
     """Move frequency 0 to the middle: element 0 to ``n//2``, along axes; None: along all."""
 
 
 def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Transform of a Hermitian signal, given as its first half: real-valued.
 
-    Parameters
-    ----------
-    n
-        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
-        even.
+    ``n`` is the extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``,
+    which is even.
     """
 
 
@@ -74,66 +64,40 @@ def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
+    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
 ) -> Array:
     """Inverse of :func:`fftn`."""
 
 
-def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: Array, /, *, axes: int | Ints | None = None) -> Array:
     """Undo :func:`fftshift`, which is something else for an odd number of elements."""
 
 
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of :func:`hfft`: real numbers to the first half of a Hermitian signal.
 
-    Parameters
-    ----------
-    n
-        How many elements are read; ``n//2 + 1`` result. None: the extent of the axis.
+    Of the ``n`` elements that are read ``n//2 + 1`` result.
     """
 
 
 def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`rfft`: real-valued.
-
-    Parameters
-    ----------
-    n
-        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
-        even.
-    """
+    """Inverse of :func:`rfft`: real-valued, with the ``n`` of :func:`hfft`."""
 
 
 def irfftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
+    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
 ) -> Array:
     """Inverse of :func:`rfftn`: real-valued.
 
-    Parameters
-    ----------
-    s
-        The extents of the **result** along ``axes``. None: those of ``x``, save for the last, which
-        is ``2*(M - 1)`` and so even.
+    ``s`` has the extents of the **result** along ``axes``. None: those of ``x``, save for the last,
+    which is ``2*(M - 1)`` and so even.
     """
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform along one axis, of real numbers: the frequencies from 0 up.
 
-    Parameters
-    ----------
-    n
-        The length of the transform; ``n//2 + 1`` elements result. None: the extent of the axis.
+    ``n//2 + 1`` elements result.
     """
 
 
@@ -144,12 +108,7 @@ def rfftfreq(
 
 
 def rfftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
+    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
 ) -> Array:
     """Discrete Fourier transform along several axes, of real numbers.
 

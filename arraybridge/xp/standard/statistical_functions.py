@@ -7,6 +7,9 @@
 the default integer are widened to that many bits, signed or not as they are; all else keeps its
 data type.
 
+Sums and products of the elements so far are along one axis, which may be None only if ``x`` has no
+other; ``include_initial`` says whether a 0 or a 1 comes first, which makes the axis one longer.
+
 ``correction`` is the number of degrees of freedom that are subtracted from the number N
 of elements: 0 for the whole population, 1 for a sample. NaN if N is not larger.
 """
@@ -34,15 +37,7 @@ def cumulative_prod(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Products of the elements so far, along an axis.
-
-    Parameters
-    ----------
-    axis
-        May be None only if ``x`` has one axis.
-    include_initial
-        Whether a 1 comes first, which makes the axis one longer.
-    """
+    """Products of the elements so far, along an axis."""
 
 
 def cumulative_sum(
@@ -53,15 +48,7 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Sums of the elements so far, along an axis.
-
-    Parameters
-    ----------
-    axis
-        May be None only if ``x`` has one axis.
-    include_initial
-        Whether a 0 comes first, which makes the axis one longer.
-    """
+    """Sums of the elements so far, along an axis."""
 
 
 def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
@@ -119,8 +106,6 @@ def diff(
 ) -> Array:
     """Differences of neighbors along an axis, ``x[i+1] - x[i]``, taken ``n`` times.
 
-    Parameters
-    ----------
-    prepend, append
-        What is joined to the ends of the axis first; equal extents along the other axes.
+    ``prepend`` and ``append`` are joined to the ends of the axis first; their extents along the
+    other axes are equal to those of ``x``.
     """
