@@ -5,6 +5,7 @@ Array API standard 2025.12, "Indexing".
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -120,15 +121,14 @@ def set_in_place(native: Any, key: Any, value: Any) -> Any:
 class Steps(NamedTuple):
     """An index with negative steps, in two parts, for libraries that only support positive ones.
 
-    ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``, is what is meant.
-    ``at_once`` is the index with each negative step taken forward, and ``turned`` are the axes of
-    its result that are then the wrong way round: the same in one part, for indices without arrays.
+    ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``, is what is meant. If it
+    is not flipped, the axes ``turned`` of the result are the wrong way round, unless there are
+    arrays in the index.
     """
 
     forward: tuple[Any, ...]
     flipped: tuple[int, ...]
     rest: tuple[Any, ...]
-    at_once: tuple[Any, ...]
     turned: tuple[int, ...]
 
 
@@ -138,18 +138,11 @@ def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
         return None
     forward: list[Any] = []
     rest: list[Any] = []
-    at_once: list[Any] = []
     flipped, turned = [], []
     result = 0  # the axis of the result, as long as there are no arrays in the index
     left = len(shape) - sum(axes_of(part) for part in key)
     for part in key:
-        if part is None or part is ...:
-            extent = left if part is ... else 1
-            forward += [slice(None)] * (left if part is ... else 0)
-            rest.append(part)
-            at_once.append(part)
-            result += extent
-        elif isinstance(part, slice):
+        if isinstance(part, slice):
             axis = len(forward)
             if _backward(part):
                 part = _reversed(part, shape[axis] if axis < len(shape) else 0)
@@ -157,13 +150,12 @@ def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
                 turned.append(result)
             forward.append(part)
             rest.append(slice(None))
-            at_once.append(part)
             result += 1
         else:
-            forward += [slice(None)] * axes_of(part)
+            forward += [slice(None)] * (left if part is ... else axes_of(part))
             rest.append(part)
-            at_once.append(part)
-    return Steps(tuple(forward), tuple(flipped), tuple(rest), tuple(at_once), tuple(turned))
+            result += left if part is ... else int(part is None)
+    return Steps(tuple(forward), tuple(flipped), tuple(rest), tuple(turned))
 
 
 def axes_of(part: Any) -> int:
@@ -175,6 +167,13 @@ def axes_of(part: Any) -> int:
     if hasattr(part, "ndim") and "bool" in str(part.dtype):
         return int(part.ndim)
     return 1
+
+
+def elements_along(shape: tuple[int, ...], axes: Any) -> int:
+    """Return how many elements lie along an axis, several or all (None)."""
+    if axes is None:
+        return math.prod(shape)
+    return math.prod([shape[axis] for axis in (axes if isinstance(axes, tuple) else (axes,))])
 
 
 def set_apart(

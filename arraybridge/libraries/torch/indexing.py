@@ -84,7 +84,7 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
         indices = _get(indices, parts, extra)
         target.put_(indices, value.broadcast_to(indices.shape))
         return native
-    part = target[steps.at_once]
+    part = target[steps.forward][steps.rest]
     part[...] = value.broadcast_to(part.shape).flip(steps.turned)
     return native
 
