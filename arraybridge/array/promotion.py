@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 _BOOL, _INTEGRAL, _REAL, _COMPLEX = range(4)
-_SCALARS: tuple[Any, ...] = (bool, int, float, complex)  # by kind
+BY_KIND: tuple[Any, ...] = (bool, int, float, complex)
 _INTEGER = re.compile(r"(u?)int(\d+)$")
 
 
@@ -46,19 +46,14 @@ def range_of(dtype: Any) -> Range:
 
 def _named(name: str) -> Range:
     name = name.rpartition(".")[2]  # torch.int8
-    integer = _INTEGER.search(name)
+    integer = _INTEGER.search("int64" if name == "int" else name)
     if integer:
         bits = int(integer[2])
-        return Range(_INTEGRAL, 0, 2**bits - 1) if integer[1] else _signed(bits)
-    if name == "int":
-        return _signed(64)
+        least, most = (0, 2**bits) if integer[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return Range(_INTEGRAL, least, most - 1)
     if name.startswith("bool"):
         return Range(_BOOL, 0, 1)
     return Range(_COMPLEX if "complex" in name else _REAL)
-
-
-def _signed(bits: int) -> Range:
-    return Range(_INTEGRAL, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def side(value: int, dtype: Any) -> int:
@@ -146,10 +141,10 @@ def scalar_of(value: Any) -> Any:
         if not is_numeric(value.dtype):
             return value
         number = value.item()
-        if number.__class__ in _SCALARS:
+        if number.__class__ in BY_KIND:
             return number
         return complex(number) if value.dtype.kind == "c" else float(number)  # of a long double
-    return next((kind(value) for kind in _SCALARS if isinstance(value, kind)), value)
+    return next((kind(value) for kind in BY_KIND if isinstance(value, kind)), value)
 
 
 def check_number(value: Any) -> None:

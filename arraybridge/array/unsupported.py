@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType
@@ -23,13 +22,14 @@ from typing import Any
 import numpy
 
 from ..containers import mapped
+from .indexing import elements_along
 from .operators import OPERATORS
 
 # What is asked of an array, or of where it lies, and makes no other.
 _ASK: dict[Any, Callable[..., Any]] = {
     numpy.shape: lambda a: a.shape,
     numpy.ndim: lambda a: a.ndim,
-    numpy.size: lambda a, axis=None: a.size if axis is None else _extent(a, axis),
+    numpy.size: lambda a, axis=None: elements_along(a.shape, axis),
     numpy.iscomplexobj: lambda x: numpy.iscomplexobj(numpy.asarray(x)),
     numpy.isrealobj: lambda x: numpy.isrealobj(numpy.asarray(x)),
     numpy.shares_memory: lambda a, b, max_work=-1: numpy.shares_memory(
@@ -70,11 +70,6 @@ _NEAREST = {
 }
 _OPERANDS: tuple[Any, ...] = (numpy.ndarray, numpy.generic)
 COMPARISONS = [getattr(numpy, op.function) for op in OPERATORS if op.forms == "compare"]
-
-
-def _extent(x: Any, axis: Any) -> int:
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return math.prod([x.shape[i] for i in axes])
 
 
 def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -178,17 +173,13 @@ def refer(cls: type, names: Iterable[str]) -> None:
             setattr(cls, name, Missing(name))
 
 
-def _is_function(xp: Any, name: str) -> bool:
-    return name in xp.__all__ and isinstance(getattr(xp, name), FunctionType)
-
-
 def _advice(array: Any, name: str) -> str:
     """Return what to use instead, as the end of the message."""
     found = [_INSTEAD[name]] if name in _INSTEAD else []
     xp = getattr(type(array), "_namespace", None)
     if xp is None:
         return f": {(*found, 'what the standard has as functions is in ab.namespace(x)')[0]}"
-    if _is_function(xp, name):
+    if name in xp.__all__ and isinstance(getattr(xp, name), FunctionType):
         call = _call(getattr(xp, name))
         found.append(f"the standard has it as a function, ab.namespace(x).{name}{call}")
     if hasattr(type(array._native), name):  # of an instance, some properties warn or raise

@@ -23,8 +23,8 @@ from ..protocols.foreign import check_whole, no_array
 from . import standard
 from .asarray import from_dlpack_of_arrays, native_device, of_arrays
 from .calls import Function, remembering
-from .data_types import Limits, refusing_other_dtypes
-from .standard.data_types import DATA_TYPES, FInfo, IInfo
+from .data_types import Corrected, refusing_other_dtypes
+from .standard.data_types import DATA_TYPES
 
 Wrapper = Callable[..., Any]
 
@@ -79,12 +79,10 @@ def _wrapped(template: Any, cls: type[NativeArray], native: Function, module: st
     """Wrap ``native`` for Arrays, with the signature and documentation of ``template``."""
     signature = inspect.signature(template)
     kinds = {p.name: _kind(p) for p in signature.parameters.values()}
-    returned = _returned(template)
     if native.path == "isdtype":
-        made = remembering(native, lambda x: x._native if x.__class__ is cls else x)
+        made = remembering(native)
     else:
-        wrapper = _wrapper_for(signature, kinds, returned)
-        made = wrapper(native, cls, _wrap_for(cls, returned), kinds)
+        made = _wrapper_for(signature, kinds)(native, cls, _wrap_for(cls, template), kinds)
     _describe(made, template, module)
     return made
 
@@ -99,13 +97,7 @@ def _kind(parameter: inspect.Parameter) -> str:
     return "device" if annotation.startswith("Device") else "else"
 
 
-def _returned(template: Any) -> Any:
-    annotation = template.__annotations__["return"]
-    found = getattr(import_module(template.__module__), annotation, annotation)
-    return annotation if found is Any else found  # the alias DType
-
-
-def _wrap_for(cls: type[NativeArray], annotation: Any) -> Callable[[Any], Any]:
+def _wrap_for(cls: type[NativeArray], template: Any) -> Callable[[Any], Any]:
     """Return what makes Arrays of a native function's results, by what the standard annotates."""
 
     def array(result: Any) -> Any:
@@ -116,17 +108,18 @@ def _wrap_for(cls: type[NativeArray], annotation: Any) -> Callable[[Any], Any]:
     def arrays(results: Any) -> tuple[Any, ...]:
         return tuple([array(x) for x in results])
 
+    annotation, table = template.__annotations__["return"], cls._dtypes
     if annotation == "Array":
         return array
-    if isinstance(annotation, str) and annotation.startswith("tuple[Array"):
+    if annotation.startswith("tuple[Array"):
         return arrays
-    if isinstance(annotation, type) and issubclass(annotation, tuple):
-        return lambda results: annotation(*arrays(results))
-    table = cls._dtypes
+    if annotation.endswith("Result"):
+        named = getattr(import_module(template.__module__), annotation)
+        return lambda results: named(*arrays(results))
     if table is not None and annotation == "DType":
         return table.given.__getitem__
-    if table is not None and annotation in (FInfo, IInfo):
-        return lambda result: Limits(result, dtype=table.given[result.dtype])
+    if table is not None and annotation in ("FInfo", "IInfo"):
+        return lambda result: Corrected(result, dtype=table.given[result.dtype])
     return _same
 
 
@@ -159,11 +152,11 @@ def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
 
 
 def _wrapper_for(
-    signature: inspect.Signature, kinds: dict[str, str], returned: Any
+    signature: inspect.Signature, kinds: dict[str, str]
 ) -> Callable[[Function, Any, Any, dict[str, str]], Wrapper]:
     """Return the quickest wrapper that a signature allows."""
     found = list(kinds.values())
-    if returned == "Array":
+    if signature.return_annotation == "Array":
         if found[0] == "array" and {"else"}.issuperset(found[1:]):
             return _of_one
         first, *others = signature.parameters.values()
@@ -184,8 +177,8 @@ def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wra
     errors, recover = native.errors, native.recovery()
     before: Any = native.before
     alone = own if native.alone is None else native.alone
-    dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
-    asked = before is not None and native.dtype_at is None
+    dtype_at = native.dtype_at
+    asked = before is not None and dtype_at < 0
 
     def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         if x.__class__ is cls and not (args or kwargs or asked):  # the commonest call: not packed
@@ -270,8 +263,8 @@ def _reading(before: Any, check: Any) -> Any:
 
 
 def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
-    own, errors, recover, before = native.own, native.errors, native.recovery(), native.before
-    dtype_at = -1 if native.dtype_at is None else native.dtype_at  # -1: whatever is given
+    own, errors, recover = native.own, native.errors, native.recovery()
+    before, dtype_at = native.before, native.dtype_at
     positions = list(kinds.values())
     rest = "arrays" if "arrays" in positions else "else"
     last = positions.index(rest) if rest == "arrays" else len(positions)

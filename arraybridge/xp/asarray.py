@@ -362,12 +362,11 @@ def native_device(cls: type[NativeArray], device: Any) -> Any:
     if device is None:
         return None
     home = cls._home
-    library = library_of_package(type(device))
-    if library is None or library is not home:
-        place = place_named(device)
-        own = home.native_device(place)  # of a device that it misses, the library may say more
-        why = missing_device(home.accepts, place)
-        if why is not None:
-            raise ConversionError(why)
-        return own
-    return device
+    if library_of_package(type(device)) is home:
+        return device
+    place = place_named(device)
+    own = home.native_device(place)  # of a device that it misses, the library may say more
+    why = missing_device(home.accepts, place)
+    if why is not None:
+        raise ConversionError(why)
+    return own

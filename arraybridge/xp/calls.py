@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from .fallback import Handler, Refused
+from .fallback import Handler
 
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 Check: TypeAlias = Callable[..., Arguments | None]
@@ -28,8 +28,9 @@ class Function(NamedTuple):
     # Called with the arguments first: it raises, or returns them as ``own`` is to have them; None
     # is as they are. For what a library takes and gets wrong without an error.
     before: Check | None = None
-    # Where the data type is among the arguments, if ``before`` is called only for its sake.
-    dtype_at: int | None = None
+    # Where the data type is among the arguments, if ``before`` is called only for its sake; -1: it
+    # is called whatever is given.
+    dtype_at: int = -1
     # Called first if the two operands are not of one type: see `numbers.Wide.operands`.
     operands: Operands | None = None
     namespace: Any = None  # the native namespace that it belongs to
@@ -43,35 +44,32 @@ class Function(NamedTuple):
         return tuple(dict.fromkeys(kind for handler in self.handlers for kind in handler.errors))
 
     def recovery(self) -> Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any]:
-        """Return ``recover`` as a function, which torch.compile supports better than a method."""
-
-        def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return self.recover(error, args, kwargs)
-
-        return recover
-
-    def recover(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of a call that raised, or raise the remaining error.
+        """Make what returns the result of a call that raised, or raises the remaining error.
 
         An attempt that fails leaves its own error, which is about the arguments in a form that the
-        library takes; a note says what the call as given had raised.
+        library takes; a note says what the call as given had raised. A function: torch.compile
+        supports methods less well.
         """
-        first = error
-        for handler in self.handlers:
-            if isinstance(error, handler.errors):
-                try:
-                    result = handler.retry(Refused(self, error, args, kwargs))
-                except Exception as another:
-                    if handler.attempt:
-                        said = f"{type(error).__name__}: {error}"
-                        another.add_note(f"tried with {handler.attempt}: {self.path} raised {said}")
-                    error = another
-                else:
-                    if result is not NotImplemented:
-                        return result
-        if error is first and error.__traceback__ is not None:
-            raise error.with_traceback(error.__traceback__.tb_next)
-        raise error from None
+
+        def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            first = error
+            for handler in self.handlers:
+                if isinstance(error, handler.errors):
+                    try:
+                        result = handler.retry(self, error, args, kwargs)
+                    except Exception as another:
+                        if handler.attempt:
+                            said = f"{self.path} raised {type(error).__name__}: {error}"
+                            another.add_note(f"tried with {handler.attempt}: {said}")
+                        error = another
+                    else:
+                        if result is not NotImplemented:
+                            return result
+            if error is first and error.__traceback__ is not None:
+                raise error.with_traceback(error.__traceback__.tb_next)
+            raise error from None
+
+        return recover
 
 
 def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +79,7 @@ def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any
     """
     if not (function.handlers or function.before or function.operands):
         return own
-    made = _wrapper(function)
+    made = remembering(function) if function.path == "isdtype" else _wrapper(function)
     functools.update_wrapper(made, own)
     # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
     vars(made).update({name: getattr(own, name) for name in dir(own) if not name.startswith("_")})
@@ -91,9 +89,6 @@ def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any
 def _wrapper(function: Function) -> Callable[..., Any]:
     own, errors, recover = function.own, function.errors, function.recovery()
     before, operands, dtype_at = function.before, function.operands, function.dtype_at
-
-    if function.path == "isdtype":
-        return remembering(function, lambda x: x)
 
     if operands is not None:
 
@@ -125,45 +120,38 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
         return plain
 
-    if dtype_at is not None:
+    if dtype_at < 0:
 
-        def typed(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
-            if args or kwargs or x is _NONE:
-                if x is not _NONE:
-                    args = (x, *args)
-                if "dtype" in kwargs or len(args) > dtype_at:
-                    args, kwargs = before(*args, **kwargs) or (args, kwargs)
-                try:
-                    return own(*args, **kwargs)
-                except errors as error:
-                    return recover(error, args, kwargs)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = before(*args, **kwargs) or (args, kwargs)
             try:
-                return alone(x)
+                return own(*args, **kwargs)
             except errors as error:
-                return recover(error, (x,), kwargs)
+                return recover(error, args, kwargs)
 
-        return typed
+        return checked
 
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        changed = before(*args, **kwargs)
-        if changed is not None:
-            args, kwargs = changed
+    def typed(x: Any = _NONE, /, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or x is _NONE:
+            if x is not _NONE:
+                args = (x, *args)
+            if "dtype" in kwargs or len(args) > dtype_at:
+                args, kwargs = before(*args, **kwargs) or (args, kwargs)
+            try:
+                return own(*args, **kwargs)
+            except errors as error:
+                return recover(error, args, kwargs)
         try:
-            return own(*args, **kwargs)
+            return alone(x)
         except errors as error:
-            return recover(error, args, kwargs)
+            return recover(error, (x,), kwargs)
 
-    return checked
+    return typed
 
 
-def remembering(function: Function, taken: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Make a function of data types and names alone, whose answers never change.
-
-    `taken` gives an argument as ``own`` is to have it.
-    """
-    own, errors, recover, before = (
-        function.own, function.errors, function.recovery(), function.before,
-    )  # fmt: skip
+def remembering(function: Function) -> Callable[..., Any]:
+    """Make a function of data types and names alone, whose answers never change."""
+    call = _wrapper(function)
     known: dict[Any, Any] = {}
 
     def asked(*given: Any, **options: Any) -> Any:
@@ -172,13 +160,7 @@ def remembering(function: Function, taken: Callable[[Any], Any]) -> Callable[...
                 return known[given]
             except (KeyError, TypeError):  # TypeError: arrays, which are an error
                 pass
-        args, kwargs = tuple(map(taken, given)), {k: taken(x) for k, x in options.items()}
-        if before is not None:
-            args, kwargs = before(*args, **kwargs) or (args, kwargs)
-        try:
-            result = own(*args, **kwargs)
-        except errors as error:
-            return recover(error, args, kwargs)
+        result = call(*given, **options)
         if not options:
             if len(known) >= _MOST:
                 known.clear()

@@ -10,13 +10,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy
 
 from . import asarray
-from .data_types import Limits
+from .data_types import Corrected
 from .special_cases import Means, complex_function, deviation, floor_divide, turned
 
 
@@ -131,12 +130,6 @@ def shifts(fft: Any, copy: Callable[[Any], Any]) -> tuple[Correction, ...]:
     )
 
 
-def has_no_elements(shape: tuple[int, ...], axes: Any) -> bool:
-    """Whether the extents along an axis, several or all (None) leave nothing to reduce."""
-    axes = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    return not prod(shape[axis] for axis in axes)
-
-
 def from_dlpack(
     library: str,
     upstream: str = "no issue known",
@@ -158,7 +151,7 @@ def finfo(
         own = plain(type)
         if own.bits > 64:  # longdouble: no dtype of the standard, and too large for a float
             return own
-        return Limits(own, **{name: float(getattr(own, name)) for name in floats})
+        return Corrected(own, **{name: float(getattr(own, name)) for name in floats})
 
     return Correction(
         "finfo", finfo, "finfo: eps, max, min and smallest_normal are Python floats", upstream

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from ..array.operators import SCALARS
-from ..array.promotion import is_numeric, scalar_of
+from ..array.promotion import BY_KIND, is_numeric, scalar_of
 from ..core.registry import library_named
 from .calls import Arguments, Check, Function
-from .fallback import Handler, Refused
+from .fallback import Handler
 from .standard.data_types import DATA_TYPES
 
 _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
@@ -49,8 +49,8 @@ def checking_astype(check: Callable[[Any], Any]) -> Check:
 def limits_errors(library: str) -> Handler:
     """Raise TypeError for ``finfo`` and ``iinfo``, which libraries refuse with different errors."""
 
-    def retry(refused: Refused) -> Any:
-        raise _no_limits(refused.function.path, library, refused.args[0]) from None
+    def retry(function: Function, error: Any, args: Any, kwargs: Any) -> Any:
+        raise _no_limits(function.path, library, args[0]) from None
 
     errors = (AttributeError, TypeError, ValueError)
     return Handler(errors, lambda path, _: path in _LIMITS, retry)
@@ -64,8 +64,8 @@ def refusing_other_dtypes(function: Function, namespace: Any) -> Function:
     if "dtype" not in function.parameters or function.path == "isdtype":
         return function
 
-    def retry(refused: Refused) -> Any:
-        given = dict(zip(refused.function.parameters, refused.args, strict=False)) | refused.kwargs
+    def retry(function: Function, error: Any, args: Any, kwargs: Any) -> Any:
+        given = dict(zip(function.parameters, args, strict=False)) | kwargs
         dtype, xp = given.get("dtype"), namespace()
         if dtype is None:
             return NotImplemented
@@ -121,8 +121,8 @@ def dtype_checks(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[
                 x = scalar_of(x)  # as in operators
             x = taken(x)
             if not isinstance(x, SCALARS) or isinstance(x, numpy.generic):
-                right = is_one(x) or (library == "numpy" and _is_numpys_scalar(x))
-                if not right:
+                scalar = library == "numpy" and isinstance(x, numpy.generic) and is_numeric(x.dtype)
+                if not (scalar or is_one(x)):
                     raise _wrong("result_type", beside, x)
                 typed = True
             given.append(x)
@@ -171,10 +171,6 @@ def dtype_checks(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[
     }
 
 
-def _is_numpys_scalar(x: Any) -> bool:
-    return isinstance(x, numpy.generic) and is_numeric(x.dtype)
-
-
 def _is_numpys(x: Any) -> bool:
     """Whether NumPy accepts an object as a numeric dtype."""
     if x is None or (isinstance(getattr(x, "dtype", None), numpy.dtype) and hasattr(x, "shape")):
@@ -183,9 +179,6 @@ def _is_numpys(x: Any) -> bool:
         return is_numeric(numpy.dtype(x))
     except TypeError:
         return False
-
-
-_KINDS = (bool, int, float, complex)
 
 
 def result_type(
@@ -203,8 +196,8 @@ def result_type(
     def result_type(*arrays_and_dtypes: Any) -> Any:
         dtypes, highest = [], None
         for x in arrays_and_dtypes:
-            if isinstance(x, bool | int | float | complex) and not isinstance(x, numpy.generic):
-                if highest is None or _kind(x) > _kind(highest):
+            if isinstance(x, SCALARS) and not isinstance(x, numpy.generic):
+                if highest is None or _kind_of(x) > _kind_of(highest):
                     highest = x
             else:
                 dtypes.append(x if isinstance(x, type) else getattr(x, "dtype", x))
@@ -216,12 +209,12 @@ def result_type(
     return result_type
 
 
-def _kind(number: Any) -> int:
-    return next(i for i, kind in enumerate(_KINDS) if isinstance(number, kind))
+def _kind_of(number: Any) -> int:
+    return next(i for i, kind in enumerate(BY_KIND) if isinstance(number, kind))
 
 
-class Limits:
-    """A library's own description of a dtype's limits, with some attributes corrected.
+class Corrected:
+    """What a library says of a dtype's limits, or of itself, with some attributes corrected.
 
     Whatever else the library offers is its own (``tiny``, ``resolution``).
     """
@@ -239,7 +232,7 @@ class Limits:
         return repr(self._own)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._own == (other._own if isinstance(other, Limits) else other))
+        return bool(self._own == (other._own if isinstance(other, Corrected) else other))
 
     def __hash__(self) -> int:
         return hash(self._own)

@@ -1,13 +1,7 @@
 """What may be done when a function of a library raises: another form of the call, another library.
 
-Nothing is checked beforehand: the library's own function is called with the arguments as they are,
-and only its error leads here. A `Handler` computes the refused call in another way, raises a better
-error, or leaves the error alone.
-
-What a library lacks another one on the same device computes, through views: its table
-(`in_another_library`) says which of its dtypes few of its functions take, and which of its errors
-mean "not implemented". Arrays that track gradients or are traced are never viewed in another
-library, as that would cut the graph.
+Nothing is checked beforehand: only an error leads here. A `Handler` computes the refused call in
+another way, raises a better error, or leaves the error alone.
 """
 
 from __future__ import annotations
@@ -28,24 +22,15 @@ from ..dlpack import Device
 from .standard.data_types import DATA_TYPES
 
 
-class Refused(NamedTuple):
-    """A call that raised ``error``; ``function`` is the `calls.Function`."""
-
-    function: Any
-    error: Exception
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-
 class Handler(NamedTuple):
     """What may be done about errors of a library's functions."""
 
     errors: tuple[type[Exception], ...]  # those that it looks at
     # ``serves(path, template)``: whether it applies to a function of the standard.
     serves: Callable[[str, Any], bool]
-    # Compute a `Refused` call in another way, or raise a better error; NotImplemented if the error
-    # is about something else.
-    retry: Callable[[Refused], Any]
+    # ``retry(function, error, args, kwargs)``: compute a call of a `calls.Function` that raised in
+    # another way, or raise a better error; NotImplemented if the error is about something else.
+    retry: Callable[[Any, Exception, tuple[Any, ...], dict[str, Any]], Any]
     # What it tries, for a note on the error that remains; empty: it only explains.
     attempt: str = ""
 
@@ -61,36 +46,34 @@ def axes(parameters: Mapping[str, str]) -> Handler:
             return None
         return operator.index(given)
 
-    def retry(refused: Refused) -> Any:
-        function, _, args, kwargs = refused
+    def retry(function: Any, error: Any, args: Any, kwargs: Any) -> Any:
         name = parameters[function.path]
-        place = function.parameters.index(name)
+        given = dict(zip(function.parameters, args, strict=False)) | kwargs
+        found = index(given.get(name))
+        if found is None:
+            return NotImplemented
         if name in kwargs:
-            found = index(kwargs[name])
-            kwargs = kwargs | {name: found}
-        else:
-            found = index(args[place]) if len(args) > place else None
-            args = (*args[:place], found, *args[place + 1 :])
-        return NotImplemented if found is None else function.own(*args, **kwargs)
+            return function.own(*args, **kwargs | {name: found})
+        place = function.parameters.index(name)
+        return function.own(*args[:place], found, *args[place + 1 :], **kwargs)
 
     errors = (TypeError, ValueError, RuntimeError)
     return Handler(errors, lambda path, _: path in parameters, retry, "a Python integer")
 
 
-def _with_correction(refused: Refused) -> Any:
-    kwargs = dict(refused.kwargs)
+def _with_correction(function: Any, error: Any, args: Any, kwargs: Any) -> Any:
     if "ddof" not in kwargs or "correction" in kwargs:
         return NotImplemented
-    return refused.function.own(*refused.args, correction=kwargs.pop("ddof"), **kwargs)
+    others = {name: x for name, x in kwargs.items() if name != "ddof"}
+    return function.own(*args, correction=kwargs["ddof"], **others)
 
 
 #: ``std`` and ``var`` with ``ddof``, as NumPy and xarray call the correction.
 DDOF = Handler((TypeError, ValueError), lambda path, _: path in ("std", "var"), _with_correction)
 
 
-def _no_copy(refused: Refused) -> Any:
-    error = refused.error
-    if refused.kwargs.get("copy") is not False or isinstance(error, ConversionError):
+def _no_copy(function: Any, error: Exception, args: Any, kwargs: Any) -> Any:
+    if kwargs.get("copy") is not False or isinstance(error, ConversionError):
         return NotImplemented
     raise ConversionError(no_copy_allowed(first_line(error))) from error
 
@@ -105,8 +88,8 @@ NO_COPY = Handler(
 def devices(home: Library) -> Handler:
     """Say why a library has no memory on the ``device=`` that an array is to be made on."""
 
-    def retry(refused: Refused) -> Any:
-        device = refused.kwargs.get("device")
+    def retry(function: Any, error: Any, args: Any, kwargs: Any) -> Any:
+        device = kwargs.get("device")
         try:
             place = home.place(device) or place_named(device) if device is not None else None
         except (TypeError, ValueError):
@@ -133,8 +116,9 @@ def in_another_library(
     unimplemented: Callable[[Exception], bool],
     excepted: frozenset[str] = frozenset(),
 ) -> Handler:
-    """Compute in another library, on the same memory, what this one lacks.
+    """Compute in another library on the same device, on views, what this one lacks.
 
+    Arrays that track gradients or are traced are never viewed there: that would cut the graph.
     `array` is the type of its arrays, and `dtypes` those of its dtypes that only some of its
     functions take. `errors` are what it raises for a function that cannot do a dtype; of another
     dtype only those that `unimplemented` says, whatever the dtypes. No other library computes the
@@ -145,15 +129,13 @@ def in_another_library(
         kinds = map(str, template.__annotations__.values())
         return path not in excepted and any("Array" in kind for kind in kinds)
 
-    def retry(refused: Refused) -> Any:
-        function, error, args, kwargs = refused
+    def retry(function: Any, error: Exception, args: Any, kwargs: Any) -> Any:
         arrays = [x for x in leaves((args, kwargs)) if isinstance(x, array)]
-        if not unimplemented(error) and (
+        if not arrays or (  # without one, the device would be anyone's guess
+            not unimplemented(error)
             # The caller's own, whatever the dtypes: an argument, dtypes without a common one
-            isinstance(error, TypeError) or not any(x.dtype in dtypes for x in arrays)
+            and (isinstance(error, TypeError) or not any(x.dtype in dtypes for x in arrays))
         ):
-            return NotImplemented
-        if not arrays:  # whose device would be anyone's guess
             return NotImplemented
         try:
             device = library_named(library).describe(arrays[0]).device
@@ -181,9 +163,9 @@ class _Crossing:
     """Conversion of arguments to another library, and of results back."""
 
     def __init__(self, library: str, array: type, own: Any, other: str) -> None:
-        self.library, self.array, self.own, self.other = library, array, own, other
+        self.library, self.array, self.other = library, array, other
         self.namespace = library_named(other).native_namespace()
-        self.dtypes, self.names = _dtypes(own), _dtypes(self.namespace)
+        self.dtypes = _dtypes(own)
 
     def given(self, x: Any) -> Any:
         """Convert an argument: views of arrays, the other library's dtypes."""
@@ -195,7 +177,7 @@ class _Crossing:
         """Convert a result of the other library to the library."""
         if hasattr(x, "dtype") and hasattr(x, "shape"):  # a NumPy scalar, too
             return convert(self.namespace.asarray(x), self.library)
-        return getattr(self.own, self.names[x]) if _is_one_of(x, self.names) else x
+        return x
 
 
 @functools.cache

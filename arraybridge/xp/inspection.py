@@ -14,6 +14,7 @@ from ..array.native_array import NativeArray
 from ..core.records import ConversionError
 from ..dlpack import Device
 from .asarray import native_device
+from .data_types import Corrected
 
 
 class Devices(tuple[Any, ...]):
@@ -41,15 +42,7 @@ def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
     return info
 
 
-class _Listing:
-    def __init__(self, own: Any) -> None:
-        self._own = own
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_own":
-            raise AttributeError(name)
-        return getattr(self._own, name)
-
+class _Listing(Corrected):
     def devices(self) -> Devices:
         """Return the devices that the library names, without JAX's None.
 

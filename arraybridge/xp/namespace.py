@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -38,25 +39,14 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     return module
 
 
-class _Native:
-    """In the place of a class's ``_native_namespace`` until it is asked for."""
+class _Deferred:
+    """In the place of a class's attribute, which ``make`` sets and returns when it is asked for."""
 
-    def __init__(self, owner: type[NativeArray]) -> None:
-        self.owner = owner
-
-    def __get__(self, array: Any, cls: Any) -> Any:
-        self.owner._native_namespace = native = self.owner._home.native_namespace()
-        return native
-
-
-class _Opened:
-    """In the place of a class's ``_namespace`` until it is asked for."""
-
-    def __init__(self, owner: type[NativeArray]) -> None:
-        self.name = f"{__package__}.{owner._home.name}"
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
 
     def __get__(self, array: Any, cls: Any) -> Any:
-        return import_module(self.name)  # one thread makes it, the others wait: see `published`
+        return self.make()
 
 
 def defer_namespace(cls: type[NativeArray]) -> None:
@@ -65,12 +55,19 @@ def defer_namespace(cls: type[NativeArray]) -> None:
     Most of what it takes to make an Array of NumPy would else be the import of numpy.f2py,
     numpy.testing and the like by array-api-compat.
     """
-    cls._native_namespace = _Native(cls)
-    cls._namespace = _Opened(cls)
+
+    def native() -> Any:
+        cls._native_namespace = made = cls._home.native_namespace()
+        return made
+
+    name = f"{__package__}.{cls._home.name}"
+    cls._native_namespace = _Deferred(native)
+    # One thread makes it, the others wait: see `published`.
+    cls._namespace = _Deferred(lambda: import_module(name))
 
 
 def published(module: str) -> None:
     """Fill the module ``arraybridge.xp.<library>`` while it is imported."""
     cls = library_named(module.rpartition(".")[2]).array_class()
-    if isinstance(vars(cls)["_namespace"], _Opened):
+    if isinstance(vars(cls)["_namespace"], _Deferred):
         open_namespace(cls, sys.modules[cls.__module__].__doc__)

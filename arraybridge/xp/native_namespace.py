@@ -9,7 +9,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -23,7 +22,7 @@ from .data_types import checking_astype, checking_dtype, dtype_checks, limits_er
 from .fallback import Handler
 from .inspection import listing_devices
 from .numbers import Wide, checks
-from .standard import EXTENSIONS, functions_of
+from .standard import EXTENSIONS, functions_of, linear_algebra_functions
 
 
 class NativeNamespace(NamedTuple):
@@ -67,8 +66,7 @@ class NativeNamespace(NamedTuple):
     @property
     def applied(self) -> list[Correction]:
         """The corrections that the installed version of the library needs."""
-        library = import_module(self.base.removeprefix("array_api_compat.").partition(".")[0])
-        version = getattr(library, "__version__", "")
+        version = getattr(import_module(self.library), "__version__", "")
         return [entry for entry in self.corrections if entry.applies_to(version)]
 
 
@@ -89,7 +87,8 @@ def make_native_namespace(table: NativeNamespace) -> Any:
     check = inspect.signature(xp._functions["asarray"].before)
     xp.asarray.__signature__ = check.replace(return_annotation=check.empty)
     vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
-    _aliased(xp)
+    for name in linear_algebra_functions.__all__:  # of the extension as well
+        setattr(xp.linalg, name, getattr(xp, name))
     xp._switched = table.switched
     xp.__getattr__ = following(xp, table.module, table.switched, xp.__getattr__)
     return xp
@@ -109,7 +108,7 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     )
     befores = {
         **dtype_checks(library, xp.float32, table.taken),
-        **checks(xp, home.owns, wide.plain if wide else _itself, check_dtype),
+        **checks(xp, home.owns, wide.plain if wide else lambda value: value, check_dtype),
         "asarray": asarray.arguments(
             library, xp, check_dtype, table.takes_numpy, table.takes_nested
         ),
@@ -118,8 +117,10 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     functions = []
     for module, path, name, template in functions_of(xp):
         public = getattr(module, name, None) or _missing(library, path, template)
-        before, dtype_at = befores.get(path), None
-        if not before and (_gives_dtype(template) or path in _ALSO_DTYPE):
+        before, dtype_at = befores.get(path), -1
+        kinds = template.__annotations__
+        typed = ("dtype" in kinds and kinds["return"] == "Array") or path in _ALSO_DTYPE
+        if not before and typed:
             dtype_at = _dtype_at(public)
             before = checking_dtype(dtype_at, check_dtype)
         if before is not None:  # whose name Python puts into errors about the arguments
@@ -142,12 +143,6 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
 
 # What libraries take a data type for, though the standard does not.
 _ALSO_DTYPE = frozenset({"mean", "linalg.matrix_norm", "linalg.vector_norm"})
-
-
-def _gives_dtype(template: Any) -> bool:
-    """Whether a function of the standard takes the data type of its result."""
-    kinds = template.__annotations__
-    return "dtype" in kinds and kinds["return"] == "Array"
 
 
 def _dtype_at(function: Callable[..., Any]) -> int:
@@ -174,10 +169,6 @@ def corrected_operators(table: NativeNamespace, xp: Any) -> dict[str, Callable[.
     return {entry.name: getattr(xp, entry.name) for entry in table.applied if entry.operators}
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 def _corrected(table: NativeNamespace) -> ModuleType:
     # The library's own name: array_api_compat.is_torch_namespace and its like, in whatever package
     # carries a copy of them, go by it, and so do clients that delegate to the library.
@@ -192,22 +183,12 @@ def _corrected(table: NativeNamespace) -> ModuleType:
     return xp
 
 
-def _aliased(xp: Any) -> None:
-    """Make aliases refer to the same function."""
-    for extension, names in _ALIASES.items():
-        for name in names:
-            setattr(getattr(xp, extension), name, getattr(xp, name))
-
-
 def _extension(base: Any, name: str) -> Any:
     """Return the module of an extension, also of array-api-strict with the extension disabled."""
-    for path in (f"{base.__name__}.{name}", f"{base.__name__}._{name}"):
-        with suppress(ImportError):
-            return import_module(path)
-    return getattr(base, name)
-
-
-_ALIASES = {"linalg": ("matmul", "matrix_transpose", "tensordot", "vecdot")}
+    try:
+        return import_module(f"{base.__name__}.{name}")
+    except ImportError:
+        return import_module(f"{base.__name__}._{name}")
 
 
 def _clone(module: Any, name: str) -> ModuleType:

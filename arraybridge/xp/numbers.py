@@ -1,10 +1,9 @@
 """Numbers as arguments of functions: an error if the dtype of the result does not hold them.
 
-In the standard a Python scalar has the array's dtype, whatever its size ("Mixing arrays with Python
-scalars"). Some libraries take every integer for an int64 (JAX, with x64 off, for an int32) and
-raise OverflowError; some wrap what an integer dtype does not hold (300 beside uint8 is 44),
-truncate fractions, or accept what is no number. `Wide` has a library accept the integers that the
-dtype holds; `checks` refuse all others before the function is called.
+Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32) and raise
+OverflowError: `Wide` has them accept what the dtype holds. Some wrap what it does not hold (300
+beside uint8 is 44), truncate fractions, or accept what is no number: `checks` refuse these before
+the function is called.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..array.operators import SCALARS, compared
 from ..array.promotion import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
 from ..protocols.foreign import check_whole
 from .calls import Arguments, Check, Operands
-from .fallback import Handler, Refused
+from .fallback import Handler
 
 _NUMBERS = (int, float, complex, numpy.generic)
 _MIRRORED = {
@@ -52,9 +51,8 @@ class Wide(NamedTuple):
         attempt = "integers as scalars of the array's dtype"
         return Handler(errors, takes_scalars, self.retry, attempt)
 
-    def retry(self, refused: Refused) -> Any:
+    def retry(self, function: Any, error: Any, args: Any, kwargs: Any) -> Any:
         """Call again with the library's own scalars, if an integer was too large."""
-        function, _, args, kwargs = refused
         arrays = (*reversed(args), *kwargs.values())  # the dtype asked for, or the last array's
         dtype = kwargs.get("dtype")
         if dtype is None:
@@ -109,7 +107,7 @@ class Wide(NamedTuple):
 def as_float(value: int, dtype: Any) -> float:
     """Convert an integer beyond int64 for use with a floating-point array: `Wide.as_scalar`."""
     if range_of(dtype).kind < 2:
-        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+        raise out_of_bounds(value, dtype)
     return float(value)
 
 
@@ -286,24 +284,17 @@ def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> A
     return number
 
 
-def _integer_bound(value: int, x: Any, open_side: int) -> int | None:
-    """Check an integer bound of ``clip``; None for one that no element can pass."""
-    where = promotion.side(value, x.dtype)
-    if where and where != open_side:
-        raise out_of_bounds(value, x.dtype)
-    return None if where else value
-
-
 def _bound(value: Any, x: Any, open_side: int, namespace: Any) -> Any:
-    """Convert a bound of ``clip`` to the dtype of ``x``."""
+    """Convert a bound of ``clip`` to the dtype of ``x``; None for one that no element can pass."""
     if value is None or not hasattr(x, "dtype"):
         return value
-    if value.__class__ is int:
-        return _integer_bound(value, x, open_side)
     if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
-        value = scalar_of(value)
+        value = value if value.__class__ is int else scalar_of(value)
         if value.__class__ is int:
-            return _integer_bound(value, x, open_side)
+            beyond = promotion.side(value, x.dtype)
+            if beyond and beyond != open_side:
+                raise out_of_bounds(value, x.dtype)
+            return None if beyond else value
         if value.__class__ in SCALARS and range_of(x.dtype).kind < 2:
             fitting(value, x.dtype)
         return value

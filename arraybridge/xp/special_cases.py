@@ -14,6 +14,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from ..array.indexing import elements_along
+
 Function = Callable[..., Any]
 
 
@@ -297,9 +299,7 @@ def deviation(plain: Function) -> Function:
         shape = getattr(x, "shape", None)
         if not correction or shape is None:
             return result
-        axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        none_left = math.prod([shape[each] for each in axes]) <= correction
-        return result * math.nan if none_left else result
+        return result * math.nan if elements_along(shape, axis) <= correction else result
 
     function.__name__ = function.__qualname__ = plain.__name__
     return function

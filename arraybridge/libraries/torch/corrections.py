@@ -10,9 +10,10 @@ import numpy
 import torch
 from array_api_compat import torch as xp
 
+from ...array.indexing import elements_along
 from ...xp import corrections
-from ...xp.corrections import Correction, has_no_elements
-from ...xp.data_types import Limits
+from ...xp.corrections import Correction
+from ...xp.data_types import Corrected
 from ...xp.special_cases import (
     Function,
     Means,
@@ -34,9 +35,9 @@ _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 def _described(plain: Any) -> Any:
     """``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
 
-    def function(type: Any, /) -> Limits:
+    def function(type: Any, /) -> Corrected:
         own = plain(type)
-        return Limits(own, dtype=getattr(torch, own.dtype))
+        return Corrected(own, dtype=getattr(torch, own.dtype))
 
     return replacing(function, plain)
 
@@ -242,7 +243,8 @@ def vector_norm(
     """Norms of vectors, of one element each along no axes; of none, as sums and powers give."""
     if axis == ():
         return xp.linalg.vector_norm(x.unsqueeze(-1), axis=-1, ord=ord, **kwargs)
-    if (ord < 0 or ord == math.inf) and ord != -math.inf and has_no_elements(tuple(x.shape), axis):
+    empty = not elements_along(tuple(x.shape), axis)
+    if (ord < 0 or ord == math.inf) and ord != -math.inf and empty:
         found = xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2, **kwargs)
         return found if ord > 0 else found + math.inf  # a power of 0
     return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)
