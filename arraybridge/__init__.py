@@ -64,7 +64,7 @@ _HOMES = {
     ".namespaces": ("namespace", "unify"),
 }
 # For opt_einsum, which looks for them in the package of an array's class; not for users.
-_HOMES[".array.opt_einsum"] = ("einsum", "tensordot", "transpose")
+_HOMES[".xp.numpy_extras"] = ("einsum", "tensordot", "transpose")
 _MODULES = ("auditing", "dlpack", "pickling", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 

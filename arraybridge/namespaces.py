@@ -19,7 +19,7 @@ from .array.array_types import (
     unwrapped,
 )
 from .array.fallback import fallback_library
-from .array.native_array import VERSIONS, array_class
+from .array.native_array import array_class, check_version
 from .containers import mapped
 from .core.cast_rules import Casting
 from .core.library import Library, place_named
@@ -121,10 +121,7 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
 
 def _look_up(x: Any, api_version: str | None) -> Any:
     xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
-    if api_version is not None and api_version not in VERSIONS:
-        raise ValueError(
-            f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
-        )
+    check_version(api_version, xp)
     if api_version is None and type(x) is not Array:  # whose memory may be anywhere
         RECORDS[type(x)].namespace = xp
     return xp

@@ -1,9 +1,7 @@
 """``Array``: any library's array, or bare memory, as the standard's array object."""
 
+from . import fallback as fallback  # which gives Array its operators
 from .array import Array, from_dlpack
-from .fallback import delegate_to_fallback
 from .pointer import from_pointer
-
-delegate_to_fallback(Array)
 
 __all__ = ["Array", "from_dlpack", "from_pointer"]

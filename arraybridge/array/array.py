@@ -26,7 +26,8 @@ from ..protocols.objects import as_source
 from .dtypes import DType
 from .exporting import export_route
 from .operators import ArrayObject
-from .unsupported import Missing, array_function, array_ufunc, refer
+from .promotion import BY_KIND, range_of
+from .unsupported import FUNCTIONS, Missing, array_function, array_ufunc, refer
 
 if TYPE_CHECKING:
     from ..signatures import To
@@ -331,13 +332,6 @@ class Array(ArrayObject):
             notify_copy(f"{result.dtype} becomes {numpy.dtype(dtype)}", info)
         return result.astype(dtype)
 
-    def _interface_info(self, name: str) -> TensorInfo:
-        """Return ``info``; raise AttributeError without one, since consumers probe attributes."""
-        try:
-            return self.info
-        except ConversionError as error:
-            raise AttributeError(f"no {name}: {error}") from error
-
     def __dask_tokenize__(self) -> Any:
         """Return what Dask hashes: the same for the same elements, data type and library."""
         dask: Any = library_named("dask")
@@ -351,7 +345,10 @@ class Array(ArrayObject):
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
         """CUDA array interface, version 3; only on CUDA."""
-        info = self._interface_info("__cuda_array_interface__")
+        try:
+            info = self.info
+        except ConversionError as error:  # consumers probe attributes
+            raise AttributeError(f"no __cuda_array_interface__: {error}") from error
         if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
         from ..protocols.cuda_array_interface import interface_of
@@ -372,6 +369,11 @@ class Array(ArrayObject):
                 "is for one number: format its elements, or numpy.array2string(numpy.asarray(x))"
             )
         return format(self._number(), spec)
+
+    def _number(self) -> complex:
+        """Convert an array of zero dimensions to a Python number."""
+        number: complex = BY_KIND[range_of(self.dtype).kind](self)
+        return number
 
     def __repr__(self) -> str:
         info = self.info
@@ -482,8 +484,8 @@ def _constructor(library: Library, kind: type) -> Callable[[Any], Array]:
 refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
 refer(
     Array,
-    "abs add at backward bool clone contiguous cpu cuda data_ptr detach dim div double exp expand "
-    "float gather get half int is_contiguous log long matmul mul numel numpy permute pow "
-    "requires_grad requires_grad_ retain_grad scatter softmax sqrt stride type unsqueeze "
-    "values".split(),
+    "at backward bool clone contiguous cpu cuda data_ptr detach dim div double expand float gather "
+    "get half int is_contiguous long mul numel numpy permute requires_grad requires_grad_ "
+    "retain_grad scatter softmax stride type unsqueeze values".split(),
 )
+refer(Array, FUNCTIONS)

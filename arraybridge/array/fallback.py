@@ -14,7 +14,7 @@ from ..core.records import ConversionError
 from ..core.registry import computing_on, library_named
 from ..dlpack import Device
 from .array import Array
-from .native_array import NativeArray, array_class
+from .native_array import NativeArray
 from .operators import OPERATORS
 
 
@@ -27,11 +27,9 @@ def in_fallback_library(x: Array) -> NativeArray:
     found: NativeArray
     if isinstance(x, NativeArray):
         found = x
-        return found
-    name = fallback_library(x.device)
-    cls = array_class(name)
-    assert cls is not None
-    found = cls._of(convert(x, name, copy=False))
+    else:
+        name = fallback_library(x.device)
+        found = library_named(name).array_class()._of(convert(x, name, copy=False))
     return found
 
 
@@ -78,29 +76,7 @@ def _serves(name: str, device: Device) -> bool:
     return True
 
 
-# The methods that an Array without a library of its own delegates to its view.
-_METHODS = (
-    *(name for op in OPERATORS for name in op.methods),
-    *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
-    *"__getitem__ __setitem__ __copy__ __deepcopy__ __reduce_ex__".split(),
-    *"__array_namespace__ to_device _number conj".split(),
-)
-_PROPERTIES = ("T", "mT", "imag", "real")
-
-
-def delegate_to_fallback(cls: type[Array]) -> None:
-    """Give :class:`Array` itself the methods that delegate to its view in the fallback library."""
-    for name in _METHODS:
-        setattr(cls, name, _delegated_method(name))
-    for name in _PROPERTIES:
-        setattr(cls, name, _delegated_property(name))
-
-
-def _delegated_property(name: str) -> property:
-    return property(lambda self: getattr(in_fallback_library(self), name))
-
-
-def _delegated_method(name: str) -> Any:
+def _method(name: str) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
         array = in_fallback_library(self)
         before = array._native
@@ -112,3 +88,19 @@ def _delegated_method(name: str) -> Any:
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
     return method
+
+
+def _property(name: str) -> property:
+    return property(lambda self: getattr(in_fallback_library(self), name))
+
+
+# What an Array without a library of its own delegates to its view.
+for _name in (
+    *(name for op in OPERATORS for name in op.methods),
+    *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
+    *"__getitem__ __setitem__ __copy__ __deepcopy__ __reduce_ex__".split(),
+    *"__array_namespace__ to_device conj".split(),
+):
+    setattr(Array, _name, _method(_name))
+for _name in ("T", "mT", "imag", "real"):
+    setattr(Array, _name, _property(_name))

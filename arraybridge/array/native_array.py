@@ -27,15 +27,23 @@ from .exchange_table import exchange_table
 from .exporting import in_place
 from .indexing import methods as methods_of_indexing
 from .indexing import set_in_place
+from .operators import compared
 from .operators import methods as methods_of_operators
 from .pickling import reduced
 from .promotion import check_kind, check_number, scalar_of
-from .unsupported import FUNCTIONS, refer
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 _UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
+
+
+def check_version(api_version: str | None, xp: Any) -> None:
+    """Raise ValueError for a version of the standard that a namespace does not serve."""
+    if api_version is not None and api_version not in VERSIONS:
+        raise ValueError(
+            f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
+        )
 
 
 def mixed(one: str, another: str) -> TypeError:
@@ -112,12 +120,9 @@ def assigned(self: Any, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return asarray(value)._native
     try:
-        fitting = asarray(value, dtype=self.dtype)._native  # refuses integers out of range
-    except (ValueError, OverflowError):  # NaN, too
+        return asarray(value, dtype=self.dtype)._native  # refuses integers out of range
+    finally:  # before what that says of NaN, too
         check_kind(asarray(value)._native, self.dtype)
-        raise
-    check_kind(asarray(value)._native, self.dtype)
-    return fitting
 
 
 def array_class(library: str) -> type[NativeArray] | None:
@@ -133,11 +138,8 @@ def array_class(library: str) -> type[NativeArray] | None:
 class NativeArray(Array):
     """The standard's array object over the native arrays of one library.
 
-    Made by :func:`arraybridge.from_dlpack` or by a function of a namespace. Each library has a
-    class of its own, which says how its operators and its indexing depart from the standard's; the
-    operators are made from the table of `operators` when the class is defined, and
-    `arraybridge.xp.namespace.open_namespace` fills the module of its functions, then or, by
-    ``defer_namespace``, when one of them is first needed.
+    Each library has a class of its own, which says how its operators and its indexing depart from
+    the standard's; `arraybridge.xp.namespace` makes the module of its functions.
     """
 
     __slots__ = ()
@@ -239,6 +241,11 @@ class NativeArray(Array):
             raise mixed(cls._home.name, other.library)
         return convert(other, cls._home.name)
 
+    def _settled(self, function: str, value: int) -> Any:
+        """Check an integer that not every dtype holds: None, or what the operator gives of it."""
+        found = compared(function, value, self._native, self._native_namespace)
+        return None if found is None else self._of(found)
+
     @classmethod
     def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
         """Return an operator's result after the library raised ``error``, as its function does."""
@@ -278,7 +285,6 @@ class NativeArray(Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
         return tuple(self._native.shape)
 
     @property
@@ -291,13 +297,11 @@ class NativeArray(Array):
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         ndim: int = self._native.ndim
         return ndim
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return math.prod(self._native.shape)
 
     @property
@@ -388,11 +392,7 @@ class NativeArray(Array):
         ValueError
             For a version of the standard that it does not serve.
         """
-        if api_version is not None and api_version not in VERSIONS:
-            raise ValueError(
-                f"api_version is {api_version!r}; {self._namespace.__name__} serves "
-                + ", ".join(VERSIONS)
-            )
+        check_version(api_version, self._namespace)
         return self._namespace
 
     def _zero_dimensional(self, what: str) -> Any:
@@ -424,14 +424,6 @@ class NativeArray(Array):
         if not self._namespace.isdtype(native.dtype, "integral"):
             raise TypeError(f"only an integer array is an index; this one is {native.dtype}")
         return int(self)
-
-    def _number(self) -> complex:
-        """Convert an array of zero dimensions to a Python number."""
-        dtype = str(self._native.dtype)
-        for kind in complex, bool, int:
-            if kind.__name__ in dtype:
-                return kind(self)
-        return float(self)
 
     def __len__(self) -> int:
         if not self._native.ndim:
@@ -478,6 +470,3 @@ class NativeArray(Array):
                 values = f"<{type(error).__name__}: {error}>"
         dtype = str(self.dtype).removeprefix(f"{self.library}.")
         return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"
-
-
-refer(NativeArray, FUNCTIONS)

@@ -143,7 +143,6 @@ def _unary(plain: Function, op: Operator, cls: Any) -> Any:
 def _binary(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
     compares, held = op.forms == "compare", cls._held
-    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         if other.__class__ is cls:
@@ -154,7 +153,7 @@ def _binary(plain: Function, op: Operator, cls: Any) -> Any:
                 if other is NotImplemented:
                     return self._incomparable(given) if compares else other
             if other.__class__ is int and not 0 <= other <= held:
-                settled = out_of_range(self, other)
+                settled = self._settled(op.function, other)
                 if settled is not None:
                     return settled
         try:
@@ -175,7 +174,6 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
     compares, held = op.forms == "compare", cls._held
-    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         native = self._native
@@ -192,7 +190,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
                 if getattr(other, "dtype", native.dtype) is not native.dtype:
                     function = mixed
             if other.__class__ is int and not 0 <= other <= held:
-                settled = out_of_range(self, other)
+                settled = self._settled(op.function, other)
                 if settled is not None:
                     return settled
         try:
@@ -212,7 +210,6 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
 
 def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any:
     native_type, errors, held = cls._native_type, cls._errors, cls._held
-    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         if other.__class__ not in SCALARS:
@@ -222,7 +219,7 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
             if other.__class__ is native_type:
                 return binary(cls._of(other), self)
         if other.__class__ is int and not 0 <= other <= held:
-            out_of_range(self, other)
+            self._settled(op.function, other)
         try:
             result = plain(other, self._native)
         except errors as error:
@@ -251,20 +248,8 @@ def compared(function: str, value: int, x: Any, namespace: Any) -> Any:
     return namespace.full_like(x, answers[side > 0], dtype=namespace.bool)
 
 
-def _out_of_range(op: Operator, cls: Any) -> Any:
-    """Make the check of an integer that not every dtype holds: None, or the result."""
-    name = op.function
-
-    def check(self: Any, value: Any) -> Any:
-        found = compared(name, value, self._native, cls._native_namespace)
-        return None if found is None else self._of(found)
-
-    return check
-
-
 def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
     errors, narrows = cls._errors, cls._narrows
-    out_of_range = _out_of_range(op, cls)
 
     def method(self: Any, other: Any) -> Any:
         native = self._native
@@ -282,7 +267,7 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
             if other.__class__ is int and (
                 not 0 <= other <= 127 or (narrows and native.dtype.num > 255)  # not NumPy's own
             ):
-                out_of_range(self, other)
+                self._settled(op.function, other)
         try:
             self._native = in_place(native, other)
         except errors as error:
@@ -340,11 +325,7 @@ def _changed(op: Operator, before: Any, after: Any) -> Any:
 
 
 class ArrayObject:
-    """Declare the methods that are made from tables, for type checkers.
-
-    Nothing of this is there at run time: the methods come from `methods`, from `NativeArray` and,
-    for arrays without a library of their own, from `fallback`.
-    """
+    """Declare what `methods`, `NativeArray` and `fallback` make, for type checkers alone."""
 
     __slots__ = ()
 
@@ -387,7 +368,6 @@ class ArrayObject:
         def __deepcopy__(self, memo: dict[int, Any], /) -> Self: ...
         def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
         def to_device(self, device: Any, /, *, stream: Any = None) -> Self: ...
-        def _number(self) -> complex: ...
         def conj(self) -> Self: ...
         @property
         def T(self) -> Self: ...

@@ -85,15 +85,6 @@ def _dense(x: numpy.ndarray[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
     return dense, (x.shape, tuple(strides), offset)
 
 
-def _laid_out(x: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
-    """Return the array that `_out_of_band` was given. NumPy checks that it is inside the memory."""
-    if dtype is not None:
-        x = x.view(dtype)
-    if shape is None:
-        return x
-    return numpy.ndarray(shape, x.dtype, buffer=x, offset=offset, strides=strides)
-
-
 def _native(
     readonly: bool,
     library: str,
@@ -110,7 +101,10 @@ def _native(
     ``strides`` and ``offset`` (in bytes) the layout over them.
     """
     home = library_named(library)
-    native = _laid_out(native, dtype, shape, strides, offset)
+    if dtype is not None:
+        native = native.view(dtype)
+    if shape is not None:  # NumPy checks that it is inside the memory
+        native = numpy.ndarray(shape, native.dtype, native, offset, strides)
     if home.owns(type(native)):
         return native
     if readonly and not home.accepts.readonly and not native.flags.writeable:

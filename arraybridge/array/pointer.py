@@ -23,13 +23,10 @@ from .array import Array
 class _Lease:
     """A lease of memory: keeps the owner alive, and calls the deleter once at the end."""
 
-    __slots__ = ("deleter", "held", "owner", "pointer")
+    __slots__ = ("deleter", "held", "pointer")
 
-    def __init__(self, owner: Any, held: Any, deleter: Any, pointer: Any) -> None:
-        self.owner = owner
-        self.held = held
-        self.deleter = deleter
-        self.pointer = pointer
+    def __init__(self, held: Any, deleter: Any, pointer: Any) -> None:
+        self.held, self.deleter, self.pointer = held, deleter, pointer
 
     def __del__(self) -> None:
         if self.deleter is not None:
@@ -121,7 +118,7 @@ def from_pointer(
     )
     held = check_extent(tensor, tensor.data)
     if deleter is not None or held is not None:
-        tensor.owner = _Lease(owner, held, deleter, ptr)
+        tensor.owner = _Lease((owner, held), deleter, ptr)
     return Array(tensor, PROTOCOL)
 
 

@@ -40,7 +40,8 @@ def range_of(dtype: Any) -> Range:
     known = ranges.get(dtype)
     if known is None:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        known = ranges[dtype] = _named(name)
+        # The library's own for a `DType`, which torch.compile cannot compare with others.
+        known = ranges[getattr(dtype, "native", dtype)] = _named(name)
     return known
 
 

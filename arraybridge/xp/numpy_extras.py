@@ -2,6 +2,8 @@
 
 xarray takes them from the namespace of its data (``nanmean``, ``median``, ``pad``). Each is the
 library's own under that name, given native arrays. What a library lacks its namespace lacks, too.
+opt_einsum, by which xarray contracts, looks for its three in the package that an array's class
+comes from, and would call NumPy's else.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 import numpy
 
 from ..array.array import Array
+from ..array.array_types import lazy_library
 from ..array.dtypes import DType, numpys
 from ..array.native_array import NativeArray
 from ..containers import mapped
@@ -69,3 +72,30 @@ def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, mod
     function.__module__ = module
     vars(function)["__wrapped__"] = own  # the keywords that it takes
     return function
+
+
+def _first_namespace(operands: tuple[Any, ...]) -> Any:
+    """Return the namespace of the first Array, which says what is wrong with the others.
+
+    Where there is none, that of Dask arrays whose class is of arraybridge's.
+    """
+    for x in operands:
+        if isinstance(x, Array):
+            return x.__array_namespace__()
+    lazy = next(library for x in operands if (library := lazy_library(x)) is not None)
+    return lazy.native_namespace()
+
+
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
+    """Contract two Arrays, as their namespace's ``tensordot``."""
+    return _first_namespace((x1, x2)).tensordot(x1, x2, axes=axes)
+
+
+def transpose(x: Any, axes: Any) -> Any:
+    """Permute the axes of an Array, as its namespace's ``permute_dims``."""
+    return _first_namespace((x,)).permute_dims(x, tuple(axes))
+
+
+def einsum(subscripts: str, /, *operands: Any) -> Any:
+    """Contract Arrays, as the ``einsum`` of their library."""
+    return _first_namespace(operands).einsum(subscripts, *operands)

@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
+from arraybridge.array import promotion
 from arraybridge.array.operators import OPERATORS
 from tests.support.namespaces import each_face, each_library, namespaces
 from tests.support.optional import optional
@@ -374,6 +375,8 @@ def test_under_torch_compile() -> None:
         x[0] = 2000
         return xp.where(x > 1001, x, 3000).native
 
+    promotion._of_torch.clear()
+    assert f"{ab.from_dlpack(torch.tensor(2)):d}" == "2"  # remembers torch's own dtype, no DType
     t = torch.arange(4)
     compiled = torch.compile(function, fullgraph=True, backend="eager")
     assert compiled(t).tolist() == function(t).tolist() == [2000, 3000, 1002, 1003]
