@@ -255,15 +255,15 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
         native = self._native
         if other.__class__ is cls:
             other = other._native
-            if other.dtype is not native.dtype:
-                _check_promotes(op, cls, native, other)
+            if other.dtype is not native.dtype:  # which some libraries would narrow
+                _check_dtype(op, native.dtype, cls._native_namespace.result_type(native, other))
         else:
             if other.__class__ not in SCALARS:
                 other = self._operand(other)
                 if other is NotImplemented:
                     return other
                 if hasattr(other, "dtype"):
-                    _check_promotes(op, cls, native, other)
+                    _check_dtype(op, native.dtype, cls._native_namespace.result_type(native, other))
             if other.__class__ is int and (
                 not 0 <= other <= 127 or (narrows and native.dtype.num > 255)  # not NumPy's own
             ):
@@ -306,22 +306,15 @@ def _check_fits(op: Operator, left: Any, result: Any) -> None:
             f"in-place {op.function} would change the shape {left.shape} to {result.shape}: "
             "the right operand must broadcast to the left one"
         )
-    if result.dtype != left.dtype:
-        raise _changed(op, left.dtype, result.dtype)
+    _check_dtype(op, left.dtype, result.dtype)
 
 
-def _check_promotes(op: Operator, cls: Any, left: Any, right: Any) -> None:
-    """Check the same of two native arrays in advance, as some libraries would narrow."""
-    dtype = cls._native_namespace.result_type(left, right)
-    if dtype != left.dtype:
-        raise _changed(op, left.dtype, dtype)
-
-
-def _changed(op: Operator, before: Any, after: Any) -> Any:
-    return TypeError(
-        f"in-place {op.function} would change the dtype {before} to {after}: "
-        "write x = x + y, or bring the right operand to the left one's dtype"
-    )
+def _check_dtype(op: Operator, before: Any, after: Any) -> None:
+    if after != before:
+        raise TypeError(
+            f"in-place {op.function} would change the dtype {before} to {after}: "
+            "write x = x + y, or bring the right operand to the left one's dtype"
+        )
 
 
 class ArrayObject:
