@@ -37,7 +37,8 @@ def build(module: Any, cls: type[NativeArray], native: Any) -> None:
     for chapter in standard.CHAPTERS:
         names += _fill(module, chapter, cls, native._functions)
     for extension in standard.EXTENSIONS:
-        inner: Any = ModuleType(f"{module.__name__}.{extension}")
+        doc = import_module(f"{standard.__name__}.{extension}").__doc__
+        inner: Any = ModuleType(f"{module.__name__}.{extension}", doc)
         inner.__all__ = _fill(inner, extension, cls, native._functions, main=module)
         setattr(module, extension, inner)
     dtypes = [name for name in DATA_TYPES if hasattr(native, name)]
