@@ -30,21 +30,11 @@ NUMBERS = {
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns", "D": "day"}
 _TEMPORAL = {"td": "date", "tt": "time", "ts": "timestamp", "tD": "duration", "ti": "interval"}
 _OTHERS = {
-    "n": "null",
-    "z": "binary",
-    "Z": "large_binary",
-    "vz": "binary_view",
-    "u": "string",
-    "U": "large_string",
-    "vu": "string_view",
-    "+l": "list",
-    "+L": "large_list",
-    "+vl": "list_view",
-    "+vL": "large_list_view",
-    "+s": "struct",
-    "+m": "map",
-    "+r": "run_end_encoded",
-}
+    "n": "null", "+s": "struct", "+m": "map", "+r": "run_end_encoded",
+    "z": "binary", "Z": "large_binary", "vz": "binary_view",
+    "u": "string", "U": "large_string", "vu": "string_view",
+    "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view",
+}  # fmt: skip
 
 
 class Kind(NamedTuple):

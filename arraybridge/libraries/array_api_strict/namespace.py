@@ -167,13 +167,11 @@ def set_items(native: Any, key: Any, value: Any) -> Any:
     array = native._array
     if not array.flags.writeable:
         native = _Array._new(array.copy(), device=native.device)
-    if isinstance(value, _Array) and numpy.may_share_memory(array, value._array):
-        value = _Array._new(value._array.copy(), device=value.device)
-    parts = [
-        _Array._new(part._array.copy(), device=part.device)
-        if isinstance(part, _Array) and numpy.may_share_memory(array, part._array)
-        else part
-        for part in key
+    value, *parts = [
+        _Array._new(x._array.copy(), device=x.device)
+        if isinstance(x, _Array) and numpy.may_share_memory(array, x._array)
+        else x
+        for x in (value, *key)
     ]
     opened = _opened(native, tuple(parts), writing=True)
     if opened is None:

@@ -45,15 +45,9 @@ class Dpnp(Library):
         array = x.get_array()
         dtype = dlpack_dtype(np.dtype(array.dtype))
         assert dtype is not None, f"dpnp {dpnp.__version__} has the new dtype {array.dtype}"
+        device, readonly = Device.parse(x.__dlpack_device__()), not array.flags.writable
         return TensorInfo(
-            "dpnp",
-            array._pointer,
-            0,
-            array.shape,
-            array.strides,
-            dtype,
-            Device.parse(x.__dlpack_device__()),
-            readonly=not array.flags.writable,
+            "dpnp", array._pointer, 0, array.shape, array.strides, dtype, device, readonly
         )
 
     def export(self, x: dpnp.ndarray, stream: int | None = None) -> ManagedTensor:

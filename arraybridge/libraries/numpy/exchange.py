@@ -170,18 +170,9 @@ class NumPy(Library):
         if not whole:
             pending += ("fraction",)
         return TensorInfo(
-            "numpy",
-            address_of(x),
-            0,
-            shape,
-            steps,
-            kind,
-            CPU,
-            readonly=not is_writable(x),
-            padded=kind.subbyte,
-            pending=pending,
-            refused=refused,
-        )
+            "numpy", address_of(x), 0, shape, steps, kind, CPU, readonly=not is_writable(x),
+            padded=kind.subbyte, pending=pending, refused=refused,
+        )  # fmt: skip
 
     def may_change(self, x: np.ndarray) -> bool:
         from .writers import is_frozen
@@ -250,14 +241,8 @@ class NumPy(Library):
             else:
                 from ...kernels import cpu
 
-                cpu.copy(
-                    dst.ctypes.data,
-                    src.ctypes.data,
-                    src.shape,
-                    dst.strides,
-                    src.strides,
-                    dtype.itemsize,
-                )
+                pointers = dst.ctypes.data, src.ctypes.data
+                cpu.copy(*pointers, src.shape, dst.strides, src.strides, dtype.itemsize)
             return True
         return False
 
@@ -266,11 +251,6 @@ class NumPy(Library):
 
     def native_dtype(self, dtype: DataType) -> np.dtype:
         return numpy_dtype(dtype)
-
-    @staticmethod
-    def kind(dtype: np.dtype) -> DataType | None:
-        """Return the DataType of a data type in the machine's byte order; else None."""
-        return dlpack_dtype(dtype)
 
     @staticmethod
     def cast(x: np.ndarray, dtype: DataType) -> np.ndarray:

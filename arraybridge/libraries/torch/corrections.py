@@ -266,9 +266,7 @@ def unique_all(x: Any, /) -> xp.UniqueAllResult:
 
 # Indices and repeats as arrays.
 
-_OTHER_INTEGERS = frozenset(
-    {torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
-)
+_OTHER_INTEGERS = _UNSIGNED | {torch.int8, torch.int16, torch.int32}
 
 
 def _long(x: Any) -> Any:
@@ -383,10 +381,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
         shape = torch.broadcast_tensors(*arrays)[0].shape
     except RuntimeError as error:
         raise _refusal([tuple(x.shape) for x in arrays]) from error
-    views: tuple[torch.Tensor, ...] = ()
-    for x in arrays:
-        views = (*views, x.expand(shape))  # broadcast_tensors may give `x` itself
-    return views
+    return tuple([x.expand(shape) for x in arrays])  # broadcast_tensors may give `x` itself
 
 
 def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:

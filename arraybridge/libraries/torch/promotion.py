@@ -7,11 +7,12 @@ refuses to combine uint16, uint32 and uint64 with any other integer type.
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import combinations, product
 from typing import Any
 
+import numpy
 import torch
 from array_api_compat import torch as xp
 
@@ -34,43 +35,35 @@ def _both_ways(pairs: Pairs) -> Pairs:
     return {**pairs, **{(b, a): c for (a, b), c in pairs.items()}}
 
 
-def _table() -> Pairs:
-    """The common dtype of every pair of different dtypes of one kind, or of two standard ones.
-
-    The kinds are those of the standard: integers, and floating-point numbers, real or complex.
-    """
-    pairs = {}
-    for kind in (_SIGNED, _UNSIGNED):
-        for i, narrow in enumerate(kind):
-            for wide in kind[i + 1 :]:
-                pairs[narrow, wide] = wide
-    for i, signed in enumerate(_SIGNED):
-        for j, unsigned in enumerate(_UNSIGNED[:3]):  # none holds uint64 and negative numbers
-            pairs[signed, unsigned] = signed if i > j else _SIGNED[j + 1]
-    for one, another in itertools.combinations(_INEXACT, 2):
-        pairs[one, another] = torch.promote_types(one, another)
-    return _both_ways(pairs)
+def _numpys(one: torch.dtype, another: torch.dtype) -> torch.dtype:
+    """The common dtype of two that NumPy has as well, as it has it."""
+    names = [str(dtype).removeprefix("torch.") for dtype in (one, another)]
+    common: torch.dtype = getattr(torch, numpy.promote_types(*names).name)
+    return common
 
 
-def _mixed() -> Pairs:
-    """The common dtypes of further pairs that torch refuses: NumPy's, where that has both."""
-    pairs = {(signed, torch.uint64): torch.float64 for signed in _SIGNED}
-    for unsigned in _UNSIGNED[1:]:
-        pairs[torch.bool, unsigned] = unsigned
-        pairs[unsigned, torch.complex32] = torch.complex32
-        pairs[unsigned, torch.complex64] = torch.complex128
-        pairs[unsigned, torch.complex128] = torch.complex128
-    pairs[torch.uint16, torch.complex64] = torch.complex64
-    return _both_ways(pairs)
+_INTEGERS = {pair: _numpys(*pair) for pair in combinations((*_SIGNED, *_UNSIGNED), 2)}
+_NUMBERS = {pair: torch.promote_types(*pair) for pair in combinations(_INEXACT, 2)}
+# Further pairs that torch refuses.
+_MIXED = {
+    (unsigned, other): _numpys(unsigned, other)
+    for unsigned in _UNSIGNED[1:]
+    for other in (torch.bool, torch.complex64, torch.complex128)
+} | {(unsigned, torch.complex32): torch.complex32 for unsigned in _UNSIGNED[1:]}
 
-
-PROMOTED = _table()
-_COMMON = PROMOTED | _mixed()  # of other pairs torch's own is right, whatever their axes
+# The common dtype of every pair of different dtypes of one of the standard's kinds: integers, of
+# which none holds uint64 and negative numbers, and floating-point numbers, real or complex.
+PROMOTED = _both_ways(
+    {pair: common for pair, common in _INTEGERS.items() if common in (*_SIGNED, *_UNSIGNED)}
+    | _NUMBERS
+)
+# Of other pairs torch's own is right, whatever their axes.
+_COMMON = _both_ways(_INTEGERS | _NUMBERS | _MIXED)
 # What no other dtype is promoted with; a dictionary, for torch.compile.
 _APART = _both_ways(
     {
         (narrow, other): narrow
-        for narrow, other in itertools.product(DLPACK_DTYPES, repeat=2)
+        for narrow, other in product(DLPACK_DTYPES, repeat=2)
         if narrow is not other and str(narrow).startswith(("torch.float8", "torch.float4"))
     }
 )
