@@ -8,6 +8,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import optional
+from tests.support.sources import values
 
 torch = optional("torch")
 
@@ -44,13 +45,6 @@ NOT_WRITABLE = {
     "jax": lambda v: pytest.importorskip("jax.numpy").asarray(v.astype("f4")),
 }
 POSITIVE, MIXED = np.arange(1.0, 10).reshape(3, 3), np.arange(-4.0, 5).reshape(3, 3)
-
-
-def values(x):
-    x = x.native if isinstance(x, ab.Array) else x
-    if isinstance(x, torch.Tensor):
-        x = x.resolve_conj().resolve_neg()
-    return np.asarray(x).copy()
 
 
 def passed_on(library, x):

@@ -119,32 +119,23 @@ def test_casts_of_results_are_the_functions():
 
 
 ADD = {"numpy": np.add, "torch": torch.add}
-numpys, torchs = (ab.adapt(name)(add) for name, add in ADD.items())
+numpys = ab.adapt("numpy")(np.add)
+
+
+def torchs(*args, **kwargs):
+    return ab.adapt("torch")(torch.add)(*args, **kwargs)
+
+
+FROZEN, SHAPE = r"as out \(read-only\): omit out=", r"the shape \(3,\); the array .* has \(6,\)"
+three, of_jax = np.ones(3), ab.adapt("jax")(lambda x, y, out=None: x + y)
+private = ab.adapt("numpy", copy=True)(np.add)
 NOT_WRITTEN = {  # a call with an array of NumPy and one of PyTorch, and what is said of `out`
-    "a view of JAX": (
-        lambda x, t: numpys(t, t, out=jax.numpy.zeros(3)),
-        r"as out \(read-only\): omit out=",
-    ),
-    "one in a tuple": (
-        lambda x, t: numpys(t, t, out=(jax.numpy.zeros(3),)),
-        r"as out \(read-only\): omit out=",
-    ),
-    "a function of JAX": (
-        lambda x, t: ab.adapt("jax")(lambda x, y, out=None: x + y)(x, t, out=x),
-        "arrays of jax cannot be written",
-    ),
-    "a private copy": (
-        lambda x, t: ab.adapt("numpy", copy=True)(np.add)(t, t, out=t),
-        "with copy=True the function has a copy",
-    ),
-    "another shape": (
-        lambda x, t: torchs(np.ones(3), np.ones(3), out=np.zeros(6)),
-        r"the shape \(3,\); the array .* has \(6,\)",
-    ),
-    "another shape, a copy": (
-        lambda x, t: torchs(np.ones(3), np.ones(3), out=np.zeros(6)[::-1]),
-        r"the shape \(3,\); the array .* has \(6,\)",
-    ),
+    "a view of JAX": (lambda x, t: numpys(t, t, out=jax.numpy.zeros(3)), FROZEN),
+    "one in a tuple": (lambda x, t: numpys(t, t, out=(jax.numpy.zeros(3),)), FROZEN),
+    "a function of JAX": (lambda x, t: of_jax(x, t, out=x), "arrays of jax cannot be written"),
+    "a private copy": (lambda x, t: private(t, t, out=t), "with copy=True the function has a copy"),
+    "another shape": (lambda x, t: torchs(three, three, out=np.zeros(6)), SHAPE),
+    "another shape, a copy": (lambda x, t: torchs(three, three, out=np.zeros(6)[::-1]), SHAPE),
     "another dtype": (lambda x, t: numpys(t, x, out=t.to(torch.int32)), "Cannot cast"),
 }
 

@@ -7,6 +7,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import needs, optional
+from tests.support.sources import values
 
 torch = optional("torch")
 strict = pytest.importorskip("array_api_strict")
@@ -38,26 +39,17 @@ class Speaks:
     """An object that only speaks DLPack, on memory that PyTorch must copy."""
 
     def __init__(self):
-        self.memory = np.arange(6, dtype="f4")
+        self._array = np.arange(6, dtype="f4")[::-1]  # by which its elements are found
 
     def __dlpack_device__(self):
         return 1, 0
 
     def __dlpack__(self, **keywords):
-        return self.memory[::-1].__dlpack__(**keywords)
+        return self._array.__dlpack__(**keywords)
 
 
 def elsewhere():
     return strict.asarray([1.0, 2.0, 3.0], device=strict.Device("device1"))
-
-
-def values(x):
-    if isinstance(x, Speaks):
-        x = x.memory[::-1]
-    if isinstance(x, ab.Array):
-        x = x.native
-    x = getattr(x, "_array", x)
-    return np.asarray(x.resolve_conj() if hasattr(x, "resolve_conj") else x).copy()
 
 
 CASES = {  # (library of the function, its options, an argument that it can only have as a copy)
