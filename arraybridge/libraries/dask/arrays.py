@@ -165,17 +165,14 @@ class OnNativeArrays:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return chunked(self.function(*bare(args), **bare(options)), _is_wrapped(args))
+        wrapped = any(isinstance(x, Chunk) and x.kind.wrapped for x in args)
+        return chunked(self.function(*bare(args), **bare(options)), wrapped)
 
     def __dask_tokenize__(self) -> Any:
         return "arraybridge.OnNativeArrays", normalize_token(self.function)
 
     def __reduce__(self) -> Any:
         return OnNativeArrays, (self.function,)
-
-
-def _is_wrapped(args: Any) -> bool:
-    return any(isinstance(x, Chunk) and x.kind.wrapped for x in args)
 
 
 def on_native_arrays(function: Any) -> Any:

@@ -107,17 +107,13 @@ def _inexact(a: Any, dtype: Any) -> Any:
 def _place(name: str, missing: float | None = None) -> Callable[..., Any]:
     def function(xp: Any, a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         _check_ordered(a, name)
-        kept = (1,) * a.ndim if axis is None else None
-        if axis is None:
-            a, axis = xp.reshape(a, (-1,)), 0
         if missing is not None and dtype_of(a).kind not in "biu":
             if bool(xp.any(xp.all(xp.isnan(a), axis=axis))):
                 raise ValueError("All-NaN slice encountered")
             a = _without_nan(xp, a, missing)
         if dtype_of(a).kind == "b":
             a = xp.astype(a, xp.int8)
-        found = getattr(xp, name)(a, axis=axis, keepdims=keepdims)
-        return found if kept is None or not keepdims else xp.reshape(found, kept)
+        return getattr(xp, name)(a, axis=axis, keepdims=keepdims)
 
     return function
 
