@@ -201,15 +201,16 @@ def remedy(x: Any, name: str = "x") -> str:
         ends = name if not isinstance(x, pd.Series) else f"{name}.array"
         kept = "" if is_numeric_dtype(dtype.subtype) else ".astype('int64')"
         return f"pass its ends, {ends}.left{kept} and {ends}.right{kept}"
-    missing = bool(x.isna().any())
+    missing, kind = bool(x.isna().any()), getattr(dtype, "kind", "")
     kept = f"{name}.dropna()" if missing else name
-    if getattr(dtype, "kind", "") in "mM" or isinstance(dtype, pd.PeriodDtype):
+    if kind in "mM" or isinstance(dtype, pd.PeriodDtype):
         return f"pass its integers, {kept}.astype('int64')"
     values = x.dropna() if missing else x
     if isinstance(dtype, pd.StringDtype):
         return _of_text(x, name, kept, values)
-    if getattr(dtype, "kind", "") != "O":
-        return f"convert it to numbers first, {kept}.astype('{_standard(dtype)}')"
+    if kind != "O":
+        standard = "complex128" if kind == "c" else "float64"
+        return f"convert it to numbers first, {kept}.astype('{standard}')"
     found = infer_dtype(values)
     if found == "string":
         return _of_text(x, name, kept, values)
@@ -234,10 +235,6 @@ def remedy(x: Any, name: str = "x") -> str:
 def _of_series(x: Any, name: str, accessor: str) -> str:
     """Return what has the methods of an accessor: indices and arrays have them themselves."""
     return f"{name}.{accessor}" if isinstance(x, pd.Series) else name
-
-
-def _standard(dtype: Any) -> str:
-    return "complex128" if getattr(dtype, "kind", "") == "c" else "float64"
 
 
 def _of_text(x: Any, name: str, kept: str, values: Any) -> str:

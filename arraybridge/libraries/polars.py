@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ..core.library import Library
@@ -23,23 +22,17 @@ def opened(x: Any) -> tuple[object, Library] | None:
     """Return what stands for a column or a frame, and its library; None for another object."""
     if not isinstance(x, pl.Series | pl.DataFrame):
         return None
-    view = _viewed(x)
-    if view is not None:
+    try:
+        view = x.to_numpy(allow_copy=False)
+    except RuntimeError:  # it would be a copy
+        view = None
+    if view is not None and view.dtype.char in CHARS and not view.flags.writeable:
         return view, library_named("numpy")
     found = assembled(x)
     if found.refused and (isinstance(x, pl.Series) or x.width):
         advice = remedy_of_column(x) if isinstance(x, pl.Series) else remedy_of_frame(x)
         found = found.advised(advice, "pass x.fill_null(value) or x.drop_nulls()")
     return found, LIBRARY
-
-
-def _viewed(x: pl.Series | pl.DataFrame) -> np.ndarray | None:
-    """Return NumPy's view of a column or a frame; None where there is none."""
-    try:
-        view = x.to_numpy(allow_copy=False)
-    except RuntimeError:  # it would be a copy
-        return None
-    return None if view.dtype.char not in CHARS or view.flags.writeable else view
 
 
 # What to pass instead of a column or a frame of polars, by its data types and its nulls.

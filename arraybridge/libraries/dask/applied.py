@@ -135,9 +135,8 @@ def _readonly(x: Any, copies: bool) -> Any:
 
 
 def _is_view(x: Any, seen: Any) -> bool:
-    if isinstance(x, Array) and isinstance(seen, Array):
-        return _is_view(x._native, seen._native)
-    return x is seen and type(x) is numpy.ndarray
+    native = unwrapped(x)
+    return type(x) is type(seen) and native is unwrapped(seen) and type(native) is numpy.ndarray
 
 
 def _is_copy(block: Any, seen: Any) -> bool:
