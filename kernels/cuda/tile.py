@@ -11,13 +11,14 @@ from arraybridge.kernels.cuda.plan_types import THREADS
 SIZE = 16384
 
 #: Bytes an item -> how many of them a tile may be wide, along the source's run; the shapes that are
-#: liked best come first. Both sides are at least 128 bytes.
+#: liked best come first. Both sides are at least 128 bytes, and there are 64 chunks down at most: 8
+#: warps read 8 chunks of 4 columns each.
 TILE: dict[int, tuple[int, ...]] = {
     1: (128,),
     2: (64, 128),
     4: (64, 32, 128),
     8: (32, 64, 16, 128),
-    16: (32, 16, 64, 8, 128),
+    16: (32, 16, 64, 128),
 }
 
 

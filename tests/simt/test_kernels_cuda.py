@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MOST, Plan
+from arraybridge.kernels.cuda.tile import SIZE, TILE
 from benchmarks.layouts import LAYOUTS
 from tests.simt import Endless, launch
 from tests.simt.nest import always, copied, planned, plans
@@ -87,6 +88,19 @@ class TestAgainstNumPy:
         for strides in (across, (dense[0] + 1, itemsize), (dense[0], -itemsize), (itemsize, 0)):
             copied((rows, cols), dense, strides, itemsize, start, 7 * start % 16)
             copied((rows, cols), (dense[0] + start, itemsize), strides, itemsize, 0, start)
+
+    @pytest.mark.parametrize(
+        ("width", "columns"), [(width, n) for width, each in TILE.items() for n in each]
+    )
+    def test_tiles_of_every_shape(self, width: int, columns: int) -> None:
+        rows, unit = SIZE // width // columns, 16 // width
+        few = 2 * unit
+        for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
+            (made,) = copied(
+                *((wide, high), (high * width, width), (width, wide * width), width),
+                TILE={width: (columns,)}, _WASTE=1000,
+            )  # fmt: skip
+            assert (made.kernel, made.constants[1]) == ("tile", columns)
 
     def test_many_axes(self) -> None:
         shape = (2, 3, 2, 1, 2, 3, 2, 2, 3)
