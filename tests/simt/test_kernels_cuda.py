@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
 
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
@@ -17,64 +15,46 @@ from arraybridge.kernels.cuda.tile import SIZE, TILE
 from benchmarks.layouts import LAYOUTS
 from tests.simt import Endless, launch
 from tests.simt.nest import always, copied, planned, plans
-from tests.support import nests
-from tests.support.nests import Copy
+from tests.support import guarded
 from tests.support.small_layouts import small_layouts
 from tests.support.strategies import Layout
 
 #: What the planner may be made to believe, so that small nests take the ways of large ones.
-SETTINGS = st.sampled_from(
-    [
-        {},
-        {"otherwise": always},  # a box wherever there can be one
-        {"otherwise": always, "_FAR": 0},  # as for distances that no memory here would hold
-        {"_WASTE": 64},  # tiles that hold little
-        {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
-        {"_WASTE": 64, "MOST": 2048},  # several launches
-        {"small": plans.SMALL},  # nothing tiled
-    ]
-)
-
-
+SETTINGS = [
+    {},
+    {"otherwise": always},  # a box wherever there can be one
+    {"otherwise": always, "_FAR": 0},  # as for distances that no memory here would hold
+    {"_WASTE": 64},  # tiles that hold little
+    {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
+    {"_WASTE": 64, "MOST": 2048},  # several launches
+    {"small": plans.SMALL},  # nothing tiled
+]
+#: Of `guarded`: nests whose destinations nowhere overlap themselves.
+FAMILIES = "channels channels network matrix matrix matrix rows gaps windows wide runs".split()
 STARTS_BETWEEN = (3, 5, 6, *range(9, 16))  # of `make test-all`
 
 
-def check(copy: Copy, **settings: Any) -> None:
-    for one in copied(*copy.given, copy.dst_start, copy.src_start, **settings):
-        event(one.kernel)
+def drawn(number: int) -> tuple[Any, ...]:
+    """A layout, where both sides start, and a setting, of a number alone."""
+    rng = guarded.Draw("cuda", number * guarded.BLOCK)
+    limit = rng.choice([2048, 8192, 24576])
+    given = guarded.FAMILIES[rng.choice(FAMILIES)](rng, limit)
+    starts = [rng.choice([0, 0, 0, 16, given.itemsize, rng.randrange(16)]) for _ in "ds"]
+    return given, starts, rng.choice(SETTINGS)
 
 
 class TestAgainstNumPy:
-    @settings(max_examples=120, deadline=None)
-    @given(nests.transposes(), SETTINGS)
-    def test_transposes(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
-
-    @settings(max_examples=90, deadline=None)
-    @given(nests.runs(), SETTINGS)
-    def test_runs(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
-
-    @settings(max_examples=90, deadline=None)
-    @given(nests.channels(), SETTINGS)
-    def test_channels(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
-
-    @settings(max_examples=120, deadline=None)
-    @given(nests.nests(), SETTINGS)
-    def test_nests(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
-
-    @settings(max_examples=90, deadline=None)
-    @given(nests.wild(), SETTINGS)
-    def test_any_layout(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
-
-    @pytest.mark.heavy
-    @settings(max_examples=1500, deadline=None)
-    @given(nests.copies, SETTINGS)
-    def test_many_more(self, copy: Copy, believed: dict[str, Any]) -> None:
-        check(copy, **believed)
+    @pytest.mark.parametrize(
+        "first", [0, *(pytest.param(n, marks=pytest.mark.heavy) for n in range(1000, 6000, 1000))]
+    )
+    def test_drawn(self, first: int) -> None:
+        for number in range(first, first + 1000):
+            given, starts, believed = drawn(number)
+            try:
+                copied(*given, *starts, **believed)
+            except AssertionError as error:
+                error.add_note(f"number {number}: {given}, {starts}, {believed}")
+                raise
 
     @pytest.mark.parametrize(
         "start",
@@ -94,8 +74,11 @@ class TestAgainstNumPy:
     )
     def test_tiles_of_every_shape(self, width: int, columns: int) -> None:
         rows, unit = SIZE // width // columns, 16 // width
-        few = 2 * unit
-        for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
+        for high, wide in (
+            (rows, columns),
+            (2 * rows + unit, columns - unit),
+            (2 * unit, 3 * unit),
+        ):
             (made,) = copied(
                 *((wide, high), (high * width, width), (width, wide * width), width),
                 TILE={width: (columns,)}, _WASTE=1000,

@@ -14,8 +14,8 @@ from arraybridge.kernels.cuda.family import FAMILY
 from tests.simt import Endless, interpreter, launch
 from tests.simt.nest import always, copied, planned
 
-#: Copies, and **bytes** from a multiple of 256 to either side: those of `tests.support.nests` that
-#: reached a statement first, and what it does not draw.
+#: Copies, and **bytes** from a multiple of 256 to either side: drawn ones that
+#: reached a statement first, and what is not drawn.
 CASES = [
     (((1, 232), (464, 2), (2, 22), 2), 0, 4),
     (((127, 2), (2, 1), (1, 127), 1), 0, 13),

@@ -66,6 +66,11 @@ class Draw(random.Random):
     def width(self, *, vectors: bool = False) -> int:
         return self.choice(self.widths if vectors or self.random() < 0.8 else self.others)
 
+    def whole(self, sides: list[int], itemsize: int) -> list[int]:
+        """Sides of a few items; half of the time rounded to whole vectors of 16 bytes."""
+        unit = max(16 // itemsize, 1) if self.random() < 0.5 else 1
+        return [-(-side // unit) * unit for side in sides]
+
 
 def draw(seed: object, number: int, *, huge: bool = False) -> Case:
     """Draw a case. `huge` ones now and then are larger than what is streamed by default."""
@@ -112,7 +117,7 @@ def of_view(
 def _fitted(rng, shape: list[int], nbytes: int, itemsize: int) -> list[int]:
     """The shape, its longest axes halved until it is small enough."""
     shape = list(shape)
-    while prod(shape) * itemsize > nbytes and max(shape) > 1:
+    while prod(shape) * itemsize > nbytes and max(shape, default=1) > 1:
         shape[shape.index(max(shape))] //= 2
     return shape
 
@@ -124,6 +129,7 @@ def _channels(rng, limit):
     outer = _fitted(rng, outer, limit // (64 * channels * itemsize), itemsize=1)
     most = max(limit // (prod(outer) * channels * itemsize), 17)
     pixels = rng.randint(1, 20) + rng.choice([16, 32, 48, 64, min(most, 600), min(most, 3000)])
+    (pixels,) = rng.whole([pixels], itemsize)
     shape = [*outer, channels, pixels]
     n = len(outer)
     order = rng.sample(range(n), n)
@@ -156,7 +162,7 @@ def _matrix(rng, limit):
     itemsize = rng.width(vectors=True)
     sides = [rng.randint(2, 300), rng.randint(2, 300)] + [rng.randint(2, 6)] * rng.randint(0, 2)
     rng.shuffle(sides)
-    shape = _fitted(rng, sides, limit, itemsize)
+    shape = rng.whole(_fitted(rng, sides, limit, itemsize), itemsize)
     order = rng.sample(range(len(shape)), len(shape))
     return of_view(rng, shape, order, itemsize, wild=rng.choice([0, 0.2]))
 
