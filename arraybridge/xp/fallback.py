@@ -140,9 +140,17 @@ def in_another_library(
         try:
             device = library_named(library).describe(arrays[0]).device
             other = fallback_library(device, but=library)
-            there = _Crossing(library, array, function.namespace, other)
+            there = library_named(other).native_namespace()
+            dtype_names = _dtypes(function.namespace)
+
+            def given(x: Any) -> Any:
+                if isinstance(x, array):
+                    return convert(x, other)
+                hashable = type(x).__hash__ is not None
+                return getattr(there, dtype_names[x]) if hashable and x in dtype_names else x
+
             kwargs = {name: x for name, x in kwargs.items() if name != "device"}
-            args, kwargs = mapped(there.given, (args, kwargs))
+            args, kwargs = mapped(given, (args, kwargs))
         except (ConversionError, ImportError, TypeError) as why:
             names = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
             raise NotImplementedError(
@@ -150,43 +158,21 @@ def in_another_library(
                 f"library without a copy or a cut: {why}"
             ) from None
         try:
-            result = operator.attrgetter(function.path)(there.namespace)(*args, **kwargs)
+            result = operator.attrgetter(function.path)(there)(*args, **kwargs)
         except (TypeError, AttributeError, NotImplementedError) as lacking:
             error.add_note(f"tried with {other}'s {function.path} on the same memory: {lacking}")
             return NotImplemented
-        return mapped(there.returned, result)
+
+        def returned(x: Any) -> Any:
+            is_array = hasattr(x, "dtype") and hasattr(x, "shape")  # a NumPy scalar, too
+            return convert(there.asarray(x), library) if is_array else x
+
+        return mapped(returned, result)
 
     return Handler(errors, serves, retry, "another library's function on the same memory")
-
-
-class _Crossing:
-    """Conversion of arguments to another library, and of results back."""
-
-    def __init__(self, library: str, array: type, own: Any, other: str) -> None:
-        self.library, self.array, self.other = library, array, other
-        self.namespace = library_named(other).native_namespace()
-        self.dtypes = _dtypes(own)
-
-    def given(self, x: Any) -> Any:
-        """Convert an argument: views of arrays, the other library's dtypes."""
-        if isinstance(x, self.array):
-            return convert(x, self.other)
-        return getattr(self.namespace, self.dtypes[x]) if _is_one_of(x, self.dtypes) else x
-
-    def returned(self, x: Any) -> Any:
-        """Convert a result of the other library to the library."""
-        if hasattr(x, "dtype") and hasattr(x, "shape"):  # a NumPy scalar, too
-            return convert(self.namespace.asarray(x), self.library)
-        return x
 
 
 @functools.cache
 def _dtypes(namespace: Any) -> dict[Any, str]:
     """Map a namespace's dtype objects to their names in the standard."""
     return {getattr(namespace, name): name for name in DATA_TYPES if hasattr(namespace, name)}
-
-
-def _is_one_of(x: Any, dtypes: dict[Any, str]) -> bool:
-    # bool, int and str equal some dtypes of some libraries (numpy.dtype == "int8")
-    number = isinstance(x, bool | int | float | complex | str)
-    return type(x).__hash__ is not None and not number and x in dtypes

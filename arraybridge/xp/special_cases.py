@@ -119,10 +119,9 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
     return remainder
 
 
-def sign(means: Means, plain: Function | None = None) -> Function:
+def sign(means: Means) -> Function:
     """Make ``sign`` +0 for every zero, including complex ones."""
-    xp = means.xp
-    plain = plain or xp.sign
+    xp, plain = means.xp, means.xp.sign
 
     def sign(x: Any, /, **kwargs: Any) -> Any:
         if not (means.floating(x.dtype) or means.complex_floating(x.dtype)):
