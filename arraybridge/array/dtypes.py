@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ..dlpack import DataType
-from ..protocols.ndarrays import numpy_dtype
+from ..ndarrays import numpy_dtype
 
 # By which others tell arrays from data types.
 _OF_ARRAYS = frozenset({"shape", "ndim", "size", "device"})

@@ -19,8 +19,8 @@ from ..core.registry import library_named, library_of_package, library_of_type
 from ..core.table import OBSERVERS
 from ..dlpack import CPU, Device, reads_versioned
 from ..native.pyapi import CapsuleType
+from ..ndarrays import CHARS
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
-from ..protocols.ndarrays import CHARS
 from .array import Array
 from .dtypes import DTypes
 from .exchange_table import exchange_table

@@ -17,7 +17,7 @@ from cuda.core.utils import StridedMemoryView
 from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
-from ..protocols.ndarrays import NATIVE, dlpack_dtype
+from ..ndarrays import NATIVE, dlpack_dtype
 from ..protocols.producer import Producer
 
 _NO_WAIT = -1  # as stream_ptr

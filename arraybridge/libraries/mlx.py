@@ -20,7 +20,7 @@ from ..core.library import Library
 from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
-from ..protocols.ndarrays import NATIVE
+from ..ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
 _NAMES = {*NATIVE, "bfloat16"} - {"complex128"}

@@ -22,8 +22,8 @@ from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_elements, span
+from ..ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 from ..protocols.cuda_array_interface import interface_of, order, tensor_of
-from ..protocols.ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 
 _SIMULATED = hasattr(devicearray, "FakeCUDAArray")
 _Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase

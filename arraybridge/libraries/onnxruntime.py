@@ -18,7 +18,7 @@ import onnxruntime
 from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
-from ..protocols.ndarrays import NATIVE, address_of
+from ..ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 from .numpy.exchange import is_writable
 

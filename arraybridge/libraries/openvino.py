@@ -19,7 +19,7 @@ from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
-from ..protocols.ndarrays import NATIVE, address_of
+from ..ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 
 _NAMED = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()

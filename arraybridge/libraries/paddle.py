@@ -29,7 +29,7 @@ from ..dlpack import (
     to_capsule,
 )
 from ..native import pyapi
-from ..protocols.ndarrays import NATIVE
+from ..ndarrays import NATIVE
 
 _NAMES = (*NATIVE, "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasattr(paddle, n)}

@@ -17,10 +17,10 @@ from pandas.api.types import infer_dtype, is_numeric_dtype
 from ..core.library import Library
 from ..core.records import NO_DTYPE
 from ..core.registry import library_named
+from ..ndarrays import CHARS, address_of, dlpack_dtype
 from ..protocols.arrow import assembled
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import Assembled, Piece, Pieces
-from ..protocols.ndarrays import CHARS, address_of, dlpack_dtype
 
 PANDAS = Pieces("pandas")
 _COLUMNS = (pd.Series, pd.Index, ExtensionArray)

@@ -12,10 +12,10 @@ import polars as pl
 
 from ..core.library import Library
 from ..core.registry import library_named
+from ..ndarrays import CHARS
 from ..protocols.arrow import assembled
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import LIBRARY
-from ..protocols.ndarrays import CHARS
 
 
 def opened(x: Any) -> tuple[object, Library] | None:

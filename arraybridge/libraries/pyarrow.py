@@ -23,12 +23,12 @@ from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, DeviceType, ManagedTensor, c_strides
 from ..layout import in_elements
+from ..ndarrays import with_plain_strides
 from ..protocols.arrow import assembled
 from ..protocols.arrow_export import EXPORTS, REMEDIES, of_tensor
 from ..protocols.arrow_types import spells_number
 from ..protocols.assembled import LIBRARY as FRAMES
 from ..protocols.assembled import Piece, unpacked
-from ..protocols.ndarrays import with_plain_strides
 from ..protocols.producer import Producer
 
 _NAMES = ("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64").split()

@@ -22,7 +22,7 @@ from ..core.library import Library
 from ..core.planner import absent_device
 from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
-from ..protocols.ndarrays import NATIVE
+from ..ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
 _NAMES = (*NATIVE, "bfloat16")

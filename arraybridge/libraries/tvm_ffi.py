@@ -15,7 +15,7 @@ import tvm_ffi
 from ..core.library import Library
 from ..core.records import Accepts, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
-from ..protocols.ndarrays import NATIVE
+from ..ndarrays import NATIVE
 
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "

@@ -21,7 +21,7 @@ from ..core.planner import absent_device
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
-from ..protocols.ndarrays import NATIVE
+from ..ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
 _REAL = [name for name in NATIVE if not name.startswith("complex")]  # NumPy's, of the same names

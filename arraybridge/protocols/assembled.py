@@ -25,7 +25,7 @@ from ..core.request import Cast, Request
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides
 from ..kernels import cpu
-from ..memory import Memory
+from ..layout import Memory
 
 _GAP = 64  # bytes between neighbors in one buffer: padding, not the rest of the heap
 

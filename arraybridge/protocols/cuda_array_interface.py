@@ -21,7 +21,7 @@ from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, Managed
 from ..kernels.cuda import context
 from ..kernels.cuda.driver import CUDAError
 from ..layout import in_bytes, in_elements
-from .ndarrays import dlpack_dtype, numpy_dtype
+from ..ndarrays import dlpack_dtype, numpy_dtype
 
 _DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST})
 _LEGACY_STREAM = 1  # CUDA's legacy default stream, in this interface as in DLPack

@@ -25,8 +25,7 @@ import numpy as np
 from arraybridge.kernels.cpu import SMALL, loader, plan, pool
 from arraybridge.kernels.cpu.plan_types import LINE, STREAM, Plan
 from arraybridge.kernels.cpu.slices import slices
-from arraybridge.layout import Canonical, canonical
-from arraybridge.memory import Memory
+from arraybridge.layout import Canonical, Memory, canonical
 
 #: Bytes from which on several threads copy, past the cache as all that is streamed. A smaller
 #: result stays in the cache, where it is soon wanted.

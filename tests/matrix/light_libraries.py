@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arraybridge.layout import c_strides
-from arraybridge.protocols.ndarrays import NATIVE
+from arraybridge.ndarrays import NATIVE
 
 from .libraries import (
     InexpressibleError,

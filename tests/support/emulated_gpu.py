@@ -19,7 +19,7 @@ from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.layout import c_strides, in_elements
-from arraybridge.protocols.ndarrays import dlpack_dtype, numpy_dtype
+from arraybridge.ndarrays import dlpack_dtype, numpy_dtype
 
 from .stub_driver import Stub, installed, ptx
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.library import Library
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
-from ...protocols.ndarrays import NATIVE, numpy_dtype
+from ...ndarrays import NATIVE, numpy_dtype
 from ..numpy.exchange import LIBRARY as NUMPY
 
 _Array = type(array_api_strict.empty(0))

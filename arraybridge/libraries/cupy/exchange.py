@@ -21,7 +21,7 @@ from ...core.planner import absent_device
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
-from ...protocols.ndarrays import NATIVE, dlpack_dtype, numpy_dtype
+from ...ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 
 _BFLOAT16 = {"bfloat16"} if int(cupy.__version__.partition(".")[0]) >= 14 else set()
 _HIP = bool(cupy.cuda.runtime.is_hip)

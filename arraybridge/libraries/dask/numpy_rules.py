@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ...conversion import convert
-from ...protocols.ndarrays import numpy_dtype
+from ...ndarrays import numpy_dtype
 
 #: Keywords of NumPy's that change no value.
 IGNORED = frozenset(

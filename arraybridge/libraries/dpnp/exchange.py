@@ -20,7 +20,7 @@ from ...core.planner import absent_device
 from ...core.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
-from ...protocols.ndarrays import NATIVE, dlpack_dtype, numpy_dtype
+from ...ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 from ...protocols.producer import Producer
 
 _ONEAPI = DeviceType.ONEAPI

@@ -22,7 +22,7 @@ from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ...layout import c_strides
-from ...protocols.ndarrays import address_of, numpy_dtype
+from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 from .state import NARROWED, address_of_buffer, cpus, only_one_cpu

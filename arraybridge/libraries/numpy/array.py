@@ -9,7 +9,7 @@ import numpy
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS
 from ...core.registry import own_library
-from ...protocols.ndarrays import PLAIN
+from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 
 # A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.

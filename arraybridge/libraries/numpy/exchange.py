@@ -14,9 +14,8 @@ from ...core.library import Library
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
-from ...layout import SMALL, in_bytes, in_elements, may_overlap_itself
-from ...memory import Memory
-from ...protocols.ndarrays import (
+from ...layout import SMALL, Memory, in_bytes, in_elements, may_overlap_itself
+from ...ndarrays import (
     CHARS,
     EXTENDED,
     NATIVE,

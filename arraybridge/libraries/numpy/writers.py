@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.registry import RECORDS
-from ...memory import Memory
+from ...layout import Memory
 from ...native.blocks import Block
 from ...native.pyapi import holds_alone
 from ...protocols.frames import speaks_arrow

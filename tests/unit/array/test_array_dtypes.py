@@ -11,7 +11,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.array.dtypes import DType, DTypes
 from arraybridge.dlpack import DataType
-from arraybridge.protocols.ndarrays import EXTENDED, NATIVE
+from arraybridge.ndarrays import EXTENDED, NATIVE
 from tests.support.namespaces import each_face, namespaces
 
 torch = pytest.importorskip("torch")
@@ -107,8 +107,8 @@ def test_of_ml_dtypes(name):
 
 
 def test_without_ml_dtypes_numpy_has_no_bfloat16(monkeypatch):
-    monkeypatch.setattr("arraybridge.protocols.ndarrays._extended_dtype", lambda name: None)
-    monkeypatch.setattr("arraybridge.protocols.ndarrays._numpy_dtypes", {})
+    monkeypatch.setattr("arraybridge.ndarrays._extended_dtype", lambda name: None)
+    monkeypatch.setattr("arraybridge.ndarrays._numpy_dtypes", {})
     monkeypatch.setattr("arraybridge.array.dtypes._MADE", {})
     dtype = DType(torch.bfloat16)
     with pytest.raises(TypeError, match=r"NumPy has no dtype for torch.bfloat16: .*ml_dtypes"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.core.cast_rules import CASTINGS, allowed, data_type_named
-from arraybridge.protocols.ndarrays import EXTENDED, NATIVE, numpy_dtype
+from arraybridge.ndarrays import EXTENDED, NATIVE, numpy_dtype
 from tests.support.arrays import same
 from tests.support.optional import installed, optional
 from tests.support.strategies import STANDARD_DTYPES, strided_arrays

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dlpack import DataType
-from ..layout import in_bytes, in_elements, relaxed
+from .dlpack import DataType
+from .layout import in_bytes, in_elements, relaxed
 
 NATIVE = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
