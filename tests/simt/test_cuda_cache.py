@@ -219,13 +219,21 @@ def test_ptx(text):
     assert kinds == ["u64"] * 2 + ["u32"] * numbers + ["u64"] * len(PLAN.steps)
 
 
-def test_no_simulator(monkeypatch):
+def test_no_simulator():
+    """In a process of its own: Numba keeps what it imports then."""
     pytest.importorskip("numba_cuda")
-    import numba
-
-    monkeypatch.setattr(numba.config, "ENABLE_CUDASIM", 1)
-    with pytest.raises(ImportError, match="only simulates"):
-        build.ptx(PLAN)
+    script = """
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import build
+(plan,) = cuda.plans((300, 400), (1600, 4), (4, 1200), 4)
+try:
+    build.ptx(plan)
+except ImportError as error:
+    assert "only simulates" in str(error), error
+else:
+    raise AssertionError
+"""
+    python(script, env={"NUMBA_ENABLE_CUDASIM": "1"}, flags=())
 
 
 def test_a_numpy_that_is_newer_than_numba_cuda():

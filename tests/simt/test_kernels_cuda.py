@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from inspect import getfile
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from arraybridge import layout
+from arraybridge.kernels.cuda import indices
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MOST, Plan
 from arraybridge.kernels.cuda.tile import SIZE, TILE
 from benchmarks.layouts import LAYOUTS
-from tests.simt import Endless, launch
+from tests.simt import Endless, interpreter, launch
 from tests.simt.nest import always, copied, planned, plans
 from tests.support import guarded
 from tests.support.small_layouts import small_layouts
@@ -31,6 +35,7 @@ SETTINGS = [
 ]
 #: Of `guarded`: nests whose destinations nowhere overlap themselves.
 FAMILIES = "channels channels network matrix matrix matrix rows gaps windows wide runs".split()
+FILES = sorted({indices.__file__, *(getfile(one.factory) for one in FAMILY.values())})
 STARTS_BETWEEN = (3, 5, 6, *range(9, 16))  # of `make test-all`
 
 
@@ -43,18 +48,61 @@ def drawn(number: int) -> tuple[Any, ...]:
     return given, starts, rng.choice(SETTINGS)
 
 
+def copy_drawn(first: int) -> Iterator[str]:
+    """Copy a thousand, from a number on; the kernels."""
+    for number in range(first, first + 1000):
+        given, starts, believed = drawn(number)
+        try:
+            yield from (one.kernel for one in copied(*given, *starts, **believed))
+        except AssertionError as error:
+            error.add_note(f"number {number}: {given}, {starts}, {believed}")
+            raise
+
+
+def copy_tiles(width: int, columns: int) -> None:
+    """Copy by tiles of one shape: whole ones, and parts of them."""
+    rows, unit = SIZE // width // columns, 16 // width
+    few = 2 * unit
+    for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
+        (made,) = copied(
+            *((wide, high), (high * width, width), (width, wide * width), width),
+            TILE={width: (columns,)}, _WASTE=1000,
+        )  # fmt: skip
+        assert (made.kernel, made.constants[1]) == ("tile", columns)
+
+
+TILES = [(width, columns) for width, each in TILE.items() for columns in each]
+
+
+@pytest.fixture(scope="module")
+def reached() -> set[str]:
+    interpreter.REACHED.clear()
+    kernels = set(copy_drawn(0))
+    for shape in TILES:
+        copy_tiles(*shape)
+    return kernels | interpreter.REACHED
+
+
+class TestReached:
+    """Every kernel, and every statement of them, by the first thousand and by tiles."""
+
+    def test_every_kernel(self, reached: set[str]) -> None:
+        assert set(FAMILY) <= reached
+
+    @pytest.mark.parametrize("file", FILES, ids=lambda file: file[-12:])
+    def test_every_statement(self, file: str, reached: set[str]) -> None:
+        """What is missing here, no test is sure to take: let `guarded` draw it."""
+        found = interpreter.statements(file)
+        assert len(found) >= 7
+        assert all(line.startswith(f"{Path(file).name}:") for line in found)
+        assert found - reached == set()
+
+
 class TestAgainstNumPy:
-    @pytest.mark.parametrize(
-        "first", [0, *(pytest.param(n, marks=pytest.mark.heavy) for n in range(1000, 6000, 1000))]
-    )
-    def test_drawn(self, first: int) -> None:
-        for number in range(first, first + 1000):
-            given, starts, believed = drawn(number)
-            try:
-                copied(*given, *starts, **believed)
-            except AssertionError as error:
-                error.add_note(f"number {number}: {given}, {starts}, {believed}")
-                raise
+    @pytest.mark.heavy
+    @pytest.mark.parametrize("first", range(1000, 6000, 1000))
+    def test_more_that_are_drawn(self, first: int) -> None:
+        assert set(copy_drawn(first)) >= {"box", "gather", "rows", "tile"}
 
     @pytest.mark.parametrize(
         "start",
@@ -69,21 +117,9 @@ class TestAgainstNumPy:
             copied((rows, cols), dense, strides, itemsize, start, 7 * start % 16)
             copied((rows, cols), (dense[0] + start, itemsize), strides, itemsize, 0, start)
 
-    @pytest.mark.parametrize(
-        ("width", "columns"), [(width, n) for width, each in TILE.items() for n in each]
-    )
+    @pytest.mark.parametrize(("width", "columns"), TILES)
     def test_tiles_of_every_shape(self, width: int, columns: int) -> None:
-        rows, unit = SIZE // width // columns, 16 // width
-        for high, wide in (
-            (rows, columns),
-            (2 * rows + unit, columns - unit),
-            (2 * unit, 3 * unit),
-        ):
-            (made,) = copied(
-                *((wide, high), (high * width, width), (width, wide * width), width),
-                TILE={width: (columns,)}, _WASTE=1000,
-            )  # fmt: skip
-            assert (made.kernel, made.constants[1]) == ("tile", columns)
+        copy_tiles(width, columns)
 
     def test_many_axes(self) -> None:
         shape = (2, 3, 2, 1, 2, 3, 2, 2, 3)

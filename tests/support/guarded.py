@@ -58,10 +58,10 @@ class Draw(random.Random):
     def __init__(self, seed: object, number: int) -> None:
         super().__init__(f"{seed}/{number}")
         block = random.Random(f"{seed}/block {number // BLOCK}")
-        self.vector = block.choice(VECTORS)
-        #: Bytes of items that kernels move in vectors, and of others.
+        #: Bytes of items that kernels move in vectors, and of others; the same on every host.
         self.widths = block.sample([1, 2, 4, 8, 16], 2)
         self.others = block.sample(range(3, 33), 2)
+        self.vector = block.choice(VECTORS)
 
     def width(self, *, vectors: bool = False) -> int:
         return self.choice(self.widths if vectors or self.random() < 0.8 else self.others)
