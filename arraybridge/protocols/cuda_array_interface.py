@@ -21,7 +21,7 @@ from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, Managed
 from ..kernels.cuda import context
 from ..kernels.cuda.driver import CUDAError
 from ..layout import in_bytes, in_elements
-from ..ndarrays import dlpack_dtype, numpy_dtype
+from ..ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 
 _DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST})
 _LEGACY_STREAM = 1  # CUDA's legacy default stream, in this interface as in DLPack
@@ -117,16 +117,12 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
     """
     if tensor.device.type not in _DEVICES:
         raise ConversionError(f"the CUDA array interface cannot describe memory on {tensor.device}")
-    try:
-        dtype = numpy_dtype(tensor.dtype)
-    except (TypeError, ImportError):
-        dtype = None
-    if dtype is None or dtype.str[1:] not in _TYPESTRS:
+    if tensor.dtype.name not in NATIVE:
         raise ConversionError(
             f"the CUDA array interface has no type string for {tensor.dtype}: hand over its bits, "
             "as unsigned integers of the same width"
         )
-    shape, strides = tensor.shape, tensor.strides
+    shape, strides, dtype = tensor.shape, tensor.strides, numpy_dtype(tensor.dtype)
     return {
         "shape": shape,
         "typestr": dtype.str,
@@ -135,9 +131,6 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
         "stream": stream,
         "version": 3,
     }
-
-
-_TYPESTRS = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
 
 
 def _integers(values: object) -> bool:

@@ -47,13 +47,12 @@ CORRECTIONS: tuple[Correction, ...] = (
         "expm1", complex_function(MEANS, "expm1"), "expm1: of -0 + 0j it is 0 + 0j",
         "https://github.com/IntelPython/dpctl/pull/1332, which mended the other special cases",
     ),
-    Correction(
-        "linalg.eig", _eig, "linalg.eig: both results are complex, whatever the values",
-        "https://github.com/IntelPython/dpnp/pull/2953: as NumPy does, which mends it in 2.5",
-    ),
-    Correction(
-        "linalg.eigvals", _eigvals, "linalg.eigvals: the result is complex, whatever the values",
-        "https://github.com/IntelPython/dpnp/pull/2953: as NumPy does, which mends it in 2.5",
+    *(
+        Correction(
+            name, function, f"{name}: every result is complex, whatever the values",
+            "https://github.com/IntelPython/dpnp/pull/2953: as NumPy does, which mends it in 2.5",
+        )
+        for name, function in (("linalg.eig", _eig), ("linalg.eigvals", _eigvals))
     ),
 )
 # fmt: on

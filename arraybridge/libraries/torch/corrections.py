@@ -402,6 +402,8 @@ def _refusal(shapes: Any) -> ValueError:
 _NONE = "no issue known"
 _COMPAT = "https://github.com/data-apis/array-api-compat/pull/298"
 _TORCH = "https://github.com/pytorch/pytorch/issues"
+_BROADCAST = "a ValueError if the shapes do not broadcast"
+_INDICES = "indices of any integer data type; out of bounds they are an IndexError"
 
 # fmt: off
 CORRECTIONS: tuple[Correction, ...] = (
@@ -412,13 +414,8 @@ CORRECTIONS: tuple[Correction, ...] = (
         "torch", f"{_TORCH}/188023",
         "memory that may not be written is not written, and any strides are taken",
     ),
-    Correction("can_cast", can_cast, "can_cast: by type promotion", f"{_TORCH}/126014"),
     Correction("finfo", _described(xp.finfo), "finfo: dtype is a data type", _NONE),
     Correction("iinfo", _described(xp.iinfo), "iinfo: dtype is a data type", _NONE),
-    Correction(
-        "asarray", asarray,
-        "asarray: an integer that the data type does not hold is an OverflowError", _NONE,
-    ),
     Correction(
         "floor_divide", floor_divide(MEANS, promoting(_floor_divide)),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
@@ -450,43 +447,28 @@ CORRECTIONS: tuple[Correction, ...] = (
         "var", _deviating(torch.var),
         "var: NaN of fewer elements than the correction, along no axis too", f"{_TORCH}/29137",
     ),
-    Correction(
-        "count_nonzero", count_nonzero,
-        "count_nonzero: along no axis each element counts for itself", f"{_TORCH}/29137",
-    ),
-    Correction("roll", roll, "roll: one shift goes for all axes", _NONE),
     *corrections.shifts(xp.fft, torch.clone),
     Correction(
         "linalg.vector_norm", vector_norm,
         "linalg.vector_norm: of an array of no axes; 0 of no elements by the infinite order",
         f"{_TORCH}/29137",
     ),
-    Correction(
-        "unique_all", unique_all, "unique_all: indices of the first occurrences", f"{_TORCH}/36748",
-    ),
-    Correction(
-        "take", take,
-        "take: indices of any integer data type; out of bounds they are an IndexError", _NONE,
-    ),
-    Correction(
-        "take_along_axis", take_along_axis,
-        "take_along_axis: indices of any integer data type; out of bounds they are an IndexError",
-        f"{_TORCH}/146211, of negative ones",
-    ),
-    Correction(
-        "searchsorted", searchsorted,
-        "searchsorted: in the order that sort gives, NaN included; two data types are promoted",
-        _NONE,
-    ),
-    Correction(
-        "repeat", repeat, "repeat: repeats of any integer data type", f"{_TORCH}/151311",
-    ),
     *(
-        Correction(
-            function.__name__, function,
-            f"{function.__name__}: a ValueError if the shapes do not broadcast", _NONE,
+        Correction(function.__name__, function, f"{function.__name__}: {clause}", upstream)
+        for function, clause, upstream in (
+            (asarray, "an integer that the data type does not hold is an OverflowError", _NONE),
+            (broadcast_arrays, _BROADCAST, _NONE),
+            (broadcast_shapes, _BROADCAST, _NONE),
+            (broadcast_to, _BROADCAST, _NONE),
+            (can_cast, "by type promotion", f"{_TORCH}/126014"),
+            (count_nonzero, "along no axis each element counts for itself", f"{_TORCH}/29137"),
+            (repeat, "repeats of any integer data type", f"{_TORCH}/151311"),
+            (roll, "one shift goes for all axes", _NONE),
+            (searchsorted, "as sort orders, NaN included; two data types are promoted", _NONE),
+            (take, _INDICES, _NONE),
+            (take_along_axis, _INDICES, f"{_TORCH}/146211, of negative ones"),
+            (unique_all, "indices of the first occurrences", f"{_TORCH}/36748"),
         )
-        for function in (broadcast_shapes, broadcast_arrays, broadcast_to)
     ),
 )
 # fmt: on

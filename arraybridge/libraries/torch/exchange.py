@@ -521,9 +521,9 @@ class Torch(Library):
         place = NATIVE_DEVICES.get(device)
         if place is not None:
             return place
-        why = missing_device(self.accepts, device)
-        if why is None:
-            why = absent_device("PyTorch", device, devices_of(device.type))
+        why = missing_device(self.accepts, device) or absent_device(
+            "PyTorch", device, devices_of(device.type)
+        )
         if why is not None:
             raise ConversionError(why)
         place = NATIVE_DEVICES[device] = torch.device(DEVICE_NAMES[device.type], device.id)
