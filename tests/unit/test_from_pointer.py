@@ -211,13 +211,19 @@ def test_whatever_is_true_makes_it_read_only():
 
 @pytest.mark.parametrize(
     ("dtype", "name"),
-    [("f4", "float32"), (pa.uint8(), "uint8"), (torch.bfloat16, "bfloat16"), ("double", "float64"),
-     (ctypes.c_float, "float32"),
-     *(pytest.param(f"paddle.{x}", x, marks=pytest.mark.heavy) for x in ("float32", "complex64"))],
+    [
+        *((x, "float32") for x in ("float32", "f4", np.float32, np.dtype("f4"), torch.float32)),
+        *((x, "float32") for x in (ab.DataType("float32"), jnp.float32, ctypes.c_float)),
+        *((getattr(pa, f"float{bits}")(), f"float{bits}") for bits in (16, 32, 64)),
+        *((pa.uint8(), "uint8"), (torch.bfloat16, "bfloat16"), ("double", "float64")),
+        *(
+            pytest.param(f"paddle.{x}", x, marks=pytest.mark.heavy)
+            for x in ("float32", "complex64")
+        ),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_librarys_data_type_is_a_dtype(dtype, name):
-    """As for `convert`: core/test_casts.py has all spellings."""
     x = np.zeros(4)
     if str(dtype).startswith("paddle"):
         dtype = getattr(pytest.importorskip("paddle"), name)
