@@ -9,6 +9,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -185,10 +186,10 @@ def _corrected(table: NativeNamespace) -> ModuleType:
 
 def _extension(base: Any, name: str) -> Any:
     """Return the module of an extension, also of array-api-strict with the extension disabled."""
-    try:
-        return import_module(f"{base.__name__}.{name}")
-    except ImportError:
-        return import_module(f"{base.__name__}._{name}")
+    for path in (f"{base.__name__}.{name}", f"{base.__name__}._{name}"):
+        with suppress(ImportError):
+            return import_module(path)
+    return getattr(base, name)  # of a library that is registered: no file need be behind it
 
 
 def _clone(module: Any, name: str) -> ModuleType:
