@@ -21,7 +21,7 @@ from arraybridge.dlpack import DLManagedTensorVersioned, DLTensor, ExchangeAPI, 
 from arraybridge.dlpack.header import MANAGED_TENSOR_ALLOCATOR, SET_ERROR
 from tests.support.optional import optional
 from tests.support.threads import in_threads
-from tests.unit.array.test_array_exports import QUIET, arrays
+from tests.unit.array.test_array import QUIET, arrays
 
 torch = optional("torch")
 jax = optional("jax")
