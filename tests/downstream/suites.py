@@ -11,38 +11,17 @@ REFERENCE = "array_api_strict"
 
 
 class Suite(NamedTuple):
-    """Tests that a project's wheel carries.
+    """Tests that a project's wheel carries."""
 
-    Attributes
-    ----------
-    project : str
-        Its distribution.
-    package : str
-        The package of it that holds the tests.
-    plugin : str
-        The pytest plugin, in this folder, that puts the namespace under test in.
-    mentions : str
-        A regular expression: test modules in which it is not found are not collected.
-    environment : tuple of (str, str)
-    options : tuple of str
-        For pytest, where the tests rely on the project's own settings.
-    files : tuple of str
-        Patterns of the names of its test modules.
-    reference : str
-        What else it is run on, to compare.
-    bare : bool
-        Whether it is run on the libraries' own arrays as well, beside Arrays.
-    """
-
-    project: str
-    package: str
-    plugin: str
-    mentions: str
+    project: str  # its distribution
+    package: str  # of it, that holds the tests
+    plugin: str  # of pytest, in this folder, that puts the namespace under test in
+    mentions: str  # a regular expression: modules in which it is not found are not collected
     environment: tuple[tuple[str, str], ...] = ()
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # for pytest, where the project's own settings have them
     files: tuple[str, ...] = ("test_*.py",)
-    reference: str = REFERENCE
-    bare: bool = False
+    reference: str = REFERENCE  # what else it is run on, to compare
+    bare: bool = False  # whether it is run on the libraries' own arrays as well
 
     def namespaces(self, libraries: list[str]) -> list[str]:
         """What to run it on: the reference first."""

@@ -31,15 +31,8 @@ class Subclass(np.ndarray):
     pass
 
 
-def test_other_byte_order_is_resolved_and_a_mask_refused() -> None:
-    swapped = np.arange(3, dtype=">i4")
-    assert same(
-        ab.convert(ab.convert(swapped, "array_api_strict"), "numpy"), np.arange(3, dtype="i4")
-    )
-    ab.convert(np.arange(3), "array_api_strict")  # opens the door of ndarray
-    with pytest.raises(ab.ConversionError, match="mask"):
-        ab.convert(np.ma.masked_array([1, 2], [True, False]), "array_api_strict")
-    for _ in range(2):  # a subclass opens a door of its own, which leads nowhere
+def test_a_subclass_becomes_a_plain_array() -> None:
+    for _ in range(2):  # it opens a door of its own, which leads nowhere
         x = ab.convert(np.ones((2, 2)).view(Subclass), "array_api_strict")
         assert type(x._array) is np.ndarray
 

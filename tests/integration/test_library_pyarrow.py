@@ -73,32 +73,7 @@ class TestTheRecordIsWhatTheImporterDoes:
 
 
 class TestArrays:
-    def test_nulls_are_counted(self):
-        x = pa.array([1.0, None, 3.0])
-        with pytest.raises(ab.ConversionError, match=r"1 of 3 .*fill_null\(value\).*drop_null"):
-            ab.convert(x, "numpy")
-        with pytest.raises(ab.ConversionError, match="convert it to numbers"):
-            ab.convert(pa.nulls(2), "numpy")
-
-    def test_a_slice_starts_at_its_offset(self):
-        x = pa.array(range(10), pa.int16())[3:7]
-        assert x.offset == 3
-        for _ in range(2):
-            view = ab.convert(x, "numpy")
-            assert view.tolist() == [3, 4, 5, 6]
-            assert view.ctypes.data == x.buffers()[1].address + 6
-        assert ab.inspect(x).data == x.buffers()[1].address + 6
-        assert ab.convert(x, "torch").tolist() == [3, 4, 5, 6]
-
-    def test_immutable_even_where_the_buffer_is_not(self):
-        x = pa.array(np.arange(3.0))
-        assert x.buffers()[1].is_mutable
-        assert ab.inspect(x).readonly
-        copied = ab.convert(x, "torch")
-        copied[0] = 7
-        assert x[0].as_py() == 0
-        alias = ab.convert(x, "torch", alias_readonly=True)
-        assert alias.data_ptr() == x.buffers()[1].address
+    """Views, copies and refusals of each kind are drawn by `tests/properties`."""
 
     @pytest.mark.parametrize("start", [0, 3, 8, 11])
     def test_packed_booleans_are_copied(self, start):
@@ -116,32 +91,6 @@ class TestArrays:
         assert ab.contiguous(x) is x
         with pytest.raises(ab.ConversionError, match="packed eight to a byte"):
             ab.convert(x, "numpy", copy=False)
-
-    def test_empty(self):
-        for x in (pa.array([], pa.int32()), pa.chunked_array([], pa.int32())):
-            assert same(ab.convert(x, "numpy"), np.zeros(0, "i4"))
-            assert ab.convert(x, "torch").shape == (0,)
-
-
-class TestChunks:
-    def test_one_is_a_view(self):
-        x = pa.chunked_array([[], [1, 2, 3], []], pa.int64())
-        view = ab.convert(x, "numpy", copy=False)
-        assert view.tolist() == [1, 2, 3]
-        assert view.ctypes.data == x.chunk(1).buffers()[1].address
-
-    @pytest.mark.parametrize("to", ["numpy", "torch"])
-    def test_several_are_copied_once(self, to):
-        x = pa.chunked_array([[1.0, 2.0], [3.0]])
-        route = ab.explain(x, to)
-        assert (route.kind, route.nbytes) == ("kernel", 24)
-        assert "several chunks" in route.why
-        result = ab.convert(x, to)
-        assert result.tolist() == [1, 2, 3]
-        result[0] = 7
-        assert x[0].as_py() == 1.0
-        with pytest.raises(ab.ConversionError, match="several chunks"):
-            ab.convert(x, to, copy=False)
 
     def test_stay_in_arrow(self):
         x = pa.chunked_array([[1.0, 2.0], [3.0]])

@@ -132,17 +132,6 @@ def test_what_dlpack_lacks_is_copied_by_its_constructor(dtype):
         ab.convert(array, "tensorflow", copy=False)
 
 
-def test_immutable():
-    x = tf.constant([1.0, 2.0])
-    copied = ab.convert(x, "torch")
-    copied[0] = 7
-    assert x.numpy().tolist() == [1, 2]
-    with pytest.raises(ab.ConversionError, match="read-only"):
-        ab.convert(x, "torch", copy=False)
-    alias = ab.convert(x, "torch", alias_readonly=True)
-    assert alias.data_ptr() == ab.inspect(x).data
-
-
 class TestVariables:
     def test_a_view_is_a_snapshot(self):
         variable = tf.Variable([1.0, 2.0, 3.0])

@@ -93,17 +93,6 @@ class TestArrays:
         np.testing.assert_array_equal(values(y), before + 1)
         np.testing.assert_array_equal(values(ray.get(ref)), before)
 
-    @pytest.mark.parametrize("library", ["numpy", "torch"])
-    def test_layouts(self, ray, library):
-        x = ab.from_dlpack(megabyte(library))
-        for view, nbytes in [(x.T, MB), (x[1:3], MB // 2), (x[:, ::4], MB // 4)]:
-            again = ray.get(ray.put(view))
-            np.testing.assert_array_equal(values(again), values(view))
-            order = np.argsort(again.info.strides)
-            assert (order == np.argsort(view.info.strides)).all()
-            low, high = np.lib.array_utils.byte_bounds(ab.convert(again, "numpy"))
-            assert high - low == nbytes
-
     def test_a_view_keeps_the_object(self, ray):
         x = megabyte("torch", shape=(10, MB))
         view = ray.get(ray.put(ab.from_dlpack(x))).native[3]

@@ -32,29 +32,17 @@ LAYOUTS = (
 class Case(NamedTuple):
     """One array to build in every library that can express it.
 
-    Attributes
-    ----------
-    name : str
-        Unique; what ``--cases`` matches.
-    group : str
-        The row of the summary that it counts in.
-    dtype : str
-    base : tuple of int
-        Shape of the contiguous array that is built first.
-    steps : tuple
-        What is done to it, in order: ``("permute", axes)``, ``("index", slices)``,
-        ``("broadcast", shape)``, ``("strided", shape, strides in elements)``,
-        ``("offset", bytes)``, and states such as ``("readonly",)``.
-    legal : bool
-        Whether there is anything right to do but to refuse.
+    Steps are done to a contiguous array, in order: ``("permute", axes)``, ``("index", slices)``,
+    ``("broadcast", shape)``, ``("strided", shape, strides in elements)``, ``("offset", bytes)``,
+    and states such as ``("readonly",)``.
     """
 
-    name: str
-    group: str
+    name: str  # unique; what ``--cases`` matches
+    group: str  # the row of the summary that it counts in
     dtype: str
-    base: tuple[int, ...]
+    base: tuple[int, ...]  # shape of the array that is built first
     steps: tuple[tuple, ...] = ()
-    legal: bool = True
+    legal: bool = True  # whether there is anything right to do but to refuse
 
     @property
     def layout(self) -> str:
@@ -65,22 +53,12 @@ class Case(NamedTuple):
 
 
 def laid_out(layout: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple, ...]]:
-    """(base shape, steps) of an array of ``shape`` with a layout.
-
-    Raises
-    ------
-    ValueError
-        For an unknown layout, or one that needs more dimensions.
-    """
+    """(base shape, steps) of an array of ``shape`` with a layout."""
     ndim = len(shape)
-    if layout not in LAYOUTS:
-        raise ValueError(f"unknown layout {layout!r}: expected one of {', '.join(LAYOUTS)}")
     if layout == "contiguous":
         return shape, ()
     if layout == "unaligned":
         return shape, (("offset", 1),)
-    if ndim < (2 if layout in ("permuted", "fortran") else 1):
-        raise ValueError(f"an array of shape {shape} cannot be {layout}: give it more dimensions")
     if layout == "permuted":  # the last axis of the memory comes first
         return (*shape[1:], shape[0]), (("permute", (ndim - 1, *range(ndim - 1))),)
     if layout == "fortran":
@@ -165,13 +143,7 @@ def all_cases() -> list[Case]:
 
 
 def chosen(patterns: Iterable[str] | None) -> list[Case]:
-    """The cases whose name or group matches one of the patterns (``*`` and ``?``); None: all.
-
-    Raises
-    ------
-    ValueError
-        For a pattern that matches none.
-    """
+    """The cases whose name or group matches one of the patterns (``*`` and ``?``); None: all."""
     cases = all_cases()
     if patterns is None:
         return cases

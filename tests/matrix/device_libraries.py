@@ -17,9 +17,6 @@ class Dpnp(Views, Native):
     def values(self, x):
         return np.array(self.xp.asnumpy(x), order="C")
 
-    def dtype(self, x):
-        return x.dtype.name
-
     def pointer(self, x):
         return x.get_array()._pointer
 
@@ -52,9 +49,6 @@ class CuPy(Views, Native):
     def values(self, x):
         return np.array(self.xp.asnumpy(x), order="C")
 
-    def dtype(self, x):
-        return x.dtype.name
-
     def pointer(self, x):
         return x.data.ptr
 
@@ -79,9 +73,6 @@ class NumbaCuda(Native):
 
     def values(self, x):
         return np.array(x.copy_to_host(), order="C")
-
-    def dtype(self, x):
-        return x.dtype.name
 
     def pointer(self, x):
         return x.device_ctypes_pointer.value

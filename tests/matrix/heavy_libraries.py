@@ -27,9 +27,6 @@ class TensorFlow(Native):
                 self.xp.add(x, x)  # here, not on import, it aborts where the data is not aligned
         return np.array(self.xp.identity(x).numpy(), order="C")
 
-    def dtype(self, x):
-        return x.dtype.name
-
     def pointer(self, x):
         try:
             return np.asarray(memoryview(x)).ctypes.data

@@ -68,11 +68,6 @@ def reference(case: Case) -> np.ndarray:
     return np.array(x, order="C")
 
 
-def overwrite(x: Any, shape: tuple[int, ...], place: int) -> None:
-    """Write the last element of an array over the one at a flat place."""
-    x[tuple(int(i) for i in np.unravel_index(place, shape))] = x[(-1,) * len(shape)]
-
-
 def raw(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> np.ndarray:
     """A copy of host memory by address, element by element; strides in elements."""
     kind = numpy_dtype(dtype)
@@ -85,28 +80,14 @@ def raw(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: s
 
 
 class Native:
-    """One library, by its own constructors, operations and importer.
+    """One library, by its own constructors, operations and importer."""
 
-    Attributes
-    ----------
-    name, module : str
-        arraybridge's name and the import name.
-    device : str
-        Where its arrays lie here, as ``convert`` spells it.
-    immutable : bool
-        Whether its arrays can never be written.
-    x64 : bool
-        Whether JAX, where it is loaded, keeps 64-bit types.
-    spelled : str
-        `door` as its users write it.
-    """
-
-    name = ""
-    module = ""
-    device = "cpu"
-    immutable = False
-    x64 = True
-    spelled = "{name}.from_dlpack(x)"
+    name = ""  # arraybridge's
+    module = ""  # the import name, where it is another
+    device = "cpu"  # where its arrays lie here, as ``convert`` spells it
+    immutable = False  # whether its arrays can never be written
+    x64 = True  # whether JAX, where it is loaded, keeps 64-bit types
+    spelled = "{name}.from_dlpack(x)"  # `door` as its users write it
     xp: Any = None
 
     def load(self) -> Native:
@@ -115,13 +96,7 @@ class Native:
         return self
 
     def build(self, case: Case) -> Any:
-        """The array of a case.
-
-        Raises
-        ------
-        InexpressibleError
-            If the library has no such array.
-        """
+        """The array of a case; InexpressibleError if the library has no such array."""
         values = numbers(case.dtype, case.base)
         steps = list(case.steps)
         try:
@@ -171,7 +146,7 @@ class Native:
 
     def dtype(self, x: Any) -> str:
         """The name of an array's dtype."""
-        return str(x.dtype).rpartition(".")[2]
+        return getattr(x.dtype, "name", str(x.dtype)).rpartition(".")[2]
 
     def shape(self, x: Any) -> tuple[int, ...]:
         """An array's shape."""
@@ -190,10 +165,16 @@ class Native:
         if self.readonly(x):
             return False
         try:
-            overwrite(x, self.shape(x), place)
+            array, shape = self.memory(x), self.shape(x)
+            last = array[(-1,) * len(shape)]
+            array[tuple(int(i) for i in np.unravel_index(place, shape))] = last
         except Exception:
             return False
         return True
+
+    def memory(self, x: Any) -> Any:
+        """What users index to write to an array."""
+        return x
 
     def door(self, x: Any) -> Any:
         """What the library's own importer makes of another library's array."""
@@ -215,17 +196,24 @@ class Views:
         return self.xp.broadcast_to(x, shape)
 
 
-class Ndarrays(Views, Native):
+class OverNumPy(Native):
+    """What makes its arrays of NumPy's, over their memory."""
+
+    def of(self, x: np.ndarray) -> Any:
+        return x
+
+    def make(self, values):
+        return self.of(aligned(values))
+
+    def at_offset(self, values, offset):
+        return self.of(aligned(values, offset))
+
+
+class Ndarrays(Views, OverNumPy):
     """What is a NumPy array underneath."""
 
     def step_index(self, x, index):
         return x[(*index, ...)]  # a 0-d array, not a scalar
-
-    def make(self, values):
-        return aligned(values)
-
-    def at_offset(self, values, offset):
-        return aligned(values, offset)
 
     def values(self, x):
         return np.array(x, order="C", subok=False)
@@ -274,11 +262,8 @@ class Strict(Ndarrays):
 
     name = "array_api_strict"
 
-    def make(self, values):
-        return self.xp.asarray(aligned(values), copy=False)
-
-    def at_offset(self, values, offset):
-        return self.xp.asarray(aligned(values, offset), copy=False)
+    def of(self, x):
+        return self.xp.asarray(x, copy=False)
 
     def values(self, x):
         return np.array(x._array, order="C")
@@ -292,20 +277,17 @@ class Strict(Ndarrays):
     def readonly(self, x):
         return not x._array.flags.writeable
 
-    def write(self, x, place):
-        if self.readonly(x):
-            return False
-        overwrite(x._array, x.shape, place)
-        return True
+    def memory(self, x):
+        return x._array
 
     def step_index(self, x, index):
-        return self.xp.asarray(x._array[(*index, ...)], copy=False)
+        return self.of(x._array[(*index, ...)])
 
     def step_strided(self, x, shape, strides):
-        return self.xp.asarray(as_strided(x._array, shape, strides), copy=False)
+        return self.of(as_strided(x._array, shape, strides))
 
     def step_readonly(self, x):
-        return self.xp.asarray(Ndarrays.step_readonly(self, x._array), copy=False)
+        return self.of(super().step_readonly(x._array))
 
 
 NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
@@ -335,13 +317,7 @@ def _class(name: str) -> type[Native]:
 
 
 def native(name: str) -> Native:
-    """The loaded library of a name.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+    """The loaded library of a name."""
     return _class(name)().load()
 
 

@@ -11,12 +11,12 @@ from .libraries import (
     InexpressibleError,
     Native,
     NumPy,
+    OverNumPy,
     Views,
     aligned,
     as_strided,
     native,
     numpy_dtype,
-    overwrite,
     raw,
 )
 
@@ -99,23 +99,17 @@ class Jax(Native):
         return self.xp.dlpack.from_dlpack(x)
 
 
-class Arrow(Native):
+class Arrow(OverNumPy):
     """Arrow tensors, and arrays for the cases that ask for them."""
 
     name = "pyarrow"
     spelled = "pyarrow.Tensor.from_dlpack(x)"
     _names = {"halffloat": "float16", "float": "float32", "double": "float64"}  # noqa: RUF012
 
-    def make(self, values):
-        if values.dtype == bool:  # it would become uint8
+    def of(self, x):
+        if x.dtype == bool:  # it would become uint8
             raise InexpressibleError("Arrow tensors have no bool")
-        try:
-            return self.xp.Tensor.from_numpy(aligned(values))
-        except self.xp.ArrowNotImplementedError as error:
-            raise InexpressibleError(str(error)) from error
-
-    def at_offset(self, values, offset):
-        return self.xp.Tensor.from_numpy(aligned(values, offset))
+        return self.xp.Tensor.from_numpy(x)
 
     def values(self, x):
         if isinstance(x, self.xp.Tensor):
@@ -138,36 +132,27 @@ class Arrow(Native):
     def readonly(self, x):
         return not (isinstance(x, self.xp.Tensor) and x.is_mutable)
 
-    def write(self, x, place):
-        if self.readonly(x):
-            return False
-        overwrite(x.to_numpy(), x.shape, place)
-        return True
-
-    def _again(self, x, view):
-        try:
-            return self.xp.Tensor.from_numpy(view)
-        except self.xp.ArrowInvalid as error:  # negative strides
-            raise InexpressibleError(str(error)) from error
+    def memory(self, x):
+        return x.to_numpy()
 
     def step_index(self, x, index):
         if not isinstance(x, self.xp.Tensor):
             return x.slice(index[0].start, index[0].stop - index[0].start)
-        return self._again(x, x.to_numpy()[(*index, ...)])
+        return self.of(x.to_numpy()[(*index, ...)])
 
     def step_permute(self, x, axes):
-        return self._again(x, x.to_numpy().transpose(axes))
+        return self.of(x.to_numpy().transpose(axes))
 
     def step_broadcast(self, x, shape):
-        return self._again(x, np.broadcast_to(x.to_numpy(), shape))
+        return self.of(np.broadcast_to(x.to_numpy(), shape))
 
     def step_strided(self, x, shape, strides):
-        return self._again(x, as_strided(x.to_numpy(), shape, strides))
+        return self.of(as_strided(x.to_numpy(), shape, strides))
 
     def step_readonly(self, x):
         view = x.to_numpy().view()
         view.flags.writeable = False
-        return self._again(x, view)
+        return self.of(view)
 
     def make_arrow(self, values):
         return self.xp.array(values)
@@ -180,38 +165,46 @@ class Arrow(Native):
         return tensor.from_dlpack(x) if hasattr(tensor, "from_dlpack") else tensor.from_numpy(x)
 
 
-class TvmFfi(Native):
-    """TVM-FFI makes no memory itself: its arrays are NumPy's, or PyTorch's for what NumPy lacks."""
+class OverOthers(Native):
+    """Views of the memory of NumPy's arrays, or of PyTorch's for what NumPy lacks."""
 
-    name = "tvm_ffi"
+    lacks: tuple[str, ...] = ("byteorder",)
+
+    def build(self, case):
+        last = case.steps[-1][0] if case.steps else ""
+        if not case.legal or last in self.lacks:
+            raise InexpressibleError(f"{self.name} has no {last} arrays")
+        return self._take(self._other(case.dtype, last).build(case))
+
+    def make(self, values):
+        return self._take(self._other(values.dtype.name).make(values))
+
+    def _other(self, dtype: str, last: str = "") -> Native:
+        # NumPy's broadcast would be read-only.
+        if dtype in NATIVE and (last != "broadcast" or "readonly" not in self.lacks):
+            return NumPy().load()
+        try:
+            return Torch().load()
+        except ImportError as error:
+            raise InexpressibleError(f"{self.name} makes none without PyTorch") from error
 
     def _take(self, x):
         try:
-            result = self.xp.from_dlpack(x)
-            self.dtype(result)  # it takes complex numbers, and cannot name them
+            result = self.door(x)
+            self.dtype(result)  # TVM-FFI takes complex numbers, and cannot name them
         except Exception as error:
             raise InexpressibleError(str(error)) from error
         return result
 
-    def build(self, case):
-        last = case.steps[-1][0] if case.steps else ""
-        if not case.legal or last in ("byteorder", "readonly"):
-            raise InexpressibleError(f"tvm_ffi has no {last} tensors")
-        # NumPy's broadcast would be read-only.
-        of_torch = last == "broadcast" or case.dtype not in np.sctypeDict
-        return self._take((self._torch() if of_torch else NumPy().load()).build(case))
+    def write(self, x, place):
+        return False  # it has no way to
 
-    def make(self, values):
-        if values.dtype.name in np.sctypeDict:
-            return self._take(aligned(values))
-        return self._take(self._torch().make(values))
 
-    @staticmethod
-    def _torch() -> Native:
-        try:
-            return Torch().load()
-        except ImportError as error:
-            raise InexpressibleError("tvm_ffi makes none without PyTorch") from error
+class TvmFfi(OverOthers):
+    """TVM-FFI makes no memory itself."""
+
+    name = "tvm_ffi"
+    lacks = ("byteorder", "readonly")
 
     def values(self, x):
         if x.device.type != "cpu":  # dpnp's memory; OpenCL's CPU device has it on the host
@@ -223,9 +216,6 @@ class TvmFfi(Native):
 
     def pointer(self, x):
         return x.data_ptr()
-
-    def write(self, x, place):
-        return False  # it has no way to
 
 
 class Pillow(Native):
@@ -279,43 +269,21 @@ class Pillow(Native):
         return self.xp.fromarray(x)
 
 
-class CudaCore(Native):
-    """cuda.core's views of memory: NumPy's, or PyTorch's for what NumPy lacks."""
+class CudaCore(OverOthers):
+    """cuda.core's views of memory."""
 
     name = "cuda_core"
     module = "cuda.core.utils"
     spelled = "StridedMemoryView.from_dlpack(x, stream_ptr=-1)"
 
-    def build(self, case):
-        if not case.legal or case.steps[-1:] == (("byteorder",),):
-            raise InexpressibleError("cuda_core has none")
-        of = Torch() if case.dtype not in NATIVE else NumPy()
-        return self._take(of.load().build(case))
-
-    def make(self, values):
-        of = Torch() if values.dtype.name not in NATIVE else NumPy()
-        return self._take(of.load().make(values))
-
-    def _take(self, x):
-        try:
-            return self.xp.StridedMemoryView.from_dlpack(x, stream_ptr=-1)
-        except Exception as error:
-            raise InexpressibleError(str(error)) from error
-
     def values(self, x):
         return raw(x.ptr, self.shape(x), x.strides or c_strides(x.shape), self.dtype(x))
-
-    def dtype(self, x):
-        return x.dtype.name
 
     def pointer(self, x):
         return x.ptr
 
     def readonly(self, x):
         return bool(x.readonly)
-
-    def write(self, x, place):
-        return False  # it has no way to
 
     def door(self, x):
         return self.xp.StridedMemoryView.from_dlpack(x, stream_ptr=-1)

@@ -36,18 +36,10 @@ NEAREST = {
 
 
 class Line(NamedTuple):
-    """What to write.
+    """What to write."""
 
-    Attributes
-    ----------
-    code : str
-        A call of `ab.convert` on ``x``; empty where nothing helps.
-    kind : str
-        The kind of its route, as `explain` has it.
-    """
-
-    code: str = ""
-    kind: str = ""
+    code: str = ""  # a call of `ab.convert` on ``x``; empty where nothing helps
+    kind: str = ""  # of its route, as `explain` has it
 
 
 def call(to: str, x: str = "x", **how: object) -> str:

@@ -21,42 +21,21 @@ MOST_CRASHES = 8  # then the rest of a pair is not tried
 
 
 class Cell(NamedTuple):
-    """The outcome of one case between two libraries.
-
-    Attributes
-    ----------
-    verdict : str
-        view, copy, transfer, refused, n/a (the source has no such array), or one of `FAILURES`.
-    why : str
-        The route's reason, or what went wrong.
-    native : str
-        What the target's own importer does: view, copy, right, error, wrong, crash or hang, and
-        details.
-    nbytes : int
-        Bytes that are copied.
-    code, gives : str
-        The line that converts it, and the kind of its route where that is not the verdict: of what
-        is refused, with the remedy.
-    instead : str
-        A line that gives a view, where the plain one copies.
-    ns, native_ns : int or None
-        Least time of `convert`, and of the native door where that is right; one case a pair has
-        it.
-    """
+    """The outcome of one case between two libraries."""
 
     source: str
     target: str
     case: str
     group: str
-    verdict: str
-    why: str = ""
-    native: str = ""
-    nbytes: int = 0
-    code: str = ""
-    gives: str = ""
-    instead: str = ""
-    ns: int | None = None
-    native_ns: int | None = None
+    verdict: str  # view, copy, transfer, refused, n/a (no such array), or one of `FAILURES`
+    why: str = ""  # the route's reason, or what went wrong
+    native: str = ""  # of the target's own importer: view, copy, right, error, wrong, crash, hang
+    nbytes: int = 0  # that are copied
+    code: str = ""  # the line that converts it, with the remedy if it is refused
+    gives: str = ""  # the kind of that line's route, where it is not the verdict
+    instead: str = ""  # a line that gives a view, where the plain one copies
+    ns: int | None = None  # least time of `convert`, of one case a pair
+    native_ns: int | None = None  # and of the target's own importer, where that is right
 
 
 def run(

@@ -6,10 +6,10 @@ import numpy as np
 
 from arraybridge.layout import c_strides
 
-from .libraries import InexpressibleError, Native, aligned, numpy_dtype, overwrite, raw
+from .libraries import InexpressibleError, OverNumPy, numpy_dtype, raw
 
 
-class OnnxRuntime(Native):
+class OnnxRuntime(OverNumPy):
     """ONNX Runtime's values, read by a model that gives back what it is given."""
 
     name = "onnxruntime"
@@ -35,13 +35,7 @@ class OnnxRuntime(Native):
         self._models = {}
         return self
 
-    def make(self, values):
-        return self._of(aligned(values))
-
-    def at_offset(self, values, offset):
-        return self._of(aligned(values, offset))
-
-    def _of(self, array):
+    def of(self, array):
         code = self._codes.get(array.dtype.name)
         if code is None:
             return self.xp.OrtValue.ortvalue_from_numpy(array)
@@ -75,18 +69,14 @@ class OnnxRuntime(Native):
     def pointer(self, x):
         return x.data_ptr()
 
-    def write(self, x, place):
-        try:
-            overwrite(x.numpy(), self.shape(x), place)
-        except Exception:
-            return False
-        return True
+    def memory(self, x):
+        return x.numpy()
 
     def door(self, x):
         return self.xp.OrtValue.from_dlpack(x)
 
 
-class OpenVINO(Native):
+class OpenVINO(OverNumPy):
     """OpenVINO's tensors, and regions of them."""
 
     name = "openvino"
@@ -103,13 +93,7 @@ class OpenVINO(Native):
         "f8e8m0": "float8_e8m0fnu",
     }
 
-    def make(self, values):
-        return self._of(aligned(values))
-
-    def at_offset(self, values, offset):
-        return self._of(aligned(values, offset))
-
-    def _of(self, array):
+    def of(self, array):
         name = array.dtype.name
         if array.dtype.isbuiltin == 1:
             return self.xp.Tensor(array, shared_memory=True)
@@ -131,12 +115,8 @@ class OpenVINO(Native):
     def pointer(self, x):
         return x.data.ctypes.data
 
-    def write(self, x, place):
-        try:
-            overwrite(x.data, self.shape(x), place)
-        except Exception:
-            return False
-        return True
+    def memory(self, x):
+        return x.data
 
     def step_index(self, x, index):
         if not all(isinstance(i, slice) and i.step in (None, 1) for i in index):

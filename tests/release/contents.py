@@ -16,11 +16,15 @@ from pathlib import Path
 from packaging.metadata import Metadata
 from packaging.version import Version
 
-from .links import RELATIVE
+from .built import git
 
 # What git has and an sdist need not: the code host's files, and the symlink to kernels/, which
 # a build would pack as a second copy.
 HOST = re.compile(r"\.github/|\.ci/|\.gitignore$|\.pre-commit-config\.yaml$|arraybridge/kernels$")
+# Links that lead nowhere from the page of a package index.
+RELATIVE = re.compile(
+    r"""\]\((?!https?://|mailto:|#)[^)]*\)|(?:src|srcset|href)=["'](?!https?://|mailto:|#)"""
+)
 MADE = re.compile(r"PKG-INFO$|setup\.cfg$|[^/]+\.egg-info/")
 
 
@@ -53,9 +57,8 @@ def _tools(checkout: Path, sdist: Path, wheel: Path) -> Iterator[str]:
 
 
 def _sdist(checkout: Path, sdist: Path) -> Iterator[str]:
-    command = ["git", "ls-files"]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
-    tracked = {name for name in done.stdout.splitlines() if not HOST.match(name)}
+    listed = git("ls-files", cwd=checkout).splitlines()
+    tracked = {name for name in listed if not HOST.match(name)}
     with tarfile.open(sdist) as archive:
         files = [member.name for member in archive.getmembers() if not member.isdir()]
     packed = {name.partition("/")[2] for name in files}

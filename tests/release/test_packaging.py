@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import arraybridge as ab
-from tests.release.links import RELATIVE
+from tests.release.contents import RELATIVE
 from tests.support.processes import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -21,18 +21,9 @@ _ERROR = CFUNCTYPE(c_void_p, c_void_p)
 class Made:
     """An object with ``__arrow_c_array__``, whose structs are made from a tree of dictionaries.
 
-    Parameters
-    ----------
-    schema, array : dict
-        Fields of the structs; ``children`` are dictionaries of the same kind, ``buffers`` are
-        bytes, addresses or None. Those that are missing are those of an array of int64 [1, 2, 3].
-    device : dict, optional
-        Fields of an ``ArrowDeviceArray``.
-
-    Attributes
-    ----------
-    released : list
-        The names of the structs that were released, as they are.
+    They have the structs' fields; ``children`` are such dictionaries too, ``buffers`` bytes,
+    addresses or None. Those that are missing are those of an array of int64 [1, 2, 3]. ``device``
+    has fields of an ``ArrowDeviceArray``. ``released`` names the structs as they are released.
     """
 
     def __init__(self, schema: dict, array: dict, device: dict | None = None) -> None:
@@ -127,16 +118,10 @@ class OnDevice(Made):
 
 
 class Streamed(Made):
-    """An object with ``__arrow_c_stream__``, that gives arrays, or fails.
+    """An object with ``__arrow_c_stream__``, that gives arrays, or fails with an error's text.
 
-    Parameters
-    ----------
-    schema : dict
-    arrays : list of dict or int or tuple
-        A number is the status that ``get_next`` returns there; a tuple that, and what it has
-        filled in before it failed, which nobody may release.
-    error : bytes or None
-        What ``get_last_error`` says.
+    A number among the arrays is the status that ``get_next`` returns there; a tuple that, and what
+    it has filled in before it failed, which nobody may release.
     """
 
     __arrow_c_array__ = None

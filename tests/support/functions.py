@@ -32,31 +32,15 @@ from .recipes import (
 
 
 class Row(NamedTuple):
-    """How one function is tested.
+    """How one function is tested."""
 
-    Attributes
-    ----------
-    name : str
-        As a namespace has it: ``linalg.qr``.
-    kinds : str
-        The data types that it takes; a key of `recipes.DTYPES`.
-    recipe : callable
-        Draws the arguments.
-    equal : callable
-        What compares the values; one of `checks`.
-    gives : str or tuple of str
-        The data type of the result, or of each of several: a key of `checks.RULES`. Empty: the
-        result is no array.
-    reference : callable, optional
-        The function on NumPy's arrays.
-    """
-
-    name: str
-    kinds: str
-    recipe: Callable[[Pick], Call]
-    equal: Callable[[Any, Any, Call], None] = close
+    name: str  # as a namespace has it: ``linalg.qr``
+    kinds: str  # the data types that it takes; a key of `recipes.DTYPES`
+    recipe: Callable[[Pick], Call]  # draws the arguments
+    equal: Callable[[Any, Any, Call], None] = close  # compares the values; one of `checks`
+    # The data type of the result, or of each of several: a key of `checks.RULES`; "": no array.
     gives: str | tuple[str, ...] = "same"
-    reference: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None  # the function on NumPy's arrays
 
     def expected(self, call: Call) -> Any:
         """What the reference gives."""

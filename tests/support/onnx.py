@@ -49,16 +49,10 @@ def model(
     outputs: Mapping[str, int | bytes],
     **attributes: int,
 ) -> bytes:
-    """Serialize a model.
+    """Serialize a model of nodes: operator, and the names of inputs and outputs between spaces.
 
-    Parameters
-    ----------
-    nodes : sequence of (operator, inputs, outputs)
-        The names of inputs and of outputs are separated by spaces.
-    inputs, outputs : mapping
-        Name -> the code of its element type, 1 for float32; or its type.
-    **attributes : int
-        Those of every node.
+    ``inputs`` and ``outputs`` have the code of each one's element type (1 for float32), or its
+    type; the attributes are those of every node.
     """
     graph = _field(2, "graph")
     for operator, read, written in nodes:

@@ -15,17 +15,9 @@ import pytest
 
 
 def optional(name: str) -> Any:
-    """Import a library, or return a stand-in that skips the test that uses it.
+    """Import a library by its import name, or return a stand-in that skips the test that uses it.
 
-    Parameters
-    ----------
-    name : str
-        An import name, such as ``"torch"``.
-
-    Returns
-    -------
-    module or Missing
-        A library that is installed and does not load is an error, as for ``import``.
+    One that is installed and does not load is an error, as for ``import``.
     """
     return importlib.import_module(name) if installed(name) else Missing(name)
 

@@ -18,18 +18,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Pages:
     """A block of `nbytes` bytes between two pages that may be neither read nor written.
 
-    Parameters
-    ----------
-    nbytes : int
-    start : int or None
-        Bytes between the first guard and the block; None lets the block end at the last guard.
-
-    Attributes
-    ----------
-    address : int
-        Of the block.
-    bytes : numpy.ndarray of uint8
-        All that lies between the guards: the block, and what fills its pages.
+    It starts `start` bytes after the first guard; of None, it ends at the last. ``address`` is the
+    block's, ``bytes`` all that lies between the guards: the block, and what fills its pages.
     """
 
     def __init__(self, nbytes: int, start: int | None = 0) -> None:

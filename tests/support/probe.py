@@ -71,13 +71,7 @@ class Shown:
 
 
 def ends_the_process(code: str) -> bool:
-    """Whether a signal ends a Python process that runs `code`.
-
-    Raises
-    ------
-    AssertionError
-        If it ends by an exception: a test would take that for survival.
-    """
+    """Whether a signal ends a Python process that runs `code`; an exception is an error here."""
     done = run_python("-W", "ignore", "-c", code, cwd=ROOT)
     assert done.returncode <= 0, done.stderr[-2000:]
     return done.returncode < 0

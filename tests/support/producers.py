@@ -67,26 +67,9 @@ def capsule_name(capsule: object) -> bytes | None:
 class Managed:
     """A managed tensor in C memory: float32, 2 x 3, C order, on the CPU, unless told otherwise.
 
-    Parameters
-    ----------
-    versioned : bool
-    shape, strides : sequence of int, or None for a NULL pointer
-        Strides in elements, None by default.
-    ndim : int, optional
-        What the struct says, whatever the length of `shape` is.
-    dtype : (code, bits, lanes)
-    device : (type, id)
-    data : int, optional
-        By default the address of 4096 real bytes, `memory`.
-    deleter : bool
-        False leaves it NULL.
-
-    Attributes
-    ----------
-    struct : DLManagedTensor or DLManagedTensorVersioned
-        To be set as a test likes.
-    deleted : int
-        How many times the deleter was called.
+    ``shape`` and ``strides`` (in elements) of None are NULL pointers; ``ndim`` is what the struct
+    says, whatever the length of ``shape``; ``data`` is by default the address of 4096 real bytes,
+    ``memory``. ``struct`` is to be set as a test likes, ``deleted`` counts the deleter's calls.
     """
 
     def __init__(

@@ -107,16 +107,9 @@ def values(rng: np.random.Generator, name: str, shape: tuple[int, ...], domain: 
 
 
 class Pick:
-    """What a recipe draws with.
+    """What a recipe draws with: Hypothesis's ``draw``, and the data types of a key of `DTYPES`.
 
-    Parameters
-    ----------
-    draw : callable
-        Hypothesis's own.
-    kinds : str
-        A key of `DTYPES`.
-    few : bool
-        Few shapes, for a library that compiles for each.
+    ``few``: few shapes, for a library that compiles for each.
     """
 
     def __init__(self, draw: Any, kinds: str, few: bool) -> None:
