@@ -243,8 +243,8 @@ def vector_norm(
     """Norms of vectors, of one element each along no axes; of none, as sums and powers give."""
     if axis == ():
         return xp.linalg.vector_norm(x.unsqueeze(-1), axis=-1, ord=ord, **kwargs)
-    empty = not elements_along(tuple(x.shape), axis)
-    if (ord < 0 or ord == math.inf) and ord != -math.inf and empty:
+    refused_empty = (ord < 0 or ord == math.inf) and ord != -math.inf
+    if refused_empty and not elements_along(tuple(x.shape), axis):
         found = xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2, **kwargs)
         return found if ord > 0 else found + math.inf  # a power of 0
     return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord, **kwargs)

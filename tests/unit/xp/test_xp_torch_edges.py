@@ -320,3 +320,12 @@ class TestRefusals:
         assert a.data_ptr() == x.data_ptr()
         assert b.shape == (2, 2)
         assert native.broadcast_arrays() == ()
+
+
+def test_norms_take_axes_as_pytorch_does():
+    x = xp.asarray(torch.arange(12.0).reshape(3, 4))
+    for order in (1, 2, -np.inf):
+        one = xp.linalg.vector_norm(x, axis=[0, 1], ord=order)
+        assert one == xp.linalg.vector_norm(x, axis=(0, 1), ord=order)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        xp.linalg.vector_norm(x, axis=5)
