@@ -262,7 +262,7 @@ class ManagedTensor(Tensor):
         True
         >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
         """
-        return pyapi.claim(self._capsule(versioned, as_is), versioned)
+        return pyapi.claim(self._capsule(versioned, as_is), bool(versioned))
 
     def hand_over(self, versioned: bool = True) -> int:
         """Make a struct as :meth:`to_struct` does; a block that is :attr:`linear` leaves with it.
@@ -281,7 +281,7 @@ class ManagedTensor(Tensor):
         BufferError: the tensor was handed over (move=True), its memory is another's now:
             allocate another, or export it without move
         """
-        return pyapi.claim(self._capsule(versioned, move=True), versioned)
+        return pyapi.claim(self._capsule(versioned, move=True), bool(versioned))
 
     def _capsule(
         self, versioned: bool = True, as_is: bool = False, move: bool = False

@@ -44,7 +44,7 @@ def export(
     array.owner = owner
     pack_into(f"={len(axes)}q", array, 0, *axes)
     capsule = array.__dlpack__(max_version=(1, 0) if versioned else None)
-    address = pyapi.capsule_pointer(capsule, pyapi.DLPACK_NAMES[versioned])
+    address = pyapi.capsule_pointer(capsule, pyapi.DLPACK_NAMES[bool(versioned)])
     if versioned:
         context, deleter, data = _versioned(_head(address))
     else:

@@ -213,3 +213,12 @@ def test_host_devices_are_addressable():
         "ROCM_HOST",
         "CUDA_MANAGED",
     }
+
+
+@pytest.mark.parametrize(("given", "name"), [(None, "dltensor"), (2, "dltensor_versioned")])
+def test_any_truth_value_says_versioned(given, name):
+    capsule = dlpack.to_capsule(ManagedTensor.allocate((3,), DataType("float64")), versioned=given)
+    assert f'"{name}"' in repr(capsule)
+    for export in (ManagedTensor.to_struct, ManagedTensor.hand_over):
+        address = export(ManagedTensor.allocate((3,), DataType("float64")), given)
+        assert ManagedTensor.from_struct(address, versioned=bool(given)).shape == (3,)
