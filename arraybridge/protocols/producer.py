@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ..dlpack import ManagedTensor, to_capsule
+from typing import TYPE_CHECKING
+
+from .. import dlpack
+
+if TYPE_CHECKING:
+    from ..dlpack import ManagedTensor
 
 
 class Producer:
@@ -21,4 +26,4 @@ class Producer:
         return self.tensor.__dlpack_device__()
 
     def __dlpack__(self, **_: object) -> object:
-        return to_capsule(self.tensor, versioned=self.versioned, move=self.move)
+        return dlpack.to_capsule(self.tensor, versioned=self.versioned, move=self.move)

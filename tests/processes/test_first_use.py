@@ -1,6 +1,7 @@
 """What the first use of a process does not load: it is left until something needs it."""
 
 import json
+from importlib.util import find_spec
 
 import arraybridge as ab
 from arraybridge.array.unsupported import FUNCTIONS
@@ -90,6 +91,17 @@ def test_does_not_load():
         for code, names in NOT_LOADED.values()
     ]
     assert dict(zip(NOT_LOADED, each(codes), strict=True)) == dict.fromkeys(NOT_LOADED, "[]")
+
+
+def test_a_view_loads_25_modules_at_most():
+    code = "{}\nprint(sum(name.startswith('arraybridge') for name in sys.modules))"
+    views = (
+        ("torch", "ab.convert(np.ones(3), 'torch')"),
+        ("torch", "ab.convert(torch.ones(3), 'numpy')"),
+        ("jax", "ab.convert(jax.numpy.ones(3), 'numpy')"),
+    )
+    found = [f"import {name}; {view}" for name, view in views if find_spec(name)]
+    assert all(int(said) <= 25 for said in each([code.format(view) for view in found]))
 
 
 def test_whatever_opens_the_namespace_first():

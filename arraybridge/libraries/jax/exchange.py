@@ -11,21 +11,25 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import dlpack
 from ...core.library import Library
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...core.signature import Finer, Signature
-from ...dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 from .state import NARROWED, address_of_buffer, cpus, only_one_cpu
+
+if TYPE_CHECKING:
+    from ...dlpack import ManagedTensor
 
 _NARROWED = ("int64", "uint64", "float64", "complex128")
 _NAMES = (
@@ -115,7 +119,7 @@ class Jax(Library):
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
         try:
             # JAX would take -1, which asks for no order, for the address of a stream.
-            tensor = acquire(x, stream=None if stream == -1 else stream)
+            tensor = dlpack.acquire(x, stream=None if stream == -1 else stream)
         except BufferError:
             raise
         except Exception as error:
@@ -150,7 +154,8 @@ class Jax(Library):
             return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
         if cpu is None or _import is None:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
-        return _import(to_capsule(tensor, versioned=False, move=move), cpu, None, None, 1)
+        capsule = dlpack.to_capsule(tensor, versioned=False, move=move)
+        return _import(capsule, cpu, None, None, 1)
 
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
