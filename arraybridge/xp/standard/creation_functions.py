@@ -85,11 +85,22 @@ def eye(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Make a matrix of ones on the ``k``-th diagonal and zeros elsewhere; by default square."""
+    """Make a matrix of ones on the ``k``-th diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n_cols
+        None: as many as rows.
+    """
 
 
 def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
     """Take another library's array in through ``__dlpack__``, as a view where that is possible.
+
+    Parameters
+    ----------
+    device
+        None: where ``x`` lies.
 
     Raises
     ------
@@ -109,7 +120,13 @@ def full(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Make an array whose every element is ``fill_value``, by default of its kind."""
+    """Make an array whose every element is ``fill_value``.
+
+    Parameters
+    ----------
+    dtype
+        None: the default of the kind of ``fill_value``: bool, integer, real or complex.
+    """
 
 
 def full_like(

@@ -7,8 +7,6 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...array import Array
     from ...dlpack import Device as DLPackDevice
 
@@ -35,7 +33,6 @@ ArrayLike: TypeAlias = object
 
 Shape: TypeAlias = tuple[int, ...]
 Axes: TypeAlias = "int | tuple[int, ...]"
-Ints: TypeAlias = "Sequence[int]"
 
 # A kind of data types, as `isdtype` and the inspection's ``dtypes`` name it.
 Kind: TypeAlias = Literal[
@@ -138,7 +135,10 @@ def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | Non
 def can_cast(from_: Array | DType, to: DType, /) -> bool:
     """Whether type promotion leads from one data type to the other.
 
-    Of an array, what its device supports counts; of a data type, the standard's whole table.
+    Parameters
+    ----------
+    from_
+        Of an array, what its device supports counts; of a data type, the standard's whole table.
     """
 
 
@@ -153,16 +153,21 @@ def iinfo(type: Array | DType, /) -> IInfo:
 def isdtype(dtype: DType, kind: DType | Kind | tuple[DType | Kind, ...]) -> bool:
     """Whether a data type is of a kind.
 
-    That is a kind's name, a data type (equality is tested), or a tuple of those, of which one must
-    fit.
+    Parameters
+    ----------
+    kind
+        A kind's name, a data type (equality is tested), or a tuple of those, of which one must fit.
     """
 
 
 def result_type(*arrays_and_dtypes: Array | complex | DType) -> DType:
     """Return the data type that type promotion gives for the arguments together.
 
-    At least one is an array or a data type; Python scalars take the type of the others if their
-    kind is not the higher one. What data types of several kinds give is the library's choice.
+    Parameters
+    ----------
+    *arrays_and_dtypes
+        At least one array or data type; Python scalars take the type of the others if their kind
+        is not the higher one. What data types of several kinds give is the library's choice.
     """
 
 
@@ -183,11 +188,7 @@ DefaultDataTypes = TypedDict(
 
 
 class NamespaceInfo(Protocol):
-    """What a namespace says of itself. Devices are given as :class:`arraybridge.Device`.
-
-    Where a ``device`` is None, the current one is meant; ``kind`` is one kind of data types or
-    several, and None all of them.
-    """
+    """What a namespace says of itself. Devices are given as :class:`arraybridge.Device`."""
 
     def capabilities(self) -> Capabilities:
         """Whether boolean indexing and data-dependent shapes work, and the most axes (or None)."""
@@ -196,7 +197,13 @@ class NamespaceInfo(Protocol):
         """Where an array is created if no device is given; None where that cannot be foretold."""
 
     def default_dtypes(self, *, device: Device | None = None) -> DefaultDataTypes:
-        """The data types that a kind stands for where none is given, on a device."""
+        """The data types that a kind stands for where none is given, on a device.
+
+        Parameters
+        ----------
+        device
+            None: the current device.
+        """
 
     def devices(self) -> tuple[DLPackDevice, ...]:
         """The devices available now, each one good for ``device=``."""
@@ -204,7 +211,15 @@ class NamespaceInfo(Protocol):
     def dtypes(
         self, *, device: Device | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's data types that a device supports, by their standard names."""
+        """The standard's data types that a device supports, by their standard names.
+
+        Parameters
+        ----------
+        device
+            None: the current device.
+        kind
+            Only data types of this kind, or of any of these kinds. None: all of them.
+        """
 
 
 def __array_namespace_info__() -> NamespaceInfo:

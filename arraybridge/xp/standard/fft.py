@@ -19,8 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...array import Array
-    from .data_types import Device, DType, Ints, Norm
+    from .data_types import Device, DType, Norm
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft",
@@ -42,20 +44,28 @@ def fftfreq(
 
 
 def fftn(
-    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
+    x: Array,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
 ) -> Array:
     """Discrete Fourier transform along several axes, of complex numbers."""
 
 
-def fftshift(x: Array, /, *, axes: int | Ints | None = None) -> Array:
+def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Move frequency 0 to the middle: element 0 to ``n//2``, along axes; None: along all."""
 
 
 def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Transform of a Hermitian signal, given as its first half: real-valued.
 
-    ``n`` is the extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``,
-    which is even.
+    Parameters
+    ----------
+    n
+        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
+        even.
     """
 
 
@@ -64,40 +74,66 @@ def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifftn(
-    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
+    x: Array,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
 ) -> Array:
     """Inverse of :func:`fftn`."""
 
 
-def ifftshift(x: Array, /, *, axes: int | Ints | None = None) -> Array:
+def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Undo :func:`fftshift`, which is something else for an odd number of elements."""
 
 
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of :func:`hfft`: real numbers to the first half of a Hermitian signal.
 
-    Of the ``n`` elements that are read ``n//2 + 1`` result.
+    Parameters
+    ----------
+    n
+        How many elements are read; ``n//2 + 1`` result. None: the extent of the axis.
     """
 
 
 def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`rfft`: real-valued, with the ``n`` of :func:`hfft`."""
+    """Inverse of :func:`rfft`: real-valued.
+
+    Parameters
+    ----------
+    n
+        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
+        even.
+    """
 
 
 def irfftn(
-    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
+    x: Array,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
 ) -> Array:
     """Inverse of :func:`rfftn`: real-valued.
 
-    ``s`` has the extents of the **result** along ``axes``. None: those of ``x``, save for the last,
-    which is ``2*(M - 1)`` and so even.
+    Parameters
+    ----------
+    s
+        The extents of the **result** along ``axes``. None: those of ``x``, save for the last, which
+        is ``2*(M - 1)`` and so even.
     """
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform along one axis, of real numbers: the frequencies from 0 up.
 
-    ``n//2 + 1`` elements result.
+    Parameters
+    ----------
+    n
+        The length of the transform; ``n//2 + 1`` elements result. None: the extent of the axis.
     """
 
 
@@ -108,7 +144,12 @@ def rfftfreq(
 
 
 def rfftn(
-    x: Array, /, *, s: Ints | None = None, axes: Ints | None = None, norm: Norm = "backward"
+    x: Array,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: Norm = "backward",
 ) -> Array:
     """Discrete Fourier transform along several axes, of real numbers.
 

@@ -67,15 +67,20 @@ class SVDResult(NamedTuple):
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     """Factor of symmetric (Hermitian) positive-definite matrices: ``L`` with ``x = L @ L.T``.
 
-    If ``upper``, it is ``U`` with ``x = U.T @ U`` instead.
+    Parameters
+    ----------
+    upper
+        ``U`` with ``x = U.T @ U`` instead.
     """
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Cross product of the vectors of 3 numbers along one axis; the other axes broadcast.
 
-    The axis is one of both arrays, counted from the end (negative); another extent than 3 is an
-    error.
+    Parameters
+    ----------
+    axis
+        Of both arrays, counted from the end (negative); another extent than 3 is an error.
     """
 
 
@@ -158,8 +163,11 @@ def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Factors of matrices: ``x = Q @ R``, with orthonormal columns and an upper triangle.
 
-    In the mode ``"reduced"`` ``Q`` is ``(..., M, K)`` and ``R`` is ``(..., K, N)``, K the smaller
-    of M and N; in ``"complete"`` they are ``(..., M, M)`` and ``(..., M, N)``.
+    Parameters
+    ----------
+    mode
+        ``"reduced"``: ``Q`` is ``(..., M, K)`` and ``R`` is ``(..., K, N)``, K the smaller of M and
+        N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
     """
 
 
@@ -215,8 +223,11 @@ def svdvals(x: Array, /) -> Array:
 def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
     """Sums of the diagonals of matrices.
 
-    ``dtype`` is that of the result, to which ``x`` is cast first. None: that of ``x``, but integers
-    narrower than the default one are widened to that many bits.
+    Parameters
+    ----------
+    dtype
+        Of the result; ``x`` is cast first. None: that of ``x``, but integers narrower than the
+        default one are widened to that many bits.
     """
 
 

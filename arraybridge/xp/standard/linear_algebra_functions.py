@@ -57,5 +57,8 @@ def tensordot(
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Dot product of the vectors along one axis, with the conjugate of ``x1``; the rest broadcasts.
 
-    The axis is one of both arrays, counted from the end (negative); its extents must be equal.
+    Parameters
+    ----------
+    axis
+        Of both arrays, counted from the end (negative); its extents must be equal.
     """

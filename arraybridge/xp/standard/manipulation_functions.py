@@ -167,8 +167,11 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 def tile(x: Array, repetitions: Shape, /) -> Array:
     """Repeat the whole array along each axis.
 
-    There is one number an axis. If there are fewer than axes, ones are put before them; if more,
-    axes of extent 1 before those of ``x``.
+    Parameters
+    ----------
+    repetitions
+        One number an axis. If there are fewer than axes, ones are put before them; if more, axes
+        of extent 1 before those of ``x``.
     """
 
 

@@ -43,8 +43,12 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Elements of ``x`` at ``indices`` of one axis, chosen anew at each place of the other axes.
 
     Fits what :func:`argsort` and ``argmax(..., keepdims=True)`` return.
-    These are integers, with as many axes as ``x``; all but ``axis`` broadcast against those of
-    ``x``. Negative ones count from the end.
+
+    Parameters
+    ----------
+    indices
+        Integers, with as many axes as ``x``; all but ``axis`` broadcast against those of ``x``.
+        Negative ones count from the end.
     """
 
 
@@ -137,9 +141,12 @@ class UniqueInverseResult(NamedTuple):
 
 
 def isin(x1: Array | int, x2: Array | int, /, *, invert: bool = False) -> Array:
-    """Whether each element of ``x1`` occurs in ``x2``, or, with ``invert``, does not.
+    """Whether each element of ``x1`` occurs in ``x2``; at least one of them is an array.
 
-    At least one of the two is an array.
+    Parameters
+    ----------
+    invert
+        Whether it does not occur, instead.
     """
 
 

@@ -7,9 +7,6 @@
 the default integer are widened to that many bits, signed or not as they are; all else keeps its
 data type.
 
-Sums and products of the elements so far are along one axis, which may be None only if ``x`` has no
-other; ``include_initial`` says whether a 0 or a 1 comes first, which makes the axis one longer.
-
 ``correction`` is the number of degrees of freedom that are subtracted from the number N
 of elements: 0 for the whole population, 1 for a sample. NaN if N is not larger.
 """
@@ -37,7 +34,15 @@ def cumulative_prod(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Products of the elements so far, along an axis."""
+    """Products of the elements so far, along an axis.
+
+    Parameters
+    ----------
+    axis
+        May be None only if ``x`` has one axis.
+    include_initial
+        Whether a 1 comes first, which makes the axis one longer.
+    """
 
 
 def cumulative_sum(
@@ -48,7 +53,15 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Sums of the elements so far, along an axis."""
+    """Sums of the elements so far, along an axis.
+
+    Parameters
+    ----------
+    axis
+        May be None only if ``x`` has one axis.
+    include_initial
+        Whether a 0 comes first, which makes the axis one longer.
+    """
 
 
 def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
@@ -106,6 +119,8 @@ def diff(
 ) -> Array:
     """Differences of neighbors along an axis, ``x[i+1] - x[i]``, taken ``n`` times.
 
-    ``prepend`` and ``append`` are joined to the ends of the axis first; their extents along the
-    other axes are equal to those of ``x``.
+    Parameters
+    ----------
+    prepend, append
+        What is joined to the ends of the axis first; equal extents along the other axes.
     """
