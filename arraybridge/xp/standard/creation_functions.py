@@ -3,9 +3,6 @@
 Wherever ``dtype`` is None, the library's default of the fitting kind is taken (an integer, a real
 or a complex floating-point type, as the arguments ask; floating-point where nothing does), and
 wherever ``device`` is None, the library's current device, or the device of the array given.
-``copy`` is True: always copy; False: never; None: only where the memory cannot be used as it is.
-Matrices lie in the last two axes; their diagonal ``k`` = 0 is the main one, positive ones lie above
-it, negative ones below.
 """
 # pyright: reportReturnType=false
 
@@ -60,6 +57,8 @@ def asarray(
     dtype
         None: that of ``obj``; of Python scalars the default of the widest kind among them, in the
         order bool, integer, real, complex.
+    copy
+        True: always copy. False: never. None: only where the memory cannot be used as it is.
 
     Raises
     ------
@@ -91,6 +90,8 @@ def eye(
     ----------
     n_cols
         None: as many as rows.
+    k
+        0 is the main diagonal; positive ones lie above it, negative ones below.
     """
 
 
@@ -101,6 +102,8 @@ def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None
     ----------
     device
         None: where ``x`` lies.
+    copy
+        True: always copy. False: never. None: only where a view cannot be had.
 
     Raises
     ------
@@ -179,11 +182,27 @@ def ones_like(x: Array, /, *, dtype: DType | None = None, device: Device | None 
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Lower triangle of each matrix: zero where the column is beyond the ``k``-th diagonal."""
+    """Lower triangle of each matrix: zero where the column is beyond the ``k``-th diagonal.
+
+    Parameters
+    ----------
+    x
+        ``(..., M, N)``.
+    k
+        0 is the main diagonal; positive ones lie above it, negative ones below.
+    """
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Upper triangle of each matrix: zero where the column is short of the ``k``-th diagonal."""
+    """Upper triangle of each matrix: zero where the column is short of the ``k``-th diagonal.
+
+    Parameters
+    ----------
+    x
+        ``(..., M, N)``.
+    k
+        0 is the main diagonal; positive ones lie above it, negative ones below.
+    """
 
 
 def zeros(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:

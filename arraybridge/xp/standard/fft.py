@@ -1,16 +1,9 @@
 """The ``fft`` extension of the array API standard 2025.12: discrete Fourier transforms.
 
-Precision stays. ``n`` is the length of the transform, by default the extent of the axis; of ``M``
-elements along an axis, ``n`` that are more pad with zeros and fewer trim. ``s`` has the lengths of
-several, one for each of ``axes``, which must be given then; -1 is the extent of the axis. If
-``axes`` is None, all are transformed.
-
+Precision stays; of ``M`` elements along an axis, ``n`` that are more pad with zeros and fewer trim.
 ``norm`` says which transforms are scaled: the inverse ones by 1/n (``"backward"``), both by
 1/sqrt(n) (``"ortho"``), or the forward ones by 1/n (``"forward"``); ``n`` is the product of the
 transformed extents. Repeated axes are the library's choice.
-
-Frequencies are those of samples at a distance of ``d``; their ``dtype`` is a real floating-point
-one, by default the default one.
 """
 # pyright: reportReturnType=false
 
@@ -31,7 +24,13 @@ __all__ = [
 
 
 def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Discrete Fourier transform along one axis, of complex numbers."""
+    """Discrete Fourier transform along one axis, of complex numbers.
+
+    Parameters
+    ----------
+    n
+        The length of the transform. None: the extent of the axis.
+    """
 
 
 def fftfreq(
@@ -40,6 +39,13 @@ def fftfreq(
     """Frequencies, in cycles per unit of ``d``, of the elements of an :func:`fft` of length ``n``.
 
     From 0 up, then the negative ones up to 0; of an even ``n`` the middle one is negative.
+
+    Parameters
+    ----------
+    d
+        The distance between samples.
+    dtype
+        A real floating-point data type. None: the default.
     """
 
 
@@ -51,7 +57,16 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Discrete Fourier transform along several axes, of complex numbers."""
+    """Discrete Fourier transform along several axes, of complex numbers.
+
+    Parameters
+    ----------
+    s
+        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
+        extent of the axis. None: the extents.
+    axes
+        None: all.
+    """
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -70,7 +85,13 @@ def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`fft`."""
+    """Inverse of :func:`fft`.
+
+    Parameters
+    ----------
+    n
+        The length of the transform. None: the extent of the axis.
+    """
 
 
 def ifftn(
@@ -81,7 +102,16 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Inverse of :func:`fftn`."""
+    """Inverse of :func:`fftn`.
+
+    Parameters
+    ----------
+    s
+        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
+        extent of the axis. None: the extents.
+    axes
+        None: all.
+    """
 
 
 def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -122,8 +152,10 @@ def irfftn(
     Parameters
     ----------
     s
-        The extents of the **result** along ``axes``. None: those of ``x``, save for the last, which
-        is ``2*(M - 1)`` and so even.
+        The extents of the **result** along ``axes``, which must be given then. None: those of
+        ``x``, save for the last, which is ``2*(M - 1)`` and so even.
+    axes
+        None: all.
     """
 
 
@@ -140,7 +172,17 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`."""
+    """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`.
+
+    Parameters
+    ----------
+    n
+        The length of the transform.
+    d
+        The distance between samples.
+    dtype
+        A real floating-point data type. None: the default.
+    """
 
 
 def rfftn(
@@ -153,5 +195,12 @@ def rfftn(
 ) -> Array:
     """Discrete Fourier transform along several axes, of real numbers.
 
-    The last axis of the result has ``s[-1]//2 + 1`` elements.
+    Parameters
+    ----------
+    s
+        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
+        extent of the axis. None: the extents. The last axis of the
+        result has ``s[-1]//2 + 1`` elements.
+    axes
+        None: all.
     """

@@ -4,10 +4,6 @@ Matrices lie in the last two axes, ``(..., M, N)``; the axes before them are sta
 where there are two arguments. Elements are floating-point. What a singular or non-symmetric matrix
 does where none is allowed is the library's choice. "Transpose" is the conjugate one where a complex
 matrix is factored.
-
-The diagonal at ``offset`` 0 is the main one; positive ones lie above it, negative ones below.
-Singular values up to ``rtol`` times the largest one are zero, by default ``max(M, N) * eps`` times;
-an array broadcasts against the stack.
 """
 # pyright: reportReturnType=false
 
@@ -89,7 +85,13 @@ def det(x: Array, /) -> Array:
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """Diagonals of matrices, as the last axis; a view in some libraries."""
+    """Diagonals of matrices, as the last axis; a view in some libraries.
+
+    Parameters
+    ----------
+    offset
+        0 is the main diagonal; positive ones lie above it, negative ones below.
+    """
 
 
 def eig(x: Array, /) -> EigResult:
@@ -149,7 +151,14 @@ def matrix_power(x: Array, n: int, /) -> Array:
 
 
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """How many singular values of each matrix are not as good as zero."""
+    """How many singular values of each matrix are not as good as zero.
+
+    Parameters
+    ----------
+    rtol
+        Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
+        An array broadcasts against the stack.
+    """
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
@@ -157,7 +166,14 @@ def outer(x1: Array, x2: Array, /) -> Array:
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """Moore-Penrose pseudo-inverses of matrices: ``(..., N, M)``."""
+    """Moore-Penrose pseudo-inverses of matrices: ``(..., N, M)``.
+
+    Parameters
+    ----------
+    rtol
+        Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
+        An array broadcasts against the stack.
+    """
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -225,6 +241,8 @@ def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
 
     Parameters
     ----------
+    offset
+        0 is the main diagonal; positive ones lie above it, negative ones below.
     dtype
         Of the result; ``x`` is cast first. None: that of ``x``, but integers narrower than the
         default one are widened to that many bits.

@@ -2,9 +2,6 @@
 
 Positions have the default data type for indices. Whether an index out of bounds is an error, and
 where sorting puts NaN, -0 and +0, is the library's choice; complex numbers have no order.
-If ``axis`` is None, one position in the flattened array is searched for, and all elements are
-counted; ``keepdims`` says whether the axes that are searched or counted stay, with extent 1.
-``stable`` says whether equal elements surely keep their order, also if ``descending``.
 
 The shapes of all results of set functions but :func:`isin`'s depend on data. Elements are the same
 if they are equal: every NaN stands for itself alone, and of -0 and +0 one stands for both. The
@@ -53,15 +50,37 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Positions of the largest values along an axis, the first of equals."""
+    """Positions of the largest values along an axis, the first of equals.
+
+    Parameters
+    ----------
+    axis
+        None: one position, in the flattened array.
+    keepdims
+        Whether the axes that are searched stay, with extent 1.
+    """
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Positions of the smallest values along an axis, the first of equals."""
+    """Positions of the smallest values along an axis, the first of equals.
+
+    Parameters
+    ----------
+    axis
+        None: one position, in the flattened array.
+    keepdims
+        Whether the axes that are searched stay, with extent 1.
+    """
 
 
 def count_nonzero(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero (not False), along axes; None: of all."""
+    """How many elements are not zero (not False), along axes; None: of all.
+
+    Parameters
+    ----------
+    keepdims
+        Whether the axes that are counted stay, with extent 1.
+    """
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
@@ -110,11 +129,23 @@ def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Arra
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Indices that sort along an axis, in the default data type for indices."""
+    """Indices that sort along an axis, in the default data type for indices.
+
+    Parameters
+    ----------
+    stable
+        Whether equal elements surely keep their order, also if ``descending``.
+    """
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Sorted copy along an axis."""
+    """Sorted copy along an axis.
+
+    Parameters
+    ----------
+    stable
+        Whether equal elements surely keep their order, also if ``descending``.
+    """
 
 
 class UniqueAllResult(NamedTuple):

@@ -2,13 +2,8 @@
 
 ``axis`` is one axis or several, and None all of them; negative ones count from the end.
 ``keepdims`` says whether the axes that are reduced stay, with extent 1. NaN is carried on.
-
-``dtype`` is that of a sum or a product, to which ``x`` is cast first. None: integers narrower than
-the default integer are widened to that many bits, signed or not as they are; all else keeps its
-data type.
-
-``correction`` is the number of degrees of freedom that are subtracted from the number N
-of elements: 0 for the whole population, 1 for a sample. NaN if N is not larger.
+Where a sum or a product has no ``dtype``, integers narrower than the default integer are
+widened to that many bits, signed or not as they are; all else keeps its data type.
 """
 # pyright: reportReturnType=false
 
@@ -40,6 +35,9 @@ def cumulative_prod(
     ----------
     axis
         May be None only if ``x`` has one axis.
+    dtype
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     include_initial
         Whether a 1 comes first, which makes the axis one longer.
     """
@@ -59,6 +57,9 @@ def cumulative_sum(
     ----------
     axis
         May be None only if ``x`` has one axis.
+    dtype
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
     include_initial
         Whether a 0 comes first, which makes the axis one longer.
     """
@@ -79,33 +80,77 @@ def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Arr
 def prod(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Product along axes; 1 of no elements."""
+    """Product along axes; 1 of no elements.
+
+    Parameters
+    ----------
+    dtype
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+    """
 
 
 def std(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Standard deviation along axes, of real floating-point elements."""
+    """Standard deviation along axes, of real floating-point elements.
+
+    Parameters
+    ----------
+    correction
+        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
+        for a sample. NaN if N is not larger.
+    """
 
 
 def sum(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Sum along axes; 0 of no elements."""
+    """Sum along axes; 0 of no elements.
+
+    Parameters
+    ----------
+    dtype
+        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
+        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+    """
 
 
 def var(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Variance along axes, of real floating-point elements."""
+    """Variance along axes, of real floating-point elements.
+
+    Parameters
+    ----------
+    correction
+        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
+        for a sample. NaN if N is not larger.
+    """
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Whether every element along axes is true, that is not zero; True of no elements."""
+    """Whether every element along axes is true, that is not zero; True of no elements.
+
+    Parameters
+    ----------
+    axis
+        None: all axes.
+    keepdims
+        Whether the axes that are tested stay, with extent 1.
+    """
 
 
 def any(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Whether some element along axes is true, that is not zero; False of no elements."""
+    """Whether some element along axes is true, that is not zero; False of no elements.
+
+    Parameters
+    ----------
+    axis
+        None: all axes.
+    keepdims
+        Whether the axes that are tested stay, with extent 1.
+    """
 
 
 def diff(
