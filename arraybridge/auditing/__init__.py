@@ -44,14 +44,14 @@ class Audit:
         self.log = AuditLog(most)
 
     def __enter__(self) -> AuditLog:
-        with audits.lock:
+        with audits.exclusive():
             if self in audits.those_on():
                 raise RuntimeError("this audit is on already: call arraybridge.audit() again")
             _turn_on((*audits.those_on(), self))
         return self.log
 
     def __exit__(self, *error: object) -> None:
-        with audits.lock:
+        with audits.exclusive():
             _turn_on(tuple(audit for audit in audits.those_on() if audit is not self))
 
 

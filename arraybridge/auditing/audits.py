@@ -66,12 +66,12 @@ class CopyWarning(UserWarning):
 
 
 _on: tuple[Audit, ...] = ()
-lock, _adding = threading.RLock(), threading.Lock()
+_lock, _adding = threading.RLock(), threading.Lock()
 
 
 def exclusive() -> threading.RLock:
     """Return the lock of what turns audits on or off; a forked child has one of its own."""
-    return lock
+    return _lock
 
 
 def turn_on(audits: tuple[Audit, ...]) -> None:
@@ -90,8 +90,8 @@ def those_on() -> tuple[Audit, ...]:
 
 def _after_fork_in_child() -> None:
     """Make the locks anew: another thread of the parent may have held them."""
-    global lock, _adding
-    lock, _adding = threading.RLock(), threading.Lock()
+    global _lock, _adding
+    _lock, _adding = threading.RLock(), threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
