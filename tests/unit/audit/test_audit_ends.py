@@ -170,7 +170,7 @@ import arraybridge as ab
 from arraybridge.auditing import audits
 x = np.arange(3.0)
 with ab.audit() as log:
-    with audits._adding, audits.lock:  # as another thread may, that the child does not have
+    with audits._adding, audits.exclusive():  # as another thread may, that the child does not have
         pid = os.fork()
         if pid == 0:
             signal.alarm(20)
