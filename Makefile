@@ -96,26 +96,27 @@ $(VENV)/.made:
 	"$(PYTHON)" -m venv --clear $(VENV)
 	@touch $@
 
-# One stamp a set of extras: a second `make` installs nothing unless the pins or extras changed.
-$(VENV)/.demo: $(VENV)/.made pyproject.toml $(PINS)
+# One stamp a set of extras: a second `make` installs nothing unless the pins, the extras or the C changed.
+BUILT := pyproject.toml setup.py $(wildcard arraybridge/native/*.c arraybridge/native/*.h)
+$(VENV)/.demo: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,demo,about a minute,2)
-$(VENV)/.test: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.test: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test,about a minute,3)
-$(VENV)/.heavy: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.heavy: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)heavy$(comma)engines,a few minutes,10)
-$(VENV)/.bench: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.bench: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)bench$(comma)engines,a few minutes,6)
-$(VENV)/.lint: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.lint: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,dev,half a minute,1)
-$(VENV)/.docs: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.docs: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,docs,half a minute,1)
-$(VENV)/.conformance: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.conformance: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute,3)
-$(VENV)/.downstream: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.downstream: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)downstream,about a minute,3)
-$(VENV)/.release: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.release: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,release,half a minute,1)
-$(VENV)/.gpu: $(VENV)/.made pyproject.toml $(PINS)
+$(VENV)/.gpu: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)cuda13,a few minutes,9)
 comma := ,
 
@@ -137,7 +138,7 @@ test-all: test $(VENV)/.heavy
 .venv-newest/.made: OTHER_PYTHON = $(NEWEST_PYTHON)
 .venv-lowest/.made: OTHER_PYTHON = $(LOWEST_PYTHON)
 
-.venv-%/.test: .venv-%/.made pyproject.toml requirements/%.txt
+.venv-%/.test: .venv-%/.made $(BUILT) requirements/%.txt
 	$(if $(filter newest,$*),$(TEST_WITHOUT_TORCH))
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) -r requirements/$*.txt
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable . && touch $@

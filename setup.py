@@ -1,16 +1,25 @@
-"""What pyproject.toml cannot say: the README as a package index shows it.
+"""What pyproject.toml cannot say: the C extension, and the README as a package index shows it.
 
-There, links into the repository lead nowhere. They are made absolute, to the tag of this version,
-by the `Source` of `[project.urls]`; without one, their text is left, and pictures are left out.
+The extension is optional: where it cannot be compiled, the package is installed without it, and the
+wheel is one for every machine.
+
+On a package index, links into the repository lead nowhere. They are made absolute, to the tag of
+this version, by the `Source` of `[project.urls]`; without one, their text is left, and pictures are
+left out.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import sysconfig
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from setuptools import setup
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
@@ -36,7 +45,48 @@ def description(text: str) -> str:
     return re.sub(rf"(\]\(){RELATIVE}", rf"\g<1>{source}/blob/{ref}/", text)
 
 
+# No ABI of several versions without the GIL: such a Python gets an extension of its own.
+LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class Build(build_ext):
+    """Compile with NumPy's headers, which pyproject.toml asks for."""
+
+    def build_extension(self, ext: Any) -> None:
+        import numpy
+
+        ext.include_dirs.append(numpy.get_include())
+        try:
+            super().build_extension(ext)
+        except Exception:  # setuptools says so in a warning, as the extension is optional
+            self.distribution.ext_modules = []  # for `Wheel`
+            raise
+
+
+class Wheel(bdist_wheel):
+    """Name the wheel after what has been compiled, which is known once it has been tried."""
+
+    def run(self) -> None:
+        self.run_command("build")
+        if not self.distribution.ext_modules:
+            self.root_is_pure, self.py_limited_api = True, False
+        super().run()
+
+
+extension = Extension(
+    "arraybridge._native",
+    sorted(str(path.relative_to(HERE)) for path in HERE.glob("arraybridge/native/*.c")),
+    depends=["arraybridge/native/native.h"],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
+    py_limited_api=LIMITED,
+    extra_compile_args=[] if sys.platform == "win32" else ["-std=gnu11", "-fvisibility=hidden"],
+    optional=True,
+)
+
 setup(
+    ext_modules=[extension],
+    cmdclass={"build_ext": Build, "bdist_wheel": Wheel},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED else {},
     long_description=description((HERE / "README.md").read_text("utf-8")),
     long_description_content_type="text/markdown",
 )

@@ -1,0 +1,23 @@
+"""The C extension `arraybridge._native`, or why this process does without it."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+#: The extension; None without it.
+C: Any = None
+
+#: Why there is none; None where there is.
+MISSING: str | None = None
+
+if os.environ.get("ARRAYBRIDGE_NO_NATIVE", "0") not in ("", "0"):
+    MISSING = "ARRAYBRIDGE_NO_NATIVE is set"
+else:
+    try:
+        C = import_module("arraybridge._native")
+    except ModuleNotFoundError:
+        MISSING = "it was not compiled"
+    except ImportError as error:
+        MISSING = f"it cannot be loaded: {error}"
