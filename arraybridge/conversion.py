@@ -13,11 +13,26 @@ from .core.registry import KNOWN, RECORDS, library_named
 from .core.request import Cast, Request, request_of
 from .core.table import MOST, Entry, entry_of
 from .dlpack import Device
+from .native.lookup import front
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
 
+_DEVICES: frozenset[type] = frozenset({type(None), str, Device})
+# The parts of a key, with what stands for a keyword that is not given.
+_KEY = (
+    ("to", None),
+    ("device", None),
+    ("copy", None),
+    ("alias_readonly", False),
+    ("casting", "same_kind"),
+    ("order", None),
+    (None, type(None)),  # of the dtype
+    ("dtype", None),
+)
 
+
+@front(KNOWN, keywords=_KEY, devices=_DEVICES)
 def convert(
     x: Any,
     /,
@@ -127,10 +142,9 @@ def _entered(
             table.clear()
         with suppress(TypeError):  # of a mapping of data types
             table[key] = entry
+            if key[1:] == _NOTHING_ASKED:
+                table[to] = entry  # for `front`
     return entry
-
-
-_DEVICES = frozenset({type(None), str, Device})
 
 
 def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred | Unwrapped:

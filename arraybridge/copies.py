@@ -16,10 +16,14 @@ from .core.request import Request
 from .core.table import OBSERVERS, entry_of, notify_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
+from .native.lookup import front
 from .protocols.objects import LIBRARY as PROTOCOL
 from .protocols.objects import as_source
 
+_CONTIGUOUS = object()  # the key of its entries
 
+
+@front(KNOWN, _CONTIGUOUS)
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
     """Return a C-contiguous array with the elements of ``x``, in the library of ``x``.
 
@@ -69,9 +73,6 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     except KeyError:
         entry = _entered(type(x))
     return entry.run(x)
-
-
-_CONTIGUOUS = (contiguous,)
 
 
 def _entered(kind: type) -> Any:

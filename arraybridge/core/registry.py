@@ -47,7 +47,7 @@ class TypeRecord:
         found = _find(cls)
         self.lazy: Library | None = found if found is not None and found.lazy else None
         self.library: Library | None = None if self.lazy is not None else found
-        self.table: dict[tuple[Any, ...], Any] = {}
+        self.table: dict[Any, Any] = {}
         self.entries: dict[tuple[Any, ...], Any] = {}
         self.frame: Callable[[Any, bool], Any] | None = None
         self.namespace: Any = None

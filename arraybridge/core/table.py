@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import dlpack
 from ..dlpack import CPU, Device
+from ..native.lookup import Lookup, with_modes
 from .library import Library
 from .planner import Plan, plan
 from .records import Accepts, ConversionError, Route, TensorInfo, first_line
@@ -71,13 +72,8 @@ def _one_key(x: Any) -> None:
     """Sign an array of which nothing but its type is looked at."""
 
 
-class Entry:
-    """The conversions of one type of array by one request.
-
-    `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
-    None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
-    have it, a function of the array; `views` those of them that are views.
-    """
+class Entry(Lookup):
+    """The conversions of one type of array by one request."""
 
     __slots__ = (
         "_accepts",
@@ -87,12 +83,11 @@ class Entry:
         "_signature",
         "_varies",
         "request",
-        "runs",
-        "sign",
         "source",
         "target",
-        "views",
     )
+
+    final = ConversionError, MemoryError
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
@@ -108,17 +103,9 @@ class Entry:
         if self._signature is not None and not OBSERVERS:  # whom `execute` notifies
             self.sign = self._signature
             if self._varies or target.modes is not None:
-                self.sign = self._with_accepts if self._varies else self._with_modes()
-
-    def _with_modes(self) -> Callable[[Any], Hashable]:
-        """Return the signature with the modes of the target."""
-        signature: Any = self._signature
-        modes: Any = self.target.modes
-
-        def signature_and_modes(x: Any) -> Hashable:
-            return signature(x), modes()
-
-        return signature_and_modes
+                self.sign = self._with_accepts
+                if target.modes is not None and not self._varies:
+                    self.sign = with_modes(self._signature, target.modes)
 
     def _with_accepts(self, x: Any) -> Hashable:
         """Sign with all that decides beside the array: modes, and what the target accepts now."""
@@ -139,31 +126,6 @@ class Entry:
         return plan(
             s, self.source, self.target, self.request, edges=self._edges and edges, same=self._same
         )
-
-    def run(self, x: Any) -> Any:
-        """Convert an array."""
-        key = self.sign(x)
-        run = self.runs.get(key) or self.new(key)
-        try:
-            return run(x)
-        except Exception as error:
-            if run == self.convert or isinstance(error, ConversionError | MemoryError):
-                raise
-        # An edge that raised: another thread has changed the array meanwhile, or its description
-        # says what is wrong.
-        return self.convert(x)
-
-    def view(self, x: Any) -> Any:
-        """Return the view that an edge makes of an array; None if it is converted otherwise."""
-        key = self.sign(x)
-        edge = self.views.get(key)
-        if edge is None and key not in self.runs:
-            self.new(key)
-            edge = self.views.get(key)
-        try:
-            return None if edge is None else edge(x)
-        except Exception:  # `convert` says what is wrong
-            return None
 
     def new(self, key: Any) -> Callable[[Any], Any]:
         """Return what converts the arrays of a new key, and remember it."""

@@ -5,7 +5,10 @@
 static int execute(PyObject *module)
 {
     import_array1(-1);
-    return 0;
+    if (ab_lookup_setup(module) || ab_signatures_setup())
+        return -1;
+    return PyModule_AddFunctions(module, ab_lookup_methods)
+           || PyModule_AddFunctions(module, ab_signatures_methods) ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

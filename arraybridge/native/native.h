@@ -15,12 +15,14 @@
 
 #if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030C0000 /* there, and promised from 3.12 on */
 PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
+PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
 PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *);
 #endif
 
-/* A row of a PyMethodDef for a function of METH_FASTCALL, with or without keywords. */
-#define FASTCALL(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
-#define KEYWORDS(name, doc) \
-    {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL | METH_KEYWORDS, doc}
+/* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
+extern PyMethodDef ab_lookup_methods[], ab_signatures_methods[];
+PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
+int ab_lookup_setup(PyObject *module);
+int ab_signatures_setup(void);
 
 #endif

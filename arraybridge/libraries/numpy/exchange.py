@@ -15,6 +15,7 @@ from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, in_elements, may_overlap_itself
+from ...native import C
 from ...ndarrays import (
     CHARS,
     EXTENDED,
@@ -106,6 +107,9 @@ class NumPy(Library):
             if 1 not in x.shape:
                 return x.dtype, flags, x.ndim, False, True
         return None
+
+    if C is not None:
+        signature = staticmethod(C.numpy_signature)
 
     def decode(self, key: Any) -> Signature:
         dtype, flags, ndim, empty, *strided = key

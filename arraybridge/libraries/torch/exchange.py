@@ -23,6 +23,8 @@ from ...core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, relaxed
+from ...native import C
+from ...native.lookup import or_else
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from .readonly import ReadOnlyTensor, read_only
 from .state import (
@@ -37,6 +39,7 @@ from .state import (
     modes,
     no_memory,
     not_negated,
+    shrunk,
     span_of,
     transformed,
 )
@@ -93,12 +96,10 @@ def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
 _TYPESTRS = {kind: np.dtype(kind.name).str for t, kind in DLPACK_DTYPES.items() if t in IN_NUMPY}
 
 
-def from_numpy(x: np.ndarray, _from: Any = torch.from_numpy) -> torch.Tensor:
-    """Share by ``torch.from_numpy``, which minds strides of axes of one element."""
-    try:
-        return _from(x)
-    except ValueError:
-        return _from(with_plain_strides(x))
+#: Share by ``torch.from_numpy``, which minds strides of axes of one element.
+from_numpy: Callable[[np.ndarray], torch.Tensor] = or_else(
+    torch.from_numpy, ValueError, lambda x: torch.from_numpy(with_plain_strides(x))
+)
 
 
 def _bits_from_numpy(x: np.ndarray) -> torch.Tensor:
@@ -132,6 +133,10 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
     if unsure:
         check_storage(view.base)
     return view
+
+
+if C is not None:
+    to_numpy = C.torch_to_numpy(to_numpy, shrunk)
 
 
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
@@ -213,6 +218,11 @@ class Torch(Library):
         conjugated = dtype in _complex and x.is_conj()
         place = None if on_host else x.device
         return dtype, x.ndim, x.is_contiguous(), x.is_neg(), conjugated, place
+
+    if C is not None:
+        signature = staticmethod(
+            C.torch_signature(_STRIDED, modes, level, forward_ad, COMPLEX, signature)
+        )
 
     def decode(self, key: Any) -> Signature:
         dtype, ndim, c_order, negated, conjugated, place = key

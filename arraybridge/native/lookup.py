@@ -1,0 +1,116 @@
+"""The look-ups of the core's table, in C where there is the extension: `lookup.c` is the same.
+
+They are what every call goes through, and nothing in them decides: what runs for a signature is
+what the planner has said of it before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from . import C
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Lookup:
+    """What is known of the arrays that one entry of the table converts.
+
+    `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
+    None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
+    have it, a function of the array; `views` those of them that are views. Whoever is derived from
+    it has `new`, which adds a key and returns what runs, `convert`, which always knows what to do,
+    and `final`, the exceptions that another try would not change.
+    """
+
+    __slots__ = ("runs", "sign", "views")
+    sign: Callable[[Any], Hashable]
+    runs: dict[Hashable, Callable[[Any], Any]]
+    views: dict[Hashable, Callable[[Any], Any]]
+    final: tuple[type[BaseException], ...]
+
+    if TYPE_CHECKING:
+
+        def new(self, key: Any) -> Callable[[Any], Any]: ...
+        def convert(self, x: Any) -> Any: ...
+
+    def run(self, x: Any) -> Any:
+        """Convert an array."""
+        key = self.sign(x)
+        run = self.runs.get(key) or self.new(key)
+        try:
+            return run(x)
+        except Exception as error:
+            if run == self.convert or isinstance(error, self.final):
+                raise
+        # An edge that raised: another thread has changed the array meanwhile, or its description
+        # says what is wrong.
+        return self.convert(x)
+
+    def view(self, x: Any) -> Any:
+        """Return the view that an edge makes of an array; None if it is converted otherwise."""
+        key = self.sign(x)
+        edge = self.views.get(key)
+        if edge is None and key not in self.runs:
+            self.new(key)
+            edge = self.views.get(key)
+        try:
+            return None if edge is None else edge(x)
+        except Exception:  # `convert` says what is wrong
+            return None
+
+
+def with_modes(
+    signature: Callable[[Any], Hashable], modes: Callable[[], Hashable]
+) -> Callable[[Any], Hashable]:
+    """Return the signature of arrays together with the modes of a target."""
+
+    def signature_and_modes(x: Any) -> Hashable:
+        return signature(x), modes()
+
+    return signature_and_modes
+
+
+def or_else(
+    function: Callable[[Any], Any], error: type[Exception], other: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """Return what calls a function of an array, and another one where the first raises `error`."""
+
+    def tried(x: Any) -> Any:
+        try:
+            return function(x)
+        except error:
+            return other(x)
+
+    return tried
+
+
+if C is not None and not TYPE_CHECKING:
+    Lookup, or_else, with_modes = C.Lookup, C.or_else, C.with_modes
+
+
+def front(
+    known: dict[type, Any],
+    key: object = None,
+    keywords: Sequence[tuple[str | None, Any]] = (),
+    devices: frozenset[type] = frozenset(),
+) -> Callable[[F], F]:
+    """Put the look-up of entries before a function of an array, which adds those that are new.
+
+    `known` has the records of types. An entry is found by `key`, if the function takes an array
+    alone; else by its second argument, or by that and `keywords`, which are the parts of such a key
+    with their defaults (None is the name of what is no keyword). Keys hold only `devices` of these
+    types.
+    """
+    if C is None:
+        return lambda function: function
+
+    def decorate(function: F) -> F:
+        names, defaults = zip(*keywords, strict=True) if keywords else ((), ())
+        made = C.front(function, known, key, names, defaults, devices)
+        whole: Any = update_wrapper(made, function)
+        return whole  # type: ignore[no-any-return]
+
+    return decorate
