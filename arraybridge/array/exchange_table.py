@@ -33,26 +33,35 @@ _FLAGS = c_uint64.from_address
 _ALLOCATE = PYFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, SET_ERROR)
 
 
-def exchange_table(cls: Any) -> object:
-    """Make the capsule for a class of Arrays.
+#: The classes that have a table.
+CLASSES: set[type] = set()
+
+
+def struct_of(x: Any) -> int:
+    """Return the address of a new struct on an Array's memory; TypeError for anything else."""
+    if not hasattr(type(x), "__arraybridge__"):
+        raise TypeError(f"expected an Array, got {type(x).__name__}")
+    capsule = x.__dlpack__(stream=-1, max_version=VERSION)
+    address = pyapi.claim(capsule, True)
+    if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
+        ManagedTensor.from_struct(address, True)  # which frees it
+        raise ConversionError(
+            f"each {x.info.dtype} takes a byte, and TVM-FFI, which reads no flags, would take "
+            "them for packed: pass max_version=(1, 0) to __dlpack__"
+        )
+    if not address:
+        raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
+    return address
+
+
+def exchange_table(cls: Any, managed_in_c: int | None) -> object:
+    """Make the capsule for a class of Arrays; its function that exports may be one in C.
 
     C code keeps the address of the table, so neither the table nor its functions are ever freed.
     """
 
     def managed(x: Any, out: int) -> None:
-        if not isinstance(x, cls):
-            raise TypeError(f"expected a {cls.__name__}, got {type(x).__name__}")
-        capsule = x.__dlpack__(stream=-1, max_version=VERSION)
-        address = pyapi.claim(capsule, versioned=True)
-        if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
-            ManagedTensor.from_struct(address, True)  # which frees it
-            raise ConversionError(
-                f"each {x.info.dtype} takes a byte, and TVM-FFI, which reads no flags, would take "
-                "them for packed: pass max_version=(1, 0) to __dlpack__"
-            )
-        if not address:
-            raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
-        c_void_p.from_address(out).value = address
+        c_void_p.from_address(out).value = struct_of(x)
 
     def adopt(address: int, out: int) -> None:
         x = cls._of(imported(ManagedTensor.from_struct(address, True), cls._home.name))
@@ -75,14 +84,17 @@ def exchange_table(cls: Any) -> object:
 
     functions = (
         _ALLOCATE(allocate),
-        callback(_FROM_OBJECT, managed),
+        managed_in_c or callback(_FROM_OBJECT, managed),
         callback(_TO_OBJECT, adopt),
         None,  # an optional one, for borrowed tensors
         callback(_STREAM, stream),
     )
-    addresses = [function and pyapi.address_of(function) for function in functions]
+    addresses = [
+        pyapi.address_of(each) if each and not isinstance(each, int) else each for each in functions
+    ]
     table = DLPackExchangeAPI(((VERSION), None), *addresses)
     pyapi.incref((table, functions))
+    CLASSES.add(cls)
     return pyapi.new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
 
 

@@ -15,15 +15,16 @@ import numpy
 from ..conversion import convert, viewed
 from ..core.library import Library, place_named
 from ..core.records import ConversionError
-from ..core.registry import library_named, library_of_package, library_of_type
+from ..core.registry import KNOWN, library_named, library_of_package, library_of_type
 from ..core.table import OBSERVERS
 from ..dlpack import CPU, Device, reads_versioned
+from ..native import C
 from ..native.pyapi import CapsuleType
 from ..ndarrays import CHARS
 from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
 from .array import Array
 from .dtypes import DTypes
-from .exchange_table import exchange_table
+from .exchange_table import CLASSES, exchange_table, struct_of
 from .exporting import in_place
 from .indexing import methods as methods_of_indexing
 from .indexing import set_in_place
@@ -175,6 +176,7 @@ class NativeArray(Array):
     _dtypes: ClassVar[DTypes | None] = None
 
     # Set by open_namespace, and below.
+    _managed_in_c: ClassVar[int | None] = None
     _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
     _devices: ClassVar[dict[Any, Any]]  # from the library's devices to ours
 
@@ -187,7 +189,9 @@ class NativeArray(Array):
         for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
             setattr(cls, name, method)
         if "_home" in vars(cls):  # a library's, not a subclass of a user's
-            cls.__dlpack_c_exchange_api__ = exchange_table(cls)  # type: ignore[attr-defined]
+            cls.__dlpack_c_exchange_api__ = exchange_table(  # type: ignore[attr-defined]
+                cls, cls._managed_in_c
+            )
 
     @staticmethod
     def _normal(result: Any) -> Any:
@@ -470,3 +474,9 @@ class NativeArray(Array):
                 values = f"<{type(error).__name__}: {error}>"
         dtype = str(self.dtype).removeprefix(f"{self.library}.")
         return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"
+
+
+if C is not None:
+    NativeArray.__dlpack__, NativeArray._managed_in_c = C.export_arrays(  # type: ignore[method-assign]
+        NativeArray, CLASSES, KNOWN, OBSERVERS, NativeArray.__dlpack__, struct_of
+    )

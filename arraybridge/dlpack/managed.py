@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ..layout import exported, relaxed
-from ..native import pyapi
+from ..native import C, pyapi
 from ..native.blocks import Block, new_block
 from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
@@ -30,6 +30,35 @@ def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple
     """Return strides and the bytes of the elements of a dense tensor."""
     strides, _, _ = validate.extent(shape, None, dtype)
     return strides, dtype.nbytes(prod(shape), padded)
+
+
+def new_capsule(
+    owner: object,
+    versioned: bool,
+    version: tuple[int, int],
+    flags: int,
+    data: int,
+    device: Device,
+    dtype: DataType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    byte_offset: int,
+) -> CapsuleType:
+    """Make a capsule on memory that an owner keeps alive; version and flags are of the new one."""
+    capsule, address, context, deleter, axes = export(owner, (*shape, *strides), versioned)
+    ndim = len(shape)
+    tensor = data, *device, ndim, *dtype, axes, axes + 8 * ndim, byte_offset
+    if versioned:
+        image = header.VERSIONED_FIELDS.pack(*version, context, deleter, flags, *tensor)
+        header.VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
+    else:
+        image = header.LEGACY_FIELDS.pack(*tensor, context, deleter)
+        header.LEGACY_BYTES.from_address(address).raw = image
+    return capsule
+
+
+if C is not None:
+    new_capsule = C.capsule
 
 
 class ManagedTensor(Tensor):
@@ -294,21 +323,23 @@ class ManagedTensor(Tensor):
         if leaves:
             self.moved, self.owner = True, None
         shape = self.shape
-        ndim = len(shape)
         data, byte_offset = self.data, self.byte_offset
         if byte_offset and self.device.addressable:
             data, byte_offset = data + byte_offset, 0
         strides = (exported if as_is else relaxed)(shape, self.strides)
-        capsule, address, context, deleter, axes = export(owner, (*shape, *strides), versioned)
-        tensor = data, *self.device, ndim, *self.dtype, axes, axes + 8 * ndim, byte_offset
-        if versioned:
-            # Codes of a later minor version are only legal under it.
-            version = self.version
-            if version is None or version < header.VERSION:
-                version = header.VERSION
-            image = header.VERSIONED_FIELDS.pack(*version, context, deleter, self.flags, *tensor)
-            header.VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
-        else:
-            image = header.LEGACY_FIELDS.pack(*tensor, context, deleter)
-            header.LEGACY_BYTES.from_address(address).raw = image
-        return capsule
+        # Codes of a later minor version are only legal under it.
+        version = self.version
+        if version is None or version < header.VERSION:
+            version = header.VERSION
+        return new_capsule(
+            owner,
+            versioned,
+            version,
+            self.flags,
+            data,
+            self.device,
+            self.dtype,
+            shape,
+            strides,
+            byte_offset,
+        )

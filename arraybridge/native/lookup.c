@@ -231,6 +231,20 @@ static PyObject *entry_of(Front *self, PyObject *const *values, Py_ssize_t given
     return entry;
 }
 
+/* The view that the entry of an array and a target makes; NULL, maybe with an exception, without. */
+PyObject *ab_view(PyObject *known, PyObject *x, PyObject *to)
+{
+    PyObject *record = PyDict_GetItemWithError(known, (PyObject *)Py_TYPE(x));
+    PyObject *table = record ? PyObject_GetAttr(record, str_table) : NULL;
+    PyObject *entry = table ? found(table, to) : NULL;
+    PyObject *made = entry && PyObject_TypeCheck(entry, lookup_type) ? view(entry, x) : NULL;
+    Py_XDECREF(table);
+    Py_XDECREF(entry);
+    if (made == Py_None)
+        Py_CLEAR(made);
+    return made;
+}
+
 static PyObject *front_call(PyObject *object, PyObject *const *values, size_t flags, PyObject *names)
 {
     Front *self = (Front *)object;

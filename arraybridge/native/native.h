@@ -19,10 +19,47 @@ PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
 PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *);
 #endif
 
-/* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
-extern PyMethodDef ab_lookup_methods[], ab_signatures_methods[];
+/* dlpack.h 1.3 */
+enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3, DLPACK_FLAG_READ_ONLY = 1, DLPACK_FLAG_PADDED = 4 };
+typedef struct { uint32_t major, minor; } DLPackVersion;
+typedef struct { int32_t device_type, device_id; } DLDevice;
+typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
+typedef struct {
+    void *data;
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensor {
+    DLTensor dl_tensor;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensor *);
+} DLManagedTensor;
+typedef struct DLManagedTensorVersioned {
+    DLPackVersion version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *);
+    uint64_t flags;
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+/* release.c */
+DLManagedTensorVersioned *ab_new_versioned(PyObject *owner, DLTensor tensor);
+PyObject *ab_versioned_capsule(DLManagedTensorVersioned *self);
+void ab_drain(void);
+
+/* lookup.c */
 PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
+PyObject *ab_view(PyObject *known, PyObject *x, PyObject *to);
+
+/* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
+extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
+    ab_signatures_methods[];
+int ab_exports_setup(void);
 int ab_lookup_setup(PyObject *module);
+int ab_release_setup(void);
 int ab_signatures_setup(void);
 
 #endif

@@ -16,6 +16,8 @@ from operator import call
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from . import C
+
 
 def _function(name: str, restype: Any, *argtypes: Any) -> Callable[..., Any]:
     """Make a function object whose types no other module shares; the call keeps the GIL."""
@@ -97,6 +99,12 @@ if not HAS_GIL:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_renew)
+
+
+if C is not None:
+    claim = C.claim
+    if hasattr(os, "register_at_fork"):  # what threads of the parent were about to let go
+        os.register_at_fork(after_in_child=C.drain)
 
 
 def address_of(function: Any) -> int:

@@ -1,0 +1,167 @@
+/* `__dlpack__` of the Array classes, and the function of their exchange tables that exports.
+
+   What the table of conversions views as an array of NumPy is exported here. All else is the Python
+   method's: other devices, copies, legacy capsules, and the words for what is wrong. */
+#include "native.h"
+
+static PyObject *str_native, *str_numpy, *str_max_version, *str_copy, *str_stream, *str_dl_device;
+static PyObject *known, *observers;              /* the records of types; see core/table.py */
+static DLDataType dtypes[NPY_NTYPES_LEGACY];     /* by NumPy's numbers; no lanes: none of DLPack's */
+
+/* The axes of an array, in elements; 0 where a stride is negative or no whole number of them. */
+static int read_axes(PyArrayObject *x, DLTensor *tensor)
+{
+    int64_t itemsize = PyArray_ITEMSIZE(x);
+    for (int k = 0; k < tensor->ndim; k++) {
+        int64_t stride = PyArray_STRIDES(x)[k];
+        if (stride < 0 || stride % itemsize)
+            return 0;
+        tensor->shape[k] = PyArray_DIMS(x)[k];
+        tensor->strides[k] = stride / itemsize;
+    }
+    return 1;
+}
+
+/* A struct on an array's memory; NULL, without an exception, for one that Python exports. */
+static DLManagedTensorVersioned *exported(PyObject *given)
+{
+    PyArrayObject *x = (PyArrayObject *)given;
+    if (!PyArray_CheckExact(given) || !PyArray_SIZE(x) || PyArray_FLAGS(x) < 0)
+        return NULL; /* empty: whose strides are lost; negative: writing to it warns */
+    PyArray_Descr *descr = PyArray_DESCR(x);
+    int number = descr->type_num;
+    if (number < 0 || number >= NPY_NTYPES_LEGACY || !dtypes[number].lanes
+        || !PyArray_ISNBO(descr->byteorder))
+        return NULL;
+    ab_drain();
+    DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtypes[number], NULL, NULL, 0};
+    DLManagedTensorVersioned *self = ab_new_versioned(given, tensor);
+    if (!self) {
+        PyErr_Clear();
+        return NULL;
+    }
+    self->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
+    if (!read_axes(x, &self->dl_tensor)) {
+        self->deleter(self);
+        return NULL;
+    }
+    return self;
+}
+
+/* The export of an Array's view in NumPy; NULL, without an exception, where it is Python's. */
+static DLManagedTensorVersioned *exported_view(PyObject *array)
+{
+    if (PyList_Size(observers)) /* whom Python notifies */
+        return NULL;
+    PyObject *native = PyObject_GetAttr(array, str_native), *view = NULL;
+    if (native)
+        view = PyArray_CheckExact(native) ? Py_NewRef(native) : ab_view(known, native, str_numpy);
+    DLManagedTensorVersioned *made = view ? exported(view) : NULL;
+    Py_XDECREF(native);
+    Py_XDECREF(view);
+    if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear(); /* the Python method meets it again */
+    return made;
+}
+
+/* Whether the keywords ask for a versioned capsule on the same memory, and for nothing else. */
+static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
+{
+    int versioned = 0;
+    for (Py_ssize_t i = 0, n = names && !given ? PyTuple_Size(names) : 0; i < n; i++) {
+        PyObject *name = PyTuple_GetItem(names, i), *value = values[i];
+        if (name == str_max_version) {
+            PyObject *major = PyTuple_CheckExact(value) && PyTuple_Size(value) == 2
+                                  ? PyTuple_GetItem(value, 0) : NULL;
+            if (!major || !PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GetItem(value, 1)))
+                return 0;
+            long number = PyLong_AsLong(major);
+            PyErr_Clear(); /* of a number too large, which is Python's to compare */
+            versioned = number >= 1;
+        } else if (!(name == str_copy && (value == Py_None || value == Py_False))
+                   && !((name == str_stream || name == str_dl_device) && value == Py_None))
+            return 0;
+    }
+    return versioned;
+}
+
+static PyObject *classes;                        /* those of libraries; users may derive others */
+static PyObject *slow_dlpack, *slow_managed;     /* the Python functions */
+
+static PyObject *dlpack(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
+{
+    DLManagedTensorVersioned *made = is_plain(values, given, names) ? exported_view(self) : NULL;
+    if (made)
+        return ab_versioned_capsule(made);
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *all[8] = {self};
+    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
+    if (n > 7)
+        return PyErr_Format(PyExc_TypeError, "__dlpack__ takes four keywords, got %zd arguments", n);
+    for (Py_ssize_t i = 0; i < n; i++)
+        all[i + 1] = values[i];
+    return PyObject_Vectorcall(slow_dlpack, all, given + 1, names);
+}
+
+static PyMethodDef dlpack_def = {
+    "__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_FASTCALL | METH_KEYWORDS,
+    "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+    "Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."};
+
+/* managed_tensor_from_py_object_no_sync of dlpack.h, for the tables of all classes. */
+static int managed(void *object, DLManagedTensorVersioned **out)
+{
+    PyObject *x = object;
+    int ours = PySet_Contains(classes, (PyObject *)Py_TYPE(x));
+    *out = ours > 0 ? exported_view(x) : NULL;
+    if (*out)
+        return 0;
+    PyObject *address = PyErr_Occurred() ? NULL : PyObject_Vectorcall(slow_managed, &x, 1, NULL);
+    *out = address ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    return *out ? 0 : -1;
+}
+
+/* export_arrays(type, classes, records, observers, dlpack, managed): a descriptor of __dlpack__ for a
+   type, and the address of `managed` for the tables of classes that are derived from it. */
+static PyObject *export_arrays(PyObject *module, PyObject *args)
+{
+    PyTypeObject *type;
+    PyObject *derived, *records, *list, *method, *function;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!OO", &PyType_Type, &type, &PySet_Type, &derived,
+                          &PyDict_Type, &records, &PyList_Type, &list, &method, &function))
+        return NULL;
+    Py_INCREF(args); /* for good, as C code of others keeps the address */
+    classes = derived, known = records, observers = list, slow_dlpack = method, slow_managed = function;
+    int (*address)(void *, DLManagedTensorVersioned **) = managed;
+    return Py_BuildValue("NN", PyDescr_NewMethod(type, &dlpack_def),
+                         PyLong_FromVoidPtr(*(void **)&address));
+}
+
+PyMethodDef ab_exports_methods[] = {
+    {"export_arrays", export_arrays, METH_VARARGS, "How the Arrays of a class are exported."},
+    {NULL, NULL, 0, NULL},
+};
+
+int ab_exports_setup(void)
+{
+    enum { INT, UINT, FLOAT, COMPLEX = 5, BOOL }; /* DLDataTypeCode */
+    const struct { int number, code, itemsize; } all[] = {
+        {NPY_BOOL, BOOL, 1}, {NPY_BYTE, INT, 1}, {NPY_SHORT, INT, 2}, {NPY_INT, INT, sizeof(int)},
+        {NPY_LONG, INT, sizeof(long)}, {NPY_LONGLONG, INT, 8}, {NPY_UBYTE, UINT, 1},
+        {NPY_USHORT, UINT, 2}, {NPY_UINT, UINT, sizeof(int)}, {NPY_ULONG, UINT, sizeof(long)},
+        {NPY_ULONGLONG, UINT, 8}, {NPY_HALF, FLOAT, 2}, {NPY_FLOAT, FLOAT, 4},
+        {NPY_DOUBLE, FLOAT, 8}, {NPY_CFLOAT, COMPLEX, 8}, {NPY_CDOUBLE, COMPLEX, 16},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        dtypes[all[i].number] =
+            (DLDataType){(uint8_t)all[i].code, (uint8_t)(8 * all[i].itemsize), 1};
+    return (str_native = PyUnicode_InternFromString("_native"))
+                   && (str_numpy = PyUnicode_InternFromString("numpy"))
+                   && (str_max_version = PyUnicode_InternFromString("max_version"))
+                   && (str_copy = PyUnicode_InternFromString("copy"))
+                   && (str_stream = PyUnicode_InternFromString("stream"))
+                   && (str_dl_device = PyUnicode_InternFromString("dl_device"))
+               ? 0 : -1;
+}

@@ -1,0 +1,229 @@
+/* DLPack's structs: made for a capsule, consumed once, deleted by whoever has them last.
+
+   A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
+   of the consumer's, or after the interpreter has begun to end. So it puts the struct on a list, by
+   one atomic exchange. A thread of Python's empties the list at once. For any other thread, which
+   must not wait for the GIL where it may hold a lock that the GIL's holder waits for, the main
+   thread does between two bytecodes, or else the next export. Once the interpreter is ending nobody
+   does: what the struct owns is left to the operating system. */
+#include "native.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
+
+typedef struct Waiting {
+    struct Waiting *next;
+    PyObject *owner;
+} Waiting; /* takes the place of a struct's first two words */
+
+static _Atomic(Waiting *) waiting;
+static atomic_int called;            /* 1 where Python has been asked to call `drained` */
+static int (*is_finalizing)(void);   /* Py_IsFinalizing, from 3.13 on, or what it was before */
+
+void ab_drain(void)
+{
+    for (Waiting *self; (self = atomic_exchange(&waiting, NULL));) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        while (self) {
+            Waiting *next = self->next;
+            PyObject *owner = self->owner;
+            free(self);
+            Py_DECREF(owner);
+            self = next;
+        }
+        PyErr_Restore(type, value, trace);
+    }
+}
+
+static int drained(void *unused)
+{
+    atomic_store(&called, 0);
+    ab_drain();
+    return 0;
+}
+
+static void release(void *memory, PyObject *owner)
+{
+    if (!Py_IsInitialized() || (is_finalizing && is_finalizing())) {
+        free(memory);
+        return;
+    }
+    Waiting *self = memory, *first = atomic_load(&waiting);
+    self->owner = owner;
+    do
+        self->next = first;
+    while (!atomic_compare_exchange_weak(&waiting, &first, self));
+    if (PyGILState_GetThisThreadState()) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        ab_drain();
+        PyGILState_Release(state);
+    } else if (!atomic_exchange(&called, 1) && Py_AddPendingCall(drained, NULL)) {
+        atomic_store(&called, 0); /* the queue is full: the next export does */
+    }
+}
+
+static void delete_legacy(DLManagedTensor *self)
+{
+    if (self)
+        release(self, self->manager_ctx);
+}
+static void delete_versioned(DLManagedTensorVersioned *self)
+{
+    if (self)
+        release(self, self->manager_ctx);
+}
+
+/* A struct with room for the axes behind it; NULL, with a MemoryError. It owns a reference. */
+DLManagedTensorVersioned *ab_new_versioned(PyObject *owner, DLTensor tensor)
+{
+    DLManagedTensorVersioned *self = malloc(sizeof *self + 16 * (size_t)tensor.ndim);
+    if (!self) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    tensor.shape = (int64_t *)(self + 1);
+    tensor.strides = tensor.shape + tensor.ndim;
+    *self = (DLManagedTensorVersioned){
+        {DLPACK_MAJOR, DLPACK_MINOR}, Py_NewRef(owner), delete_versioned, 0, tensor};
+    return self;
+}
+static DLManagedTensor *new_legacy(PyObject *owner, DLTensor tensor)
+{
+    DLManagedTensor *self = malloc(sizeof *self + 16 * (size_t)tensor.ndim);
+    if (!self) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    tensor.shape = (int64_t *)(self + 1);
+    tensor.strides = tensor.shape + tensor.ndim;
+    *self = (DLManagedTensor){tensor, Py_NewRef(owner), delete_legacy};
+    return self;
+}
+
+/* Destructors of capsules: they call the deleter of what nobody has consumed. */
+static void destroy_legacy(PyObject *capsule)
+{
+    DLManagedTensor *self = PyCapsule_IsValid(capsule, "dltensor")
+                                ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    if (self && self->deleter)
+        self->deleter(self);
+}
+static void destroy_versioned(PyObject *capsule)
+{
+    DLManagedTensorVersioned *self = PyCapsule_IsValid(capsule, "dltensor_versioned")
+                                         ? PyCapsule_GetPointer(capsule, "dltensor_versioned") : NULL;
+    if (self && self->deleter)
+        self->deleter(self);
+}
+
+/* Capsules take the structs over, also where there is no memory for them; NULL stays NULL. */
+PyObject *ab_versioned_capsule(DLManagedTensorVersioned *self)
+{
+    PyObject *made = self ? PyCapsule_New(self, "dltensor_versioned", destroy_versioned) : NULL;
+    if (self && !made)
+        self->deleter(self);
+    return made;
+}
+static PyObject *legacy_capsule(DLManagedTensor *self)
+{
+    PyObject *made = self ? PyCapsule_New(self, "dltensor", destroy_legacy) : NULL;
+    if (self && !made)
+        self->deleter(self);
+    return made;
+}
+
+/* The whole numbers of a tuple; -1 with an exception. */
+static int read_axes(PyObject *numbers, int64_t *axes)
+{
+    for (Py_ssize_t i = 0, n = PyTuple_Size(numbers); i < n; i++)
+        if ((axes[i] = PyLong_AsLongLong(PyTuple_GetItem(numbers, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return 0;
+}
+
+static PyObject *capsule(PyObject *module, PyObject *args)
+{
+    PyObject *owner, *shape, *strides, *made;
+    int versioned, code, bits, lanes, type, id;
+    unsigned int major, minor;
+    unsigned long long flags, data, offset;
+    if (!PyArg_ParseTuple(args, "Op(II)KK(ii)(iii)O!O!K", &owner, &versioned, &major, &minor, &flags,
+                          &data, &type, &id, &code, &bits, &lanes, &PyTuple_Type, &shape,
+                          &PyTuple_Type, &strides, &offset))
+        return NULL;
+    Py_ssize_t ndim = PyTuple_Size(shape);
+    if (PyTuple_Size(strides) != ndim)
+        return PyErr_Format(PyExc_ValueError, "as many strides as extents, %zd", ndim);
+    ab_drain();
+    DLTensor tensor = {(void *)(uintptr_t)data, {type, id}, (int32_t)ndim,
+                       {(uint8_t)code, (uint8_t)bits, (uint16_t)lanes}, NULL, NULL, offset};
+    DLTensor *filled = NULL;
+    if (versioned) {
+        DLManagedTensorVersioned *self = ab_new_versioned(owner, tensor);
+        if (self) {
+            self->version = (DLPackVersion){major, minor};
+            self->flags = flags;
+            filled = &self->dl_tensor;
+        }
+        made = ab_versioned_capsule(self);
+    } else {
+        DLManagedTensor *self = new_legacy(owner, tensor);
+        filled = self ? &self->dl_tensor : NULL;
+        made = legacy_capsule(self);
+    }
+    if (made && (read_axes(shape, filled->shape) || read_axes(strides, filled->strides)))
+        Py_CLEAR(made);
+    return made;
+}
+
+/* claim(capsule, versioned): consume it, and return its pointer; 0 if it has another name. Of several
+   threads one gets the pointer: under the GIL, or else under the lock. */
+static PyObject *claim(PyObject *module, PyObject *const *given, Py_ssize_t n)
+{
+    static const char *const names[][2] = {{"dltensor", "used_dltensor"},
+                                           {"dltensor_versioned", "used_dltensor_versioned"}};
+    int versioned = n == 2 ? PyObject_IsTrue(given[1]) : -1;
+    if (versioned < 0)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "claim(capsule, versioned)");
+    void *self = NULL;
+#ifdef Py_GIL_DISABLED
+    static PyMutex lock;
+    PyMutex_Lock(&lock);
+#endif
+    if (PyCapsule_IsValid(given[0], names[versioned][0])) {
+        self = PyCapsule_GetPointer(given[0], names[versioned][0]);
+        PyCapsule_SetName(given[0], names[versioned][1]);
+    }
+#ifdef Py_GIL_DISABLED
+    PyMutex_Unlock(&lock);
+#endif
+    return PyLong_FromVoidPtr(self);
+}
+
+static PyObject *drain(PyObject *module, PyObject *unused)
+{
+    atomic_store(&called, 0); /* in a forked child nobody will call: what was asked is the parent's */
+    ab_drain();
+    Py_RETURN_NONE;
+}
+
+PyMethodDef ab_release_methods[] = {
+    {"capsule", capsule, METH_VARARGS,
+     "capsule(owner, versioned, version, flags, data, device, dtype, shape, strides, byte_offset)"},
+    {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, "Consume a capsule."},
+    {"drain", drain, METH_NOARGS, "Let go of what the structs own that other threads have deleted."},
+    {NULL, NULL, 0, NULL},
+};
+
+int ab_release_setup(void)
+{
+#ifndef _WIN32
+    void *found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    found = found ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    is_finalizing = (int (*)(void))found;
+#endif
+    return 0;
+}

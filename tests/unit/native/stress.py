@@ -1,0 +1,108 @@
+"""Deleters on threads that Python does not know, racing claims, forks, exceptions, the very end.
+
+Run as a program with the path of the library made of foreign.c; also under sanitizers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import arraybridge as ab
+from arraybridge.dlpack import DataType, ManagedTensor
+
+N = int(os.environ.get("N", "2000"))
+VERSIONED = {"max_version": (1, 0)}
+
+
+def structs_of(x: object, count: int) -> ctypes.Array[ctypes.c_void_p]:
+    tensor = ab.dlpack.acquire(x)
+    return (ctypes.c_void_p * count)(*[tensor.to_struct() for _ in range(count)])
+
+
+def main(path: str) -> None:
+    foreign = ctypes.CDLL(path)
+    foreign.delete_on_threads.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
+    foreign.delete_at_the_end.argtypes = (ctypes.c_void_p,)
+    x = np.arange(12.0).reshape(3, 4)
+    a = ab.from_dlpack(x)
+    assert np.from_dlpack(a).base is not None
+    gc.collect()
+    before = sys.getrefcount(x)
+
+    def check(expected: int = before) -> None:
+        gc.collect()
+        assert sys.getrefcount(x) == expected, (sys.getrefcount(x), expected)
+
+    for _ in range(N):
+        a.__dlpack__(**VERSIONED)  # dropped
+        a.__dlpack__()  # the legacy one
+        np.from_dlpack(a)  # consumed
+    check()
+
+    structs = structs_of(a, N)
+    foreign.delete_on_threads(ctypes.addressof(structs), N, 4)
+    check()
+
+    class Owner(bytearray):
+        pass
+
+    died: list[int] = []
+    owner = Owner(24)
+    weakref.finalize(owner, died.append, 1)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(owner))
+    held = ManagedTensor.adopt(start, (3,), DataType("float64"), owner=owner)
+    capsule = held.__dlpack__(**VERSIONED)
+    del owner, held
+    gc.collect()
+    assert not died
+    held_last = [capsule]
+    del capsule
+
+    def drop() -> None:
+        try:
+            raise KeyError("kept")
+        finally:
+            held_last.clear()
+
+    with pytest.raises(KeyError, match="kept"):
+        drop()
+    assert died == [1]
+
+    capsules = [a.__dlpack__(**VERSIONED) for _ in range(200)]
+    claimed: list[ManagedTensor] = []
+
+    def claim() -> None:
+        for each in capsules:
+            with contextlib.suppress(BufferError):  # another thread has it
+                claimed.append(ab.dlpack.from_capsule(each))
+
+    threads = [threading.Thread(target=claim) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(claimed) == 200
+    claimed.clear()
+    check()
+
+    if hasattr(os, "fork"):
+        child = os.fork()
+        if not child:
+            np.from_dlpack(a)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    foreign.delete_at_the_end(structs_of(a, 1)[0])
+    sys.stdout.write("done\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
