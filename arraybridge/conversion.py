@@ -11,7 +11,7 @@ from .core.library import Library
 from .core.records import ConversionError, TensorInfo, of_native
 from .core.registry import KNOWN, RECORDS, library_named
 from .core.request import Cast, Request, request_of
-from .core.table import MOST, Entry, entry_of
+from .core.table import MOST, OBSERVERS, Entry, entry_of
 from .dlpack import Device
 from .native.lookup import front
 
@@ -32,7 +32,7 @@ _KEY = (
 )
 
 
-@front(KNOWN, keywords=_KEY, devices=_DEVICES)
+@front(KNOWN, OBSERVERS, keywords=_KEY, devices=_DEVICES)
 def convert(
     x: Any,
     /,

@@ -23,7 +23,7 @@ from .protocols.objects import as_source
 _CONTIGUOUS = object()  # the key of its entries
 
 
-@front(KNOWN, _CONTIGUOUS)
+@front(KNOWN, OBSERVERS, _CONTIGUOUS)
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
     """Return a C-contiguous array with the elements of ``x``, in the library of ``x``.
 

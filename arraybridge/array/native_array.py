@@ -477,6 +477,7 @@ class NativeArray(Array):
 
 
 if C is not None:
-    NativeArray.__dlpack__, NativeArray._managed_in_c = C.export_arrays(  # type: ignore[method-assign]
-        NativeArray, CLASSES, KNOWN, OBSERVERS, NativeArray.__dlpack__, struct_of
-    )
+    _slow = NativeArray.__dlpack__, NativeArray.__array__, struct_of
+    _dlpack, _array, _address = C.export_arrays(NativeArray, CLASSES, KNOWN, OBSERVERS, *_slow)
+    NativeArray.__dlpack__, NativeArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
+    NativeArray._managed_in_c = _address

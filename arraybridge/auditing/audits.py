@@ -221,5 +221,6 @@ def _named(frame: FrameType | None) -> str:
         return str(known.get("call", name))
     if module.startswith(f"{OURS}.xp.") and "own" in known:  # likewise
         return str(getattr(known["own"], "__name__", name))
-    # Nothing else of ours is called by native code.
-    return "__dlpack_c_exchange_api__" if module.startswith(f"{OURS}.native.") else name
+    # Nothing else of ours is called by native code, by a callback or from C.
+    called_natively = module.startswith(f"{OURS}.native.") or name == "struct_of"
+    return "__dlpack_c_exchange_api__" if called_natively else name

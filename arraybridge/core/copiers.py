@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
+from ..native.lookup import then
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
@@ -94,14 +95,7 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
     if made is target:
         return copy
     take = edge_between(made, target, dense_like(s))
-    if take is None:
-        return None
-
-    def both(x: Any) -> Any:
-        new = copy(x)
-        return None if new is None else take(new)
-
-    return both
+    return None if take is None else then(copy, take)
 
 
 class LibraryCopy(NamedTuple):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import dlpack
 from ..dlpack import CPU, Device
-from ..native.lookup import Lookup, with_modes
+from ..native.lookup import Lookup, unless_none, with_modes
 from .library import Library
 from .planner import Plan, plan
 from .records import Accepts, ConversionError, Route, TensorInfo, first_line
@@ -152,13 +152,7 @@ class Entry(Lookup):
         edge = found.edge
         if edge is None or found.kind == "view":
             return edge or self.convert
-        convert = self.convert
-
-        def run(x: Any) -> Any:
-            made = edge(x)
-            return convert(x) if made is None else made
-
-        return run
+        return unless_none(edge, self.convert)
 
     def convert(self, x: Any) -> Any:
         """Convert an array by its exact signature."""

@@ -1,4 +1,4 @@
-/* `__dlpack__` of the Array classes, and the function of their exchange tables that exports.
+/* `__dlpack__` and `__array__` of the Array classes, and the function of their exchange tables that exports.
 
    What the table of conversions views as an array of NumPy is exported here. All else is the Python
    method's: other devices, copies, legacy capsules, and the words for what is wrong. */
@@ -86,7 +86,7 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
 }
 
 static PyObject *classes;                        /* those of libraries; users may derive others */
-static PyObject *slow_dlpack, *slow_managed;     /* the Python functions */
+static PyObject *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
 
 static PyObject *dlpack(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
@@ -109,6 +109,32 @@ static PyMethodDef dlpack_def = {
     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
     "Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."};
 
+/* The view itself, for numpy.asarray, which asks for no copy; else the Python method's answer. */
+static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
+{
+    PyObject *all[4] = {self}, *view = NULL;
+    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
+    int plain = !PyList_Size(observers);
+    if (n > 3)
+        return PyErr_Format(PyExc_TypeError, "__array__ takes a dtype and copy, got %zd arguments", n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        all[i + 1] = values[i];
+        plain &= values[i] == Py_None;
+    }
+    PyObject *native = plain ? PyObject_GetAttr(self, str_native) : NULL;
+    if (native)
+        view = ab_view(known, native, str_numpy);
+    Py_XDECREF(native);
+    if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return view;
+    PyErr_Clear();
+    return PyObject_Vectorcall(slow_array, all, given + 1, names);
+}
+static PyMethodDef array_def = {
+    "__array__", (PyCFunction)(void (*)(void))array, METH_FASTCALL | METH_KEYWORDS,
+    "__array__($self, /, dtype=None, copy=None)\n--\n\n"
+    "Return a NumPy array on the same memory; see ``numpy.asarray``."};
+
 /* managed_tensor_from_py_object_no_sync of dlpack.h, for the tables of all classes. */
 static int managed(void *object, DLManagedTensorVersioned **out)
 {
@@ -123,19 +149,20 @@ static int managed(void *object, DLManagedTensorVersioned **out)
     return *out ? 0 : -1;
 }
 
-/* export_arrays(type, classes, records, observers, dlpack, managed): a descriptor of __dlpack__ for a
-   type, and the address of `managed` for the tables of classes that are derived from it. */
+/* export_arrays(type, classes, records, observers, dlpack, array, managed): descriptors of __dlpack__
+   and __array__ for a type, and the address of `managed` for the tables of those derived from it. */
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
-    PyObject *derived, *records, *list, *method, *function;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!OO", &PyType_Type, &type, &PySet_Type, &derived,
-                          &PyDict_Type, &records, &PyList_Type, &list, &method, &function))
+    PyObject *derived, *records, *list, *method, *other, *function;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!OOO", &PyType_Type, &type, &PySet_Type, &derived,
+                          &PyDict_Type, &records, &PyList_Type, &list, &method, &other, &function))
         return NULL;
     Py_INCREF(args); /* for good, as C code of others keeps the address */
-    classes = derived, known = records, observers = list, slow_dlpack = method, slow_managed = function;
+    classes = derived, known = records, observers = list, slow_dlpack = method, slow_array = other, slow_managed = function;
     int (*address)(void *, DLManagedTensorVersioned **) = managed;
-    return Py_BuildValue("NN", PyDescr_NewMethod(type, &dlpack_def),
+    return Py_BuildValue("NNN", PyDescr_NewMethod(type, &dlpack_def),
+                         PyDescr_NewMethod(type, &array_def),
                          PyLong_FromVoidPtr(*(void **)&address));
 }
 

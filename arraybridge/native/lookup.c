@@ -174,7 +174,7 @@ enum { TO, DEVICE, COPY, ALIAS_READONLY, CASTING, ORDER, DTYPE_CLASS, DTYPE, WOR
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *dict, *function, *known;
+    PyObject *dict, *function, *known, *observers;
     PyObject *key;                   /* of a function of an array alone */
     PyObject *names[WORDS], *defaults[WORDS], *devices;
 } Front;
@@ -249,7 +249,9 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
 {
     Front *self = (Front *)object;
     Py_ssize_t given = flags & ~((size_t)1 << (8 * sizeof(size_t) - 1));
-    PyObject *entry = given ? entry_of(self, values, given, names) : NULL;
+    PyObject *entry = NULL;
+    if (given && !PyList_Size(self->observers)) /* who look for the Python function on the stack */
+        entry = entry_of(self, values, given, names);
     if (!entry)
         return PyObject_Vectorcall(self->function, values, given, names);
     PyObject *result = PyObject_TypeCheck(entry, lookup_type)
@@ -281,6 +283,7 @@ static void front_dealloc(PyObject *object)
     Front *self = (Front *)object;
     Py_CLEAR(self->function);
     Py_CLEAR(self->known);
+    Py_CLEAR(self->observers);
     Py_CLEAR(self->key);
     Py_CLEAR(self->devices);
     for (int i = 0; i < WORDS; i++) {
@@ -324,12 +327,13 @@ static PyType_Spec front_spec = {
 };
 static PyTypeObject *front_type;
 
-/* front(function, known, key, names, defaults, devices): either a key, or keywords. */
+/* front(function, known, observers, key, names, defaults, devices): either a key, or keywords. */
 static PyObject *front(PyObject *module, PyObject *args)
 {
-    PyObject *function, *known, *key, *names, *defaults, *devices;
-    if (!PyArg_ParseTuple(args, "OO!OO!O!O", &function, &PyDict_Type, &known, &key, &PyTuple_Type,
-                          &names, &PyTuple_Type, &defaults, &devices))
+    PyObject *function, *known, *observers, *key, *names, *defaults, *devices;
+    if (!PyArg_ParseTuple(args, "OO!O!OO!O!O", &function, &PyDict_Type, &known, &PyList_Type,
+                          &observers, &key, &PyTuple_Type, &names, &PyTuple_Type, &defaults,
+                          &devices))
         return NULL;
     Front *self = (Front *)PyType_GenericAlloc(front_type, 0);
     if (!self)
@@ -337,6 +341,7 @@ static PyObject *front(PyObject *module, PyObject *args)
     self->call = front_call;
     self->function = Py_NewRef(function);
     self->known = Py_NewRef(known);
+    self->observers = Py_NewRef(observers);
     self->key = key == Py_None ? NULL : Py_NewRef(key);
     self->devices = Py_NewRef(devices);
     for (int i = 0; i < WORDS && i < PyTuple_Size(names) && i < PyTuple_Size(defaults); i++) {
@@ -370,6 +375,29 @@ static PyObject *try_both(PyObject *both, PyObject *x)
 }
 static PyMethodDef try_both_def = {"or_else", try_both, METH_O, NULL};
 
+/* What a function gives, or another one where that is None. */
+static PyObject *unless_none_call(PyObject *both, PyObject *x)
+{
+    PyObject *result = call_one(PyTuple_GetItem(both, 0), x);
+    if (result != Py_None)
+        return result;
+    Py_DECREF(result);
+    return call_one(PyTuple_GetItem(both, 1), x);
+}
+static PyMethodDef unless_none_def = {"unless_none", unless_none_call, METH_O, NULL};
+
+/* One function after another, unless the first gives None. */
+static PyObject *then_call(PyObject *both, PyObject *x)
+{
+    PyObject *made = call_one(PyTuple_GetItem(both, 0), x), *result;
+    if (!made || made == Py_None)
+        return made;
+    result = call_one(PyTuple_GetItem(both, 1), made);
+    Py_DECREF(made);
+    return result;
+}
+static PyMethodDef then_def = {"then", then_call, METH_O, NULL};
+
 static PyMethodDef sign_both_def = {"with_modes", sign_both, METH_O, NULL};
 
 /* A function of an array with what it knows; `args` are its own to keep. */
@@ -388,10 +416,21 @@ static PyObject *or_else(PyObject *module, PyObject *args)
     return ab_bound(&try_both_def, args, 3);
 }
 
+static PyObject *unless_none(PyObject *module, PyObject *args)
+{
+    return ab_bound(&unless_none_def, args, 2);
+}
+static PyObject *then(PyObject *module, PyObject *args)
+{
+    return ab_bound(&then_def, args, 2);
+}
+
 PyMethodDef ab_lookup_methods[] = {
     {"front", front, METH_VARARGS, "A public function with its look-up before it."},
     {"with_modes", with_modes, METH_VARARGS, "A signature together with the modes of a target."},
     {"or_else", or_else, METH_VARARGS, "What a function gives; another one's where it raises."},
+    {"unless_none", unless_none, METH_VARARGS, "What a function gives; another one's for None."},
+    {"then", then, METH_VARARGS, "One function after another, unless the first gives None."},
     {NULL, NULL, 0, NULL},
 };
 

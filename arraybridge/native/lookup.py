@@ -87,29 +87,53 @@ def or_else(
     return tried
 
 
+def unless_none(
+    function: Callable[[Any], Any], other: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """Return what calls a function of an array, and another one where the first gives None."""
+
+    def run(x: Any) -> Any:
+        made = function(x)
+        return other(x) if made is None else made
+
+    return run
+
+
+def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what calls one function after another, unless the first gives None."""
+
+    def both(x: Any) -> Any:
+        made = first(x)
+        return None if made is None else second(made)
+
+    return both
+
+
 if C is not None and not TYPE_CHECKING:
-    Lookup, or_else, with_modes = C.Lookup, C.or_else, C.with_modes
+    Lookup, with_modes, or_else = C.Lookup, C.with_modes, C.or_else
+    unless_none, then = C.unless_none, C.then
 
 
 def front(
     known: dict[type, Any],
+    observers: list[Any],
     key: object = None,
     keywords: Sequence[tuple[str | None, Any]] = (),
     devices: frozenset[type] = frozenset(),
 ) -> Callable[[F], F]:
     """Put the look-up of entries before a function of an array, which adds those that are new.
 
-    `known` has the records of types. An entry is found by `key`, if the function takes an array
-    alone; else by its second argument, or by that and `keywords`, which are the parts of such a key
-    with their defaults (None is the name of what is no keyword). Keys hold only `devices` of these
-    types.
+    `known` has the records of types; while there are `observers`, nothing is looked up here. An
+    entry is found by `key`, if the function takes an array alone; else by its second argument, or
+    by that and `keywords`, which are the parts of such a key with their defaults (None is the name
+    of what is no keyword). Keys hold only `devices` of these types.
     """
     if C is None:
         return lambda function: function
 
     def decorate(function: F) -> F:
         names, defaults = zip(*keywords, strict=True) if keywords else ((), ())
-        made = C.front(function, known, key, names, defaults, devices)
+        made = C.front(function, known, observers, key, names, defaults, devices)
         whole: Any = update_wrapper(made, function)
         return whole  # type: ignore[no-any-return]
 

@@ -227,6 +227,10 @@ class NumPy(Library):
             return None
         return x.copy() if x.dtype.isnative else self.resolve(x)
 
+    def __init__(self) -> None:
+        if C is not None:
+            self.copy_small = C.numpy_copy_small(SMALL, self.copy_small)  # type: ignore[method-assign]
+
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
         dtype = src.dtype
         if (

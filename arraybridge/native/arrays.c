@@ -1,5 +1,6 @@
-/* The coarse signatures of NumPy's and PyTorch's arrays; `NumPy.signature` and `Torch.signature`
-   say the same in Python. PyTorch is asked by its public functions alone. */
+/* What the table asks of NumPy's and PyTorch's arrays: signatures, views, small copies. The functions
+   of the same names in `libraries/` do the same in Python, and have what is rare for themselves.
+   PyTorch is asked by its public functions alone. */
 #include "native.h"
 
 static PyObject *str_requires_grad, *str_is_cpu, *str_layout, *str_is_nested, *str_is_neg, *str_level, *str_dtype, *str_ndim,
@@ -45,6 +46,24 @@ static PyObject *numpy_signature(PyObject *module, PyObject *given)
     if (!(flags & NPY_ARRAY_ALIGNED) || (negative && unit))
         Py_RETURN_NONE;
     return key_of(x, flags, 0, negative);
+}
+
+/* numpy_copy_small(most, slow): a copy of at most so many elements. */
+static PyObject *copy_small(PyObject *known, PyObject *given)
+{
+    PyArrayObject *x = (PyArrayObject *)given;
+    if (PyArray_CheckExact(given) && PyTypeNum_ISNUMBER(PyArray_TYPE(x))
+        && PyArray_ISNBO(PyArray_DESCR(x)->byteorder)) {
+        Py_ssize_t most = PyLong_AsSsize_t(PyTuple_GetItem(known, 0));
+        return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
+    }
+    return PyObject_Vectorcall(PyTuple_GetItem(known, 1), &given, 1, NULL);
+}
+static PyMethodDef copy_small_def = {"copy_small", copy_small, METH_O, NULL};
+
+static PyObject *numpy_copy_small(PyObject *module, PyObject *args)
+{
+    return ab_bound(&copy_small_def, args, 2);
 }
 
 /* What PyTorch's functions answer. Each takes a reference, and gives -1 with an exception. */
@@ -151,8 +170,10 @@ static PyObject *torch_to_numpy_of(PyObject *module, PyObject *args)
     return ab_bound(&torch_to_numpy_def, args, 2);
 }
 
-PyMethodDef ab_signatures_methods[] = {
+PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
+    {"numpy_copy_small", numpy_copy_small, METH_VARARGS,
+     "numpy_copy_small(most, slow): what copies arrays of at most so many elements."},
     {"torch_signature", torch_signature_of, METH_VARARGS,
      "torch_signature(strided, modes, level, forward_ad, complex, slow): what signs tensors."},
     {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS,
@@ -160,7 +181,7 @@ PyMethodDef ab_signatures_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int ab_signatures_setup(void)
+int ab_arrays_setup(void)
 {
     const struct { PyObject **place; const char *text; } names[] = {
         {&str_requires_grad, "requires_grad"}, {&str_is_cpu, "is_cpu"},
