@@ -14,12 +14,14 @@ import re
 import sys
 import sysconfig
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 HERE = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
@@ -53,20 +55,28 @@ class Build(build_ext):
     """Compile with NumPy's headers, which pyproject.toml asks for."""
 
     def build_extension(self, ext: Any) -> None:
-        import numpy
-
-        ext.include_dirs.append(numpy.get_include())
         try:
+            import numpy
+
+            ext.include_dirs.append(numpy.get_include())
             super().build_extension(ext)
-        except Exception:  # setuptools says so in a warning, as the extension is optional
+        except Exception as error:
             self.distribution.ext_modules = []  # for `Wheel`
-            raise
+            # What an earlier build left, here and in place, is not these sources'.
+            for folder in (self.build_lib, HERE):
+                with suppress(OSError):
+                    Path(folder, self.get_ext_filename(ext.name)).unlink()
+            # setuptools warns of this one and goes on, as the extension is optional
+            raise CompileError(f"{ext.name} is left out: {error}") from error
 
 
 class Wheel(bdist_wheel):
     """Name the wheel after what has been compiled, which is known once it has been tried."""
 
     def run(self) -> None:
+        for ext in self.distribution.ext_modules:
+            if sys.platform != "win32":  # paths of this machine, and twice the bytes
+                ext.extra_compile_args.append("-g0")
         self.run_command("build")
         if not self.distribution.ext_modules:
             self.root_is_pure, self.py_limited_api = True, False

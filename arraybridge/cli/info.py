@@ -14,7 +14,7 @@ from urllib.request import url2pathname
 
 import arraybridge as ab
 
-from .. import installed
+from .. import installed, native
 from ..core.registry import known_name
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
@@ -62,6 +62,7 @@ def _machine() -> dict[str, Any]:
         "versions": versions,
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": {"cores": os.cpu_count(), "threads": ab.get_num_threads()},
+        "extension": {"file": native.C and native.C.__file__, "problem": native.MISSING},
         "cache": _cache(),
         "cuda": _cuda(),
         "optional": {
@@ -120,7 +121,8 @@ def _cuda() -> dict[str, Any]:
 
 
 def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> None:
-    versions, cpu, cache, gpu = (machine[key] for key in ("versions", "cpu", "cache", "cuda"))
+    keys = ("versions", "cpu", "extension", "cache", "cuda")
+    versions, cpu, extension, cache, gpu = (machine[key] for key in keys)
     kept = f"{cache['kernels']} kernels, {screen.size(cache['bytes'])}, in {cache['folder']}"
     of = _installation()
     whose = [f"{each['name']} {each['version']}, {each['folder']}" for each in of["distributions"]]
@@ -134,6 +136,7 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
             "CPU",
             f"{_many(cpu['cores'], 'core')}; copies take up to {_many(cpu['threads'], 'thread')}",
         ),
+        ("C extension", extension["file"] or f"none, Python in its place: {extension['problem']}"),
         ("disk cache", cache["problem"] or kept),
         ("GPU", gpu["problem"] or f"{_many(gpu['devices'], 'device')}, driver for {gpu['driver']}"),
     ]

@@ -27,5 +27,5 @@ else:
         C = import_module("arraybridge._native")
     except ModuleNotFoundError:
         MISSING = "it was not compiled"
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:  # the latter for a NumPy with another ABI
         MISSING = f"it cannot be loaded: {error}"

@@ -207,6 +207,27 @@ def test_info_imports_no_library(tmp_path) -> None:
         assert sum(line.startswith(f"{what}  ") for line in done.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("off", ["0", "1"])
+def test_info_says_which_native_code_runs_and_why_not(tmp_path, off: str) -> None:
+    answers = [
+        command("info", *json_or_not, cwd=tmp_path, ARRAYBRIDGE_NO_NATIVE=off).stdout
+        for json_or_not in ((), ("--json",))
+    ]
+    (row,) = (line for line in answers[0].splitlines() if line.startswith("C extension"))
+    said = row.removeprefix("C extension").strip()
+    extension = json.loads(answers[1])["extension"]
+    file, problem = extension.pop("file"), extension.pop("problem")
+    assert extension == {}
+    if off == "1":
+        assert (file, problem) == (None, "ARRAYBRIDGE_NO_NATIVE is set")
+    if file is None:
+        assert said.endswith(problem)
+    else:
+        assert problem is None
+        assert said == file
+        assert Path(file).parent == Path(ab.__file__).parent
+
+
 def test_folders_of_any_name_are_printed(tmp_path) -> None:
     folder = str(tmp_path / "K\u00e4lte\u6c34")
     done = command("info", cwd=tmp_path, PYTHONIOENCODING="ascii", ARRAYBRIDGE_CACHE_DIR=folder)
