@@ -3,6 +3,7 @@
 #
 #   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
 #   make test         the tests, with the libraries that install in a minute
+#   make test-without-native  those of what the C extension does, without it, 2 minutes
 #   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB on disk more)
 #   make test-newest  the first of these on the newest Python and libraries, PyTorch built for CUDA (6 GB on disk)
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
@@ -16,6 +17,7 @@
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
+#   make sanitize     the C extension's stress program under the sanitizers of gcc or clang
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's, Dask's tests (SUITES=... LIBRARIES=... WRITE=1)
@@ -74,7 +76,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-all test-newest try-newest test-lowest test-debian newest-python lint docs docs-links test-docs bench gpu matrix fuzz conformance downstream release-check clean
+.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian newest-python lint docs docs-links test-docs bench gpu matrix fuzz sanitize conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -125,6 +127,12 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
+
+# Of the folders where C and Python do the same; `make test` with ARRAYBRIDGE_NO_NATIVE=1 runs all.
+WITHOUT_NATIVE := $(addprefix tests/,$(addprefix unit/,array core dlpack kernels native protocols cli/test_cli.py \
+	test_copies.py test_namespace.py) processes properties integration/test_exchange_offered.py)
+test-without-native: $(VENV)/.test
+	ARRAYBRIDGE_NO_NATIVE=1 $(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(WITHOUT_NATIVE) $(PYTEST_ARGS)
 
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
