@@ -134,6 +134,9 @@ WITHOUT_NATIVE := $(addprefix tests/,$(addprefix unit/,array core dlpack kernels
 test-without-native: $(VENV)/.test
 	ARRAYBRIDGE_NO_NATIVE=1 $(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(WITHOUT_NATIVE) $(PYTEST_ARGS)
 
+sanitize: $(VENV)/.test
+	$(PY) -m tests.unit.native.sanitize
+
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
 

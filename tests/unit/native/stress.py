@@ -18,6 +18,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
+from arraybridge.native import C
 
 N = int(os.environ.get("N", "2000"))
 VERSIONED = {"max_version": (1, 0)}
@@ -29,6 +30,7 @@ def structs_of(x: object, count: int) -> ctypes.Array[ctypes.c_void_p]:
 
 
 def main(path: str) -> None:
+    assert C is not None or "SANITIZED" not in os.environ
     foreign = ctypes.CDLL(path)
     foreign.delete_on_threads.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
     foreign.delete_at_the_end.argtypes = (ctypes.c_void_p,)
