@@ -9,6 +9,7 @@
 #   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
 #   make test-lowest  the same on the lowest versions that pyproject.toml promises
 #   make test-debian  the same on Debian's newest Pythons, in a root of debootstrap's; needs root (DEBIAN=forky DEBIAN_PYTHONS="3.14 3.15")
+#   make test-arm64   DLPack, the kernels and the C extension on Debian's arm64, whose programs QEMU runs; needs root (PYTEST_ARGS: instead of its files)
 #   make lint         ruff, import-linter, mypy, pyright (with PyTorch); the workflows, templates and CITATION.cff
 #   make docs         the site, into docs/_build/html; needs no network once its packages are installed
 #   make docs-links   asks every host that the site links to; needs a network
@@ -76,7 +77,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian newest-python lint docs docs-links test-docs bench gpu matrix fuzz sanitize conformance downstream release-check clean
+.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu matrix fuzz sanitize conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -180,6 +181,12 @@ try-newest: .venv-newest/.test
 test-debian:
 	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot want to be run by root" >&2; exit 1; }
 	"$(PYTHON)" -m tests.release.debian $(DEBIAN) $(DEBIAN_PYTHONS)
+
+test-arm64:
+	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot want to be run by root" >&2; exit 1; }
+	@{ command -v debootstrap && command -v qemu-aarch64-static; } >/dev/null || \
+		apt-get install --yes --no-install-recommends debootstrap qemu-user-static
+	"$(PYTHON)" -m tests.release.arm64 $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 newest-python: # prints where it is, or nothing
 	@echo "$(NEWEST_PYTHON)"

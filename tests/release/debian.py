@@ -36,22 +36,21 @@ def main() -> int:
     args = parser.parse_args()
     root = args.root or ROOT / "build" / args.suite
     if not (root / "usr/bin/make").exists():
-        make_root(args.suite, root, args.pythons)
-    for name in SETTINGS:
-        if Path("/", name).exists():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(Path("/", name), root / name)
-    shutil.rmtree(root / "src", ignore_errors=True)
-    clone(ROOT, root / "src")
+        make_root(args.suite, root, [*PROGRAMS, *python_packages(args.pythons)])
+    clone_into(root)
     return max([tests(root, python) for python in args.pythons])
 
 
-def make_root(suite: str, root: Path, pythons: list[str]) -> None:
+def python_packages(pythons: list[str]) -> list[str]:
+    """Return the packages that make a Python with which a virtual environment can compile."""
+    return [f"python{v}{part}" for v in pythons for part in ("", "-venv", "-dev")]
+
+
+def make_root(suite: str, root: Path, packages: list[str], *flags: str) -> None:
     """Make a root of a suite; debootstrap knows one that is newer than itself by sid's script."""
-    packages = [*PROGRAMS, *(f"python{v}{part}" for v in pythons for part in ("", "-venv", "-dev"))]
     script = SCRIPTS / suite
     command = [
-        *("debootstrap", "--variant=minbase", f"--include={','.join(packages)}"),
+        *("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", *flags),
         *(suite, str(root), next(mirrors()), str(script if script.exists() else SCRIPTS / "sid")),
     ]
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -73,19 +72,34 @@ def mirrors() -> Iterator[str]:
                 yield found[1]
 
 
+def clone_into(root: Path) -> None:
+    """Put what is committed into a root, as ``/src``, and this machine's settings."""
+    for name in SETTINGS:
+        if Path("/", name).exists():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(Path("/", name), root / name)
+    shutil.rmtree(root / "src", ignore_errors=True)
+    clone(ROOT, root / "src")
+
+
 def tests(root: Path, python: str) -> int:
     """Run the light tests on one Python of the root; return whether they failed."""
+    print(f"Python {python} of {root.name}:", flush=True)
     make = f"make test-newest NEWEST_PYTHON=python{python} PYTHON=python{python}"
-    inside = f"cd /src && rm -rf .venv-newest && HOME=/root LANG=C.UTF-8 {make}"
+    return int(run_inside(root, f"rm -rf .venv-newest && {make}") != 0)
+
+
+def run_inside(root: Path, command: str) -> int:
+    """Run a shell's command in ``/src`` of a root; return its exit status."""
+    inside = f"cd /src && export HOME=/root LANG=C.UTF-8 && {command}"
     # Mounts of a namespace of their own: they are gone with it.
-    command = (
+    chroot = (
         f"mount --bind /proc {shlex.quote(str(root))}/proc && "
         f"mount --rbind /dev {shlex.quote(str(root))}/dev && "
         f"exec chroot {shlex.quote(str(root))} sh -c {shlex.quote(inside)}"
     )
-    print(f"Python {python} of {root.name}:", flush=True)
     kept = {name: x for name, x in os.environ.items() if not name.startswith(("PYTHON", "MAKE"))}
-    return int(subprocess.run(["unshare", "-m", "sh", "-c", command], env=kept).returncode != 0)
+    return subprocess.run(["unshare", "-m", "sh", "-c", chroot], env=kept).returncode
 
 
 if __name__ == "__main__":
