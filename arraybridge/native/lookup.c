@@ -12,6 +12,7 @@ typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObj
 #endif
 
 static PyTypeObject *lookup_type;
+static PyObject *method_type; /* types.MethodType */
 static PyObject *str_new, *str_convert, *str_final, *str_table, *str_run, *str_qualname;
 
 /* The entries. */
@@ -298,6 +299,15 @@ static PyObject *front_reduce(PyObject *self, PyObject *unused)
     return PyObject_GetAttr(self, str_qualname); /* pickled and copied as functions are, by name */
 }
 
+/* As an attribute of a class it is a method, as functions are. */
+static PyObject *front_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    PyObject *both[2] = {self, object};
+    if (!object || object == Py_None)
+        return Py_NewRef(self);
+    return PyObject_Vectorcall(method_type, both, 2, NULL);
+}
+
 static PyMemberDef front_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Front, call), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Front, dict), READONLY, NULL},
@@ -319,7 +329,7 @@ static PyType_Slot front_slots[] = {
     {Py_tp_members, front_members},   {Py_tp_methods, front_methods}, {Py_tp_repr, front_repr},
     {Py_tp_traverse, front_traverse}, {Py_tp_clear, front_clear},
     {Py_tp_dealloc, front_dealloc},   {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_getset, front_getset},     {0, NULL},
+    {Py_tp_getset, front_getset},     {Py_tp_descr_get, front_get},   {0, NULL},
 };
 static PyType_Spec front_spec = {
     "arraybridge._native.Front", sizeof(Front), 0,
@@ -442,6 +452,11 @@ int ab_lookup_setup(PyObject *module)
         || !(str_table = PyUnicode_InternFromString("table"))
         || !(str_run = PyUnicode_InternFromString("run"))
         || !(str_qualname = PyUnicode_InternFromString("__qualname__")))
+        return -1;
+    PyObject *types = PyImport_ImportModule("types");
+    method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+    Py_XDECREF(types);
+    if (!method_type)
         return -1;
     lookup_type = (PyTypeObject *)PyType_FromSpec(&lookup_spec);
     front_type = lookup_type ? (PyTypeObject *)PyType_FromSpec(&front_spec) : NULL;
