@@ -45,12 +45,13 @@ def check(folder: Path, tag: str, pythons: list[str]) -> list[str]:
         print(f"{time.monotonic() - start:5.0f} s  {line}", flush=True)
 
     checkout = built.clone(ROOT, folder / "checkout")
-    sdist, wheel = built.build(checkout, folder / "out")
-    say(f"built {sdist.name}, {sdist.stat().st_size:,} bytes, {wheel.stat().st_size:,} the wheel")
-
+    sdist, wheel = built.build(checkout, folder / "compiled")
     again = built.clone(ROOT, folder / "again")  # elsewhere, later, and its wheel without an sdist
     second, _ = built.build(again, folder / "second", "--no-isolation")
+    plain = built.wheel_of(again, folder / "plain", "--no-isolation", **built.NO_COMPILER)
     direct = built.wheel_of(again, folder / "direct", "--no-isolation")
+    for path in (sdist, wheel, plain):
+        say(f"built {path.name}, {path.stat().st_size:,} bytes")
     wrong = [
         f"{one.name} has other bytes when it is built again"
         for one, other in ((sdist, second), (wheel, direct))
@@ -58,18 +59,26 @@ def check(folder: Path, tag: str, pythons: list[str]) -> list[str]:
     ]
     say("built again")
 
-    wrong += contents.problems(checkout, sdist, wheel)
+    wrong += contents.problems(checkout, sdist, wheel, plain)
     wrong += contents.tagged(checkout, tag) if tag else ()
     say("looked at what they hold")
+    # An index takes no wheel for Linux at large: those that are compiled come from wheels.yml.
+    (folder / "out").mkdir()
+    for path in (sdist, plain):
+        shutil.copy(path, folder / "out")
 
-    for i, python in enumerate(pythons):
+    # On each Python as it is compiled, and on the first by somebody who has no compiler.
+    installations = [(python, wheel, {}) for python in pythons]
+    installations += [(python, sdist, built.NO_COMPILER) for python in pythons[:1]]
+    for i, (python, archive, env) in enumerate(installations):
+        place = folder / f"environment{i}"
         try:
-            told = environment.check(python, wheel, PINS, folder / f"environment{i}")
+            told = environment.check(python, archive, PINS, place, **env)
         except environment.Failed as error:
-            wrong.append(f"{python}: {error}")
+            wrong.append(f"{python}, {archive.name}: {error}")
         else:
-            say(f"installed, used, removed: {told}")
-        shutil.rmtree(folder / f"environment{i}", ignore_errors=True)
+            say(f"installed, used, removed: {archive.name}: {told}")
+        shutil.rmtree(place, ignore_errors=True)
     return wrong
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PINS = ROOT / "requirements" / "pins.txt"
 PINNED = {"PIP_CONSTRAINT": str(PINS), "PIP_BUILD_CONSTRAINT": str(PINS)}  # older and newer pips
+#: The environment of a machine without a C compiler.
+NO_COMPILER = {"CC": "/nonexistent"}
 
 
 def git(*args: str, cwd: Path) -> str:
@@ -36,18 +38,18 @@ def build(checkout: Path, out: Path, *flags: str) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def wheel_of(checkout: Path, out: Path, *flags: str) -> Path:
+def wheel_of(checkout: Path, out: Path, *flags: str, **env: str) -> Path:
     """Build the wheel directly, without an sdist between."""
     date = git("log", "-1", "--format=%ct", cwd=checkout).strip()
-    _build(checkout, out, date, "--wheel", *flags)
+    _build(checkout, out, date, "--wheel", *flags, **env)
     (wheel,) = out.glob("*.whl")
     return wheel
 
 
-def _build(source: Path, out: Path, date: str, *flags: str) -> None:
+def _build(source: Path, out: Path, date: str, *flags: str, **env: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", str(out), *flags, str(source)],
-        env={**os.environ, **PINNED, "SOURCE_DATE_EPOCH": date},
+        env={**os.environ, **PINNED, "SOURCE_DATE_EPOCH": date, **env},
         capture_output=True,
         text=True,
         check=False,

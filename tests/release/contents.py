@@ -14,6 +14,7 @@ from email.message import Message
 from pathlib import Path
 
 from packaging.metadata import Metadata
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from .built import git
@@ -28,27 +29,42 @@ RELATIVE = re.compile(
 MADE = re.compile(r"PKG-INFO$|setup\.cfg$|[^/]+\.egg-info/")
 
 
-def problems(checkout: Path, sdist: Path, wheel: Path) -> Iterator[str]:
-    """Yield what is wrong with what was built from a checkout."""
-    yield from _tools(checkout, sdist, wheel)
+def problems(checkout: Path, sdist: Path, compiled: Path, plain: Path) -> Iterator[str]:
+    """Yield what is wrong with what was built from a checkout, with a C compiler and without."""
     yield from _sdist(checkout, sdist)
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        (info,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
-        metadata = archive.read(f"{info}/METADATA")
+    yield from _tools(checkout, sdist, compiled, plain)
+    for wheel in (compiled, plain):
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            (info,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
+            metadata = archive.read(f"{info}/METADATA")
+        for problem in _wheel(names, info, wheel is compiled):
+            yield f"{wheel.name} {problem}"
+        yield from _metadata(checkout, metadata)
+    (tag,) = parse_wheel_filename(compiled.name)[3]
+    if (tag.interpreter, tag.abi) != ("cp311", "abi3") or tag.platform == "any":
+        yield f"{compiled.name} is not called after what it holds: is there a C compiler here?"
+    if [str(tag) for tag in parse_wheel_filename(plain.name)[3]] != ["py3-none-any"]:
+        yield f"{plain.name} is not called after what it holds"
+
+
+def _wheel(names: list[str], info: str, compiled: bool) -> Iterator[str]:
     foreign = [name for name in names if not name.startswith(("arraybridge/", f"{info}/"))]
+    foreign += [name for name in names if name.endswith((".c", ".h", ".o"))]
     if foreign:
-        yield f"the wheel holds {', '.join(foreign)}"
+        yield f"holds {', '.join(foreign)}"
+    native = [name for name in names if name.startswith("arraybridge/_native.")]
+    if len(native) != compiled:
+        yield f"holds {native} as the C extension"
     for name in ("arraybridge/py.typed", f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"):
         if name not in names:
-            yield f"the wheel lacks {name}"
-    yield from _metadata(checkout, metadata)
+            yield f"lacks {name}"
 
 
-def _tools(checkout: Path, sdist: Path, wheel: Path) -> Iterator[str]:
+def _tools(checkout: Path, sdist: Path, *wheels: Path) -> Iterator[str]:
     for tool in (
-        ("twine", "check", "--strict", str(sdist), str(wheel)),
-        ("check_wheel_contents", str(wheel)),
+        ("twine", "check", "--strict", str(sdist), *map(str, wheels)),
+        ("check_wheel_contents", *map(str, wheels)),
     ):
         command = [sys.executable, "-m", *tool]
         done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The wheel, installed where there is nothing else, used, and removed."""
+"""The wheel or the sdist, installed where there is nothing else, used, and removed."""
 
 from __future__ import annotations
 
@@ -50,8 +50,12 @@ def run(*command: str | Path, cwd: Path, **env: str) -> str:
     return done.stdout
 
 
-def check(python: str, wheel: Path, pins: Path, folder: Path) -> str:
-    """Install a wheel for one Python into a folder, use it, remove it; a line on what was there."""
+def check(python: str, archive: Path, pins: Path, folder: Path, **env: str) -> str:
+    """Install a wheel, or an sdist, for one Python into a folder, use it, remove it.
+
+    Return a line on what was there. A wheel is expected to hold the C extension, what pip makes
+    of an sdist not to.
+    """
     venv, elsewhere = folder / "venv", folder / "elsewhere"
     elsewhere.mkdir(parents=True)
     run(python, "-m", "venv", venv, cwd=elsewhere)
@@ -59,10 +63,12 @@ def check(python: str, wheel: Path, pins: Path, folder: Path) -> str:
     pip = (there, "-m", "pip", "--disable-pip-version-check")
     # what arraybridge asks for, first, so that what its own installation adds can be told
     asked = ("install", "-q", "--no-input", "-c", pins)
-    run(*pip, *asked, wheel, cwd=elsewhere)
+    # and pip's own environment for builds
+    env |= {"PIP_CONSTRAINT": str(pins), "PIP_BUILD_CONSTRAINT": str(pins)}
+    run(*pip, *asked, archive, cwd=elsewhere, **env)
     run(*pip, "uninstall", "-qy", "arraybridge-dlpack", cwd=elsewhere)
     before = _files(venv)
-    run(*pip, *asked, "--no-deps", wheel, cwd=elsewhere)
+    run(*pip, *asked, "--no-deps", archive, cwd=elsewhere, **env)
 
     run(*pip, "check", cwd=elsewhere)
     run(there, "-I", "-c", ENTRY, cwd=elsewhere)
@@ -73,12 +79,15 @@ def check(python: str, wheel: Path, pins: Path, folder: Path) -> str:
     imported = run(there, "-I", "-c", IMPORTS, cwd=elsewhere).strip()
     for command in ((there, "-I", "-m", "arraybridge"), (venv / "bin" / "arraybridge",)):
         said = run(*command, "--version", cwd=elsewhere)
-        if said.split()[1] not in wheel.name:
+        if said.split()[1] not in archive.name:
             raise Failed(f"{command[-1]} --version: {said}")
     run(*command, "explain", "--from", "numpy", "--to", "numpy", cwd=elsewhere)
-    told = json.loads(run(*command, "info", "--json", cwd=elsewhere))["installation"]
+    info = json.loads(run(*command, "info", "--json", cwd=elsewhere))
+    told, problem = info["installation"], info["extension"]["problem"]
     if told["folder"] != str(package.resolve()) or told["problems"]:
         raise Failed(f"info says of the installation: {told}")
+    if problem != (None if archive.suffix == ".whl" else "it was not compiled"):
+        raise Failed(f"info says of the C extension: {info['extension']}")
 
     run(*pip, "uninstall", "-qy", "arraybridge-dlpack", cwd=elsewhere)
     if left := sorted(map(str, _files(venv) - before)):
