@@ -131,7 +131,7 @@ test: $(VENV)/.test
 
 # Of the folders where C and Python do the same; `make test` with ARRAYBRIDGE_NO_NATIVE=1 runs all.
 WITHOUT_NATIVE := $(addprefix tests/,$(addprefix unit/,array core dlpack kernels native protocols cli/test_cli.py \
-	test_copies.py test_namespace.py) processes properties)
+	test_copies.py test_namespace.py) processes)
 test-without-native: $(VENV)/.test
 	ARRAYBRIDGE_NO_NATIVE=1 $(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(WITHOUT_NATIVE) $(PYTEST_ARGS)
 
