@@ -1,7 +1,7 @@
 """The thread pool of the CPU kernels and their flat copy, in LLVM IR.
 
 The threads are native, since a thread that needs the GIL starts late where another one computes
-(``docs/machine_code.md`` has the figures).
+(``docs/native_code.md`` has the figures).
 
 ``drain(job)``
     Call the job's kernel with the address of each record that nobody has taken yet.
