@@ -23,7 +23,12 @@ SANITIZERS = {
     "address,undefined": ("libasan.so", "libubsan.so"),
     "thread": ("libtsan.so",),
 }
-OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=0 exitcode=66"}
+# UBSan only prints, and exits with 0, unless it is told to stop.
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=0:exitcode=66",
+}
 
 
 def compiled(target: Path, *arguments: str | Path) -> None:
