@@ -6,9 +6,10 @@ Source: data-apis array API standard, "DLPack: Python specification".
 from __future__ import annotations
 
 from ..native import pyapi
+from ..native.deleters import take
 from ..native.pyapi import DLPACK_NAMES, CapsuleType
 from .errors import ConsumedCapsuleError
-from .managed import ManagedTensor
+from .managed import ManagedTensor, read_struct
 from .tensor import Tensor
 from .validate import struct_address
 
@@ -87,9 +88,10 @@ def from_capsule(capsule: object) -> ManagedTensor:
     True
     """
     for versioned in (True, False):
-        address = pyapi.claim(capsule, versioned)
-        if address:
-            return ManagedTensor.from_struct(address, versioned)
+        taken = take(capsule, versioned)
+        if taken is not None:
+            address, owner = taken
+            return read_struct(ManagedTensor, address, owner, versioned)
     _open(capsule)  # says what it is instead
     raise ConsumedCapsuleError("the capsule has no pointer")
 

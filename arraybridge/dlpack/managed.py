@@ -223,14 +223,7 @@ class ManagedTensor(Tensor):
         """
         if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
             validate.struct_address(address, "the DLManagedTensor pointer")
-        self = cls.__new__(cls)
-        self.owner = imported = owner_of(address, versioned)
-        try:
-            self._read_managed(address, versioned)
-        except BaseException:
-            release(imported, versioned)  # now, not when the traceback that holds this frame goes
-            raise
-        return self
+        return read_struct(cls, address, owner_of(address, versioned), versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """``(device_type, device_id)``."""
@@ -343,3 +336,19 @@ class ManagedTensor(Tensor):
             strides,
             byte_offset,
         )
+
+
+def read_struct(
+    kind: type[ManagedTensor], address: int, owner: object, versioned: bool
+) -> ManagedTensor:
+    """Return the tensor of a producer's struct, which an owner of `native.deleters` deletes."""
+    try:
+        if not 4096 <= address < 2**64 or address & 7:
+            validate.struct_address(address, "the DLManagedTensor pointer")
+        self = kind.__new__(kind)
+        self.owner = owner
+        self._read_managed(address, versioned)
+    except BaseException:
+        release(owner, versioned)  # now, not when the traceback that holds this frame goes
+        raise
+    return self

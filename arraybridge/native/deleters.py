@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import pyapi
+from . import C, pyapi
 
 
 class Context(np.ndarray):
@@ -71,17 +71,41 @@ class Imported(list[pyapi.CapsuleType]):
     __del__ = list.clear
 
 
-def owner_of(address: int, versioned: bool) -> Imported:
+_MADE = pyapi.DLPACK_NAMES
+
+
+def owner_of(address: int, versioned: bool) -> object:
     """Return an owner of a producer's struct."""
-    return Imported(
-        (pyapi.new_capsule(address, pyapi.DLPACK_NAMES[versioned], _destructors[versioned]),)
-    )
+    return Imported((pyapi.new_capsule(address, _MADE[versioned], _destructors[versioned]),))
 
 
-def release(owner: Imported, versioned: bool) -> None:
-    """Run the deleter of what `owner_of` returned now."""
+def take(capsule: object, versioned: bool) -> tuple[int, object] | None:
+    """Consume a capsule: return its pointer, and an owner; None if it has another name.
+
+    The owner is made before the capsule is consumed, so that nothing is lost where there is no
+    memory. Until then, and for good where the pointer can be no address, it deletes nothing.
+    """
+    if type(capsule) is not pyapi.CapsuleType:
+        return None
+    try:
+        address = pyapi.capsule_pointer(capsule, _MADE[versioned])
+    except ValueError:  # also where another thread consumes it
+        return None
+    held = pyapi.new_capsule(address, b"used_" + _MADE[versioned], _destructors[versioned])
+    made = address, Imported((held,))
+    if address < 4096 or address & 7:
+        return made if pyapi.claim(capsule, versioned) else None
+    return made if pyapi.pass_on(capsule, held, versioned) else None
+
+
+def release(owner: Any, versioned: bool) -> None:
+    """Run the deleter of what `owner_of` or `take` returned now."""
     address = pyapi.claim(owner[0], versioned)
     if address:
         deleter = c_void_p.from_address(address + (16 if versioned else 56)).value
         if deleter:
             _DELETER(deleter)(address)
+
+
+if C is not None:
+    owner_of, take, release = C.own, C.take, C.release

@@ -85,13 +85,30 @@ def claim(capsule: object, versioned: bool) -> int:
     return pointer  # type: ignore[no-any-return]
 
 
+def pass_on(capsule: object, heir: object, versioned: bool) -> bool:
+    """Consume a DLPack capsule as `claim` does, and in the same step name an heir as it was."""
+    name, used = _CLAIMED[versioned]
+    try:
+        _, _, _ = map(
+            call, (*_CLAIM, _capsule_rename), (capsule, capsule, heir), (name, used, name)
+        )
+    except ValueError:
+        return False
+    return True
+
+
 if not HAS_GIL:
-    _claim, _claiming = claim, threading.Lock()
+    _claim, _pass_on, _claiming = claim, pass_on, threading.Lock()
 
     def claim(capsule: object, versioned: bool) -> int:
         """Consume a capsule, one thread at a time."""
         with _claiming:
             return _claim(capsule, versioned)
+
+    def pass_on(capsule: object, heir: object, versioned: bool) -> bool:
+        """Pass on a capsule, one thread at a time."""
+        with _claiming:
+            return _pass_on(capsule, heir, versioned)
 
     def _renew() -> None:
         global _claiming

@@ -103,21 +103,33 @@ static DLManagedTensor *new_legacy(PyObject *owner, DLTensor tensor)
     return self;
 }
 
+static const char *const NAMES[][2] = {{"dltensor", "used_dltensor"},
+                                       {"dltensor_versioned", "used_dltensor_versioned"}};
+
+/* Call a struct's own deleter, whoever's that is; a pending exception is put aside meanwhile. */
+static void delete_any(void *self, int versioned)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (versioned && ((DLManagedTensorVersioned *)self)->deleter)
+        ((DLManagedTensorVersioned *)self)->deleter(self);
+    else if (!versioned && ((DLManagedTensor *)self)->deleter)
+        ((DLManagedTensor *)self)->deleter(self);
+    PyErr_Restore(type, value, trace);
+}
+
 /* Destructors of capsules: they call the deleter of what nobody has consumed. */
 static void destroy_legacy(PyObject *capsule)
 {
-    DLManagedTensor *self = PyCapsule_IsValid(capsule, "dltensor")
-                                ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
-    if (self && self->deleter)
-        self->deleter(self);
+    if (PyCapsule_IsValid(capsule, NAMES[0][0]))
+        delete_any(PyCapsule_GetPointer(capsule, NAMES[0][0]), 0);
 }
 static void destroy_versioned(PyObject *capsule)
 {
-    DLManagedTensorVersioned *self = PyCapsule_IsValid(capsule, "dltensor_versioned")
-                                         ? PyCapsule_GetPointer(capsule, "dltensor_versioned") : NULL;
-    if (self && self->deleter)
-        self->deleter(self);
+    if (PyCapsule_IsValid(capsule, NAMES[1][0]))
+        delete_any(PyCapsule_GetPointer(capsule, NAMES[1][0]), 1);
 }
+static const PyCapsule_Destructor DESTROY[] = {destroy_legacy, destroy_versioned};
 
 /* Capsules take the structs over, also where there is no memory for them; NULL stays NULL. */
 PyObject *ab_versioned_capsule(DLManagedTensorVersioned *self)
@@ -179,28 +191,84 @@ static PyObject *capsule(PyObject *module, PyObject *args)
     return made;
 }
 
-/* claim(capsule, versioned): consume it, and return its pointer; 0 if it has another name. Of several
+/* Consume a capsule: its pointer; NULL, without an exception, if it has another name. Of several
    threads one gets the pointer: under the GIL, or else under the lock. */
-static PyObject *claim(PyObject *module, PyObject *const *given, Py_ssize_t n)
+static void *claimed(PyObject *capsule, int versioned)
 {
-    static const char *const names[][2] = {{"dltensor", "used_dltensor"},
-                                           {"dltensor_versioned", "used_dltensor_versioned"}};
-    int versioned = n == 2 ? PyObject_IsTrue(given[1]) : -1;
-    if (versioned < 0)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "claim(capsule, versioned)");
     void *self = NULL;
 #ifdef Py_GIL_DISABLED
     static PyMutex lock;
     PyMutex_Lock(&lock);
 #endif
-    if (PyCapsule_IsValid(given[0], names[versioned][0])) {
-        self = PyCapsule_GetPointer(given[0], names[versioned][0]);
-        PyCapsule_SetName(given[0], names[versioned][1]);
+    if (PyCapsule_IsValid(capsule, NAMES[versioned][0])) {
+        self = PyCapsule_GetPointer(capsule, NAMES[versioned][0]);
+        PyCapsule_SetName(capsule, NAMES[versioned][1]);
     }
 #ifdef Py_GIL_DISABLED
     PyMutex_Unlock(&lock);
 #endif
-    return PyLong_FromVoidPtr(self);
+    return self;
+}
+
+/* The second argument of each function below, whether a struct is versioned; -1 with an exception. */
+static int read_kind(PyObject *const *given, Py_ssize_t n)
+{
+    if (n == 2)
+        return PyObject_IsTrue(given[1]);
+    PyErr_SetString(PyExc_TypeError, "expected a capsule or an address, and whether it is versioned");
+    return -1;
+}
+
+static PyObject *claim(PyObject *module, PyObject *const *given, Py_ssize_t n)
+{
+    int versioned = read_kind(given, n);
+    return versioned < 0 ? NULL : PyLong_FromVoidPtr(claimed(given[0], versioned));
+}
+
+/* own(address, versioned): a capsule that deletes a producer's struct when it goes. */
+static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
+{
+    int versioned = read_kind(given, n);
+    void *self = versioned < 0 ? NULL : PyLong_AsVoidPtr(given[0]);
+    PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], DESTROY[versioned]) : NULL;
+    if (self && !made)
+        delete_any(self, versioned);
+    if (!self && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "NULL is no struct");
+    return made;
+}
+
+/* take(capsule, versioned): (address, what `own` returns) of a capsule that is consumed by this; None
+   if it has another name. All is made before the capsule is consumed, so that nothing is lost where
+   there is no memory; its name disarms the owner until then, and for good at what is no address. */
+static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
+{
+    int versioned = read_kind(given, n);
+    if (versioned < 0)
+        return NULL;
+    if (!PyCapsule_IsValid(given[0], NAMES[versioned][0]))
+        Py_RETURN_NONE;
+    void *self = PyCapsule_GetPointer(given[0], NAMES[versioned][0]);
+    PyObject *owner = self ? PyCapsule_New(self, NAMES[versioned][1], DESTROY[versioned]) : NULL;
+    PyObject *made = owner ? Py_BuildValue("NO", PyLong_FromVoidPtr(self), owner) : NULL;
+    Py_XDECREF(owner); /* which the tuple holds */
+    if (made && claimed(given[0], versioned) != self) { /* another thread was quicker */
+        Py_DECREF(made);
+        Py_RETURN_NONE;
+    }
+    if (made && (uintptr_t)self >= 4096 && !((uintptr_t)self & 7))
+        PyCapsule_SetName(owner, NAMES[versioned][0]);
+    return made;
+}
+
+/* release(owner, versioned): run the deleter of what `own` returned now. */
+static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_t n)
+{
+    int versioned = read_kind(given, n);
+    void *self = versioned < 0 ? NULL : claimed(given[0], versioned);
+    if (self)
+        delete_any(self, versioned);
+    return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *drain(PyObject *module, PyObject *unused)
@@ -210,10 +278,15 @@ static PyObject *drain(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+#define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
+
 PyMethodDef ab_release_methods[] = {
     {"capsule", capsule, METH_VARARGS,
      "capsule(owner, versioned, version, flags, data, device, dtype, shape, strides, byte_offset)"},
-    {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, "Consume a capsule."},
+    {"claim", FAST(claim), "Consume a capsule."},
+    {"own", FAST(own), "own(address, versioned): an owner of a producer's struct."},
+    {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
+    {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
     {"drain", drain, METH_NOARGS, "Let go of what the structs own that other threads have deleted."},
     {NULL, NULL, 0, NULL},
 };
