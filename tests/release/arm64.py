@@ -28,9 +28,10 @@ BINFMT = Path("/proc/sys/fs/binfmt_misc")
 ENTRY = "qemu-aarch64"
 PROGRAMS = ("ca-certificates", "gcc", "libc6-dev")
 LIBRARIES = (
-    "numpy numba llvmlite array-api-compat jax apache-tvm-ffi array-api-strict ml_dtypes "
+    "numpy numba llvmlite array-api-compat jax pyarrow apache-tvm-ffi array-api-strict ml_dtypes "
     "setuptools pytest pytest-xdist hypothesis"
 )
+PARALLEL = "-q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"  # as the Makefile
 TESTS = (
     "tests/unit/dlpack tests/unit/test_layout.py tests/unit/kernels tests/unit/native "
     "tests/unit/array/test_array.py tests/unit/test_copies.py tests/processes/test_threads.py"
@@ -74,7 +75,7 @@ def emulator() -> Iterator[None]:
 
 def commands(tests: list[str]) -> str:
     """Return what a shell in the root does: the environment is kept there, beside the checkout."""
-    pip, python = "/venv/bin/python -m pip install --no-input -qq", "/venv/bin/python"
+    pip, python = "/venv/bin/python -m pip install --no-input --no-compile -qq", "/venv/bin/python"
     return " && ".join(
         (
             f"{{ test -x {python} || python3 -m venv /venv; }}",
@@ -82,7 +83,7 @@ def commands(tests: list[str]) -> str:
             f"{pip} --no-deps --no-build-isolation --editable .",
             f"{python} -m arraybridge info",
             f"{python} -c {shlex.quote(LOADED)}",
-            f"{python} -m pytest -q -m 'not heavy and not site' {shlex.join(tests)}",
+            f"{python} -m pytest {PARALLEL} -m 'not heavy and not site' {shlex.join(tests)}",
         )
     )
 
