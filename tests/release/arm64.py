@@ -32,9 +32,23 @@ LIBRARIES = (
     "setuptools pytest pytest-xdist hypothesis"
 )
 PARALLEL = "-q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"  # as the Makefile
+#: Kernels that take half a minute each to compile there: one item size of a few of them.
+TILES = (
+    "square",
+    "three channels",
+    "three planes",
+    "backwards",
+    "columns broadcast",
+    "every fifth",
+)
+AGAINST_NUMPY = "tests/unit/kernels/test_kernels_cpu.py::TestAgainstNumPy::test_"
 TESTS = (
-    "tests/unit/dlpack tests/unit/test_layout.py tests/unit/kernels tests/unit/native "
-    "tests/unit/array/test_array.py tests/unit/test_copies.py tests/processes/test_threads.py"
+    *(f"{AGAINST_NUMPY}{name}" for name in ("any_layout", "many_axes", "windows_that_overlap")),
+    *(f"{AGAINST_NUMPY}transposes_across_tiles[{itemsize}]" for itemsize in (1, 3, 8)),
+    *("tests/unit/native", "tests/unit/dlpack", "tests/unit/test_layout.py"),
+    *(f"tests/unit/kernels/test_kernels_tiles.py::test_kernels[{x}-4-16-streamed]" for x in TILES),
+    *(f"tests/unit/kernels/test_{name}.py" for name in ("kernels_flat", "pool")),
+    *("tests/unit/array/test_array.py", "tests/unit/test_copies.py"),
 )
 LOADED = (
     "import arraybridge.native as n, platform, sys; "
@@ -47,14 +61,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.release.arm64", description=__doc__)
     parser.add_argument("--suite", default="trixie", help="Debian's name for the release")
     parser.add_argument("--root", type=Path, help="default: build/SUITE-arm64 in this checkout")
-    parser.add_argument("pytest", nargs="*", help=f"what to run; default: {TESTS}")
+    parser.add_argument("pytest", nargs="*", help="what to run instead of `TESTS`")
     args = parser.parse_args()
     root = args.root or ROOT / "build" / f"{args.suite}-arm64"
     with emulator():
         if not (root / "usr/bin/gcc").exists():
             make_root(args.suite, root, [*PROGRAMS, *python_packages(["3"])], "--arch=arm64")
         clone_into(root)
-        return int(run_inside(root, commands(args.pytest or TESTS.split())) != 0)
+        return int(run_inside(root, commands(args.pytest or list(TESTS))) != 0)
 
 
 @contextlib.contextmanager
