@@ -94,7 +94,7 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
 
     if made is target:
         return copy
-    take = edge_between(made, target, dense_like(s))
+    take = edge_between(made, target, dense_like(s), new=True)
     return None if take is None else then(copy, take)
 
 

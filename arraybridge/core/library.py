@@ -473,14 +473,17 @@ def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
 
 
 def edge_between(
-    source: Library, target: Library, s: TensorInfo, copies: bool = False
+    source: Library, target: Library, s: TensorInfo, copies: bool = False, new: bool = False
 ) -> Callable[[Any], Any] | None:
-    """Return the function of an edge that serves a signature; by way of NumPy if there is none."""
-    own = _edge(source, target, s, copies)
+    """Return the function of an edge that serves a signature; by way of NumPy if there is none.
+
+    `new`: of arrays that nobody else has yet.
+    """
+    own = _edge(source, target, s, copies, new)
     if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
         return own
     numpy = library_named("numpy")
-    first, then = _edge(source, numpy, s), _edge(numpy, target, s)
+    first, then = _edge(source, numpy, s, new=new), _edge(numpy, target, s)
     if first is None or then is None:
         return None
 
@@ -491,14 +494,14 @@ def edge_between(
 
 
 def _edge(
-    source: Library, target: Library, s: TensorInfo, copies: bool = False
+    source: Library, target: Library, s: TensorInfo, copies: bool = False, new: bool = False
 ) -> Callable[[Any], Any] | None:
     if s.pending:
         return None
     names = source.name, target.name
     for edge in (*target.edges, *source.edges):
         if edge[:2] == names and edge.copies is copies and edge.serves(s):
-            return edge.function
+            return edge.of_new if new and edge.of_new is not None else edge.function
     return None
 
 

@@ -390,6 +390,8 @@ class Edge(NamedTuple):
         where the edge does.
     copies : bool
         Whether it copies, by the target's own import.
+    of_new : callable or None
+        The same for an array that nobody else has yet, where that takes less.
 
     Examples
     --------
@@ -405,6 +407,7 @@ class Edge(NamedTuple):
     function: Callable[[Any], Any]
     serves: Callable[[TensorInfo], bool] = _always
     copies: bool = False
+    of_new: Callable[[Any], Any] | None = None
 
 
 def of_native(why: str) -> str:

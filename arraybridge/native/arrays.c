@@ -3,8 +3,9 @@
    PyTorch is asked by its public functions alone. */
 #include "native.h"
 
-static PyObject *str_requires_grad, *str_is_cpu, *str_layout, *str_is_nested, *str_is_neg, *str_level, *str_dtype, *str_ndim,
-    *str_is_contiguous, *str_untyped_storage, *str_resizable, *str_nbytes, *str_numpy;
+static PyObject *str_requires_grad, *str_is_cpu, *str_layout, *str_is_nested, *str_is_neg,
+    *str_is_conj, *str_level, *str_dtype, *str_ndim, *str_is_contiguous, *str_untyped_storage,
+    *str_resizable, *str_nbytes, *str_numpy;
 
 enum { DENSE = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS };
 
@@ -117,18 +118,18 @@ static PyObject *torch_signature(PyObject *known, PyObject *x)
     int odd = is_odd(known, x);
     PyObject *dtype = odd ? NULL : PyObject_GetAttr(x, str_dtype), *key = NULL;
     int is_complex = dtype ? PySet_Contains(PyTuple_GetItem(known, COMPLEX), dtype) : -1;
-    if (odd > 0 || is_complex > 0) {
-        Py_XDECREF(dtype);
+    if (odd > 0)
         return PyObject_Vectorcall(PyTuple_GetItem(known, SLOW), &x, 1, NULL);
-    }
-    PyObject *ndim = NULL, *c_order = NULL, *negated = NULL;
-    if (!is_complex && (ndim = PyObject_GetAttr(x, str_ndim))
-        && (c_order = asked(x, str_is_contiguous)) && (negated = asked(x, str_is_neg)))
-        key = PyTuple_Pack(6, dtype, ndim, c_order, negated, Py_False, Py_None);
+    PyObject *ndim = NULL, *c_order = NULL, *negated = NULL, *conjugated = NULL;
+    if (is_complex >= 0 && (ndim = PyObject_GetAttr(x, str_ndim))
+        && (c_order = asked(x, str_is_contiguous)) && (negated = asked(x, str_is_neg))
+        && (conjugated = is_complex ? asked(x, str_is_conj) : Py_NewRef(Py_False)))
+        key = PyTuple_Pack(6, dtype, ndim, c_order, negated, conjugated, Py_None);
     Py_XDECREF(dtype);
     Py_XDECREF(ndim);
     Py_XDECREF(c_order);
     Py_XDECREF(negated);
+    Py_XDECREF(conjugated);
     return key;
 }
 static PyMethodDef torch_signature_def = {"signature", torch_signature, METH_O, NULL};
@@ -186,6 +187,7 @@ int ab_arrays_setup(void)
     const struct { PyObject **place; const char *text; } names[] = {
         {&str_requires_grad, "requires_grad"}, {&str_is_cpu, "is_cpu"},
         {&str_layout, "layout"}, {&str_is_nested, "is_nested"}, {&str_is_neg, "is_neg"},
+        {&str_is_conj, "is_conj"},
         {&str_level, "_current_level"}, {&str_dtype, "dtype"}, {&str_ndim, "ndim"},
         {&str_is_contiguous, "is_contiguous"}, {&str_untyped_storage, "untyped_storage"},
         {&str_resizable, "resizable"}, {&str_nbytes, "nbytes"}, {&str_numpy, "numpy"},

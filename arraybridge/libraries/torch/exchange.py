@@ -161,11 +161,15 @@ def _read_only(s: TensorInfo) -> bool:
     return s.readonly and s.dtype in _IN_NUMPY and s.ndim <= MOST_AXES and not s.empty
 
 
+def _in_numpy(s: TensorInfo) -> bool:
+    return s.dtype in _IN_NUMPY and s.ndim <= MOST_AXES
+
+
 EDGES = (
     Edge("numpy", "torch", from_numpy, _writable(_IN_NUMPY)),
     Edge("numpy", "torch", _from_read_only, _read_only),
     Edge("numpy", "torch", _bits_from_numpy, _writable(_AS_BITS)),
-    Edge("torch", "numpy", to_numpy, lambda s: s.dtype in _IN_NUMPY and s.ndim <= MOST_AXES),
+    Edge("torch", "numpy", to_numpy, _in_numpy, of_new=torch.Tensor.numpy),
     Edge("torch", "numpy", _bits_to_numpy, lambda s: s.dtype in _AS_BITS and s.ndim <= MOST_AXES),
 )
 
@@ -424,7 +428,7 @@ class Torch(Library):
     def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
         if x.numel() > SMALL:
             return None
-        x = self.alias(x)
+        x = x.data  # what else `alias` asks the signature has said
         check_storage(x)
         if x.is_contiguous():  # conjugate bits are applied in any case
             return x.clone()
