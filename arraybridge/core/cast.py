@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
 from ..layout import SMALL, is_non_negative
+from ..native.lookup import itself, then
 from .copiers import on_host, resolved
 from .kernel import compact_copy, own_copies_serve
 from .library import Library, edge_between
@@ -88,26 +90,25 @@ class CastCopy(NamedTuple):
         known: frozenset[str] = numpy.casts
         if library is not numpy or not {dtype.name, given.dtype.name} <= known:
             return None
-        view = None if source is numpy else edge_between(source, numpy, given)
-        if view is None and source is not numpy:
-            return None
-        # A view may lock the storage of what it shows, which a cast does not: of a copy it may.
-        first = None if source is numpy else source.copy_small
         made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
         in_order = axes == tuple(range(len(axes)))
 
-        def cast(x: Any) -> Any:
-            own = x if first is None else first(x)
-            if own is None:
-                return None
-            old = own if view is None else view(own)
+        def cast(old: Any) -> Any:
             if old.size > SMALL:
                 return None
             if in_order:
-                return take(old.astype(made, order="C", subok=False))
-            return take(old.transpose(axes).astype(made, order="C", subok=False).transpose(back))
+                return old.astype(made, order="C", subok=False)
+            return old.transpose(axes).astype(made, order="C", subok=False).transpose(back)
 
-        return cast
+        steps: list[Callable[[Any], Any]] = [cast]
+        if source is not numpy:
+            # A view may lock the storage of what it shows, which a cast does not: of a copy it may.
+            copy = source.copy_small
+            view = edge_between(source, numpy, given, new=copy is not None)
+            if view is None:
+                return None
+            steps = [view, cast] if copy is None else [copy, view, cast]
+        return reduce(then, steps if take is itself else [*steps, take])
 
     def copy(
         self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
+from ..native.lookup import itself
 from .library import Library, edge_between
 from .records import (
     Accepts,
@@ -63,10 +64,6 @@ class Plan(NamedTuple):
             self.kind, self.reason(info), nbytes, self.source.name, self.target.name,
             self.device or info.device, self.copier,
         )  # fmt: skip
-
-
-def _itself(x: Any) -> Any:
-    return x
 
 
 def plan(
@@ -140,7 +137,7 @@ class _Planning(NamedTuple):
         """Plan a view or a copy of the elements as they are."""
         s, request = self.s, self.request
         if self.same and not copy and (request.device is None or request.device == s.device):
-            return self._plan("view", "it is one already", edge=_itself)
+            return self._plan("view", "it is one already", edge=itself)
         found = self.checked(self.to_target(copy))
         if found.kind == "view" and found.edge is None and self.edges:
             found = found._replace(edge=self.edge(found))
@@ -282,7 +279,7 @@ class _Planning(NamedTuple):
         """Plan `x` itself, or a copy of it in C order by the kernel of its device."""
         s, source = self.s, self.source
         if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
-            return self._plan("view", "it is contiguous already", edge=_itself)
+            return self._plan("view", "it is contiguous already", edge=itself)
         from . import copiers, kernel
 
         def why(i: TensorInfo) -> str:

@@ -233,7 +233,7 @@ class Torch(Library):
         kind = DLPACK_DTYPES.get(dtype)
         if kind is None or negated:  # what has no DLPack type; what may not be negated
             raise Finer("refused")
-        fields: dict[str, Any] = {"compact": True} if c_order else {}
+        fields: dict[str, Any] = {"compact": True} if c_order else {"empty": False}
         return Signature.on_host(
             dtype=kind,
             device=CPU if place is None else place_of(place),
