@@ -228,7 +228,7 @@ def bytes_at(address: int, nbytes: int) -> np.ndarray:
 
 def unpacked(piece: Piece, row: int) -> np.ndarray:
     """Return a byte for each bit of a piece; no byte behind its last bit is read."""
-    count = piece.bit + piece.rows * row
+    count = piece.rows * row and piece.bit + piece.rows * row  # nothing may have no memory
     packed = bytes_at(piece.data, (count + 7) // 8)
     return np.unpackbits(packed, count=count, bitorder="little")[piece.bit :]
 

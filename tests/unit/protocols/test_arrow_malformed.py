@@ -126,6 +126,13 @@ def test_a_null_count_that_is_not_known_is_counted():
     assert ab.convert(x, "numpy").tolist() == [1, 1, 1]
 
 
+def test_booleans_in_lists_of_nothing_may_have_no_memory():
+    child = {"length": 0, "offset": 1, "buffers": (None, None)}
+    array = {"length": 3, "buffers": (None,), "children": [child]}
+    x = Made({"format": b"+w:0", "children": [{"format": b"b"}]}, array)
+    assert ab.convert(x, "numpy").shape == (3, 0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="pages that fault, by mprotect")
 def test_bitmaps_and_bits_are_read_to_their_last_byte_and_no_further():
     python("from tests.support.arrow import check_ends; check_ends()")
