@@ -1,4 +1,4 @@
-/* DLPack's structs: made for a capsule, consumed once, deleted by whoever has them last.
+/* DLPack's structs: made for a capsule, consumed once, deleted by whoever has them last; and Arrow's.
 
    A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
    of the consumer's, or after the interpreter has begun to end. So it puts the struct on a list, by
@@ -9,7 +9,11 @@
 #include "native.h"
 #include <stdatomic.h>
 #include <stdlib.h>
-#ifndef _WIN32
+#include <string.h>
+#ifdef _WIN32 /* where CPython says which library it is */
+#include <windows.h>
+#define dlsym(_, name) (void *)GetProcAddress(PyLong_AsVoidPtr(PySys_GetObject("dllhandle")), name)
+#else
 #include <dlfcn.h>
 #endif
 
@@ -271,6 +275,67 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+/* Arrow's structs. The last four words of an ArrowSchema, of nine, and of an ArrowArray, of ten, are
+   `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs what is
+   before them, and the text or the buffers that one word points to. Each level of nested lists has
+   memory of its own: a consumer may move a child out of its parent, and release them in any order. */
+typedef struct {
+    Waiting head; /* which already has the owner */
+    void *pointed[4], *child[16], *children[1];
+} Level;
+
+static void release_level(void **self, int at)
+{
+    Level *level = self[at + 3];
+    if (level->child[at + 2]) /* it is there, and has not been moved out */
+        release_level(level->child, at);
+    self[at + 2] = NULL;
+    release(level, level->head.owner);
+}
+static void release_schema(void **self) { release_level(self, 5); }
+static void release_array(void **self) { release_level(self, 6); }
+
+static void destroy_arrow(PyObject *capsule)
+{
+    const char *name = PyCapsule_GetName(capsule);
+    void **self = PyCapsule_GetPointer(capsule, name);
+    int at = strcmp(name, "arrow_schema") ? 6 : 5;
+    if (self[at + 2])
+        release_level(self, at);
+    free(self);
+}
+
+static PyObject *arrow(PyObject *module, PyObject *args)
+{
+    static const char *const ARROW[] = {"arrow_schema", "arrow_array", "arrow_device_array"};
+    PyObject *owner, *made = NULL;
+    const char *packed;
+    unsigned int kind;
+    Py_ssize_t size, n = sizeof(void *[20]);
+    if (!PyArg_ParseTuple(args, "IOy#", &kind, &owner, &packed, &size))
+        return NULL;
+    ab_drain();
+    void **self = calloc(16, sizeof *self);
+    if (!self || !(made = PyCapsule_New(self, ARROW[kind %= 3], destroy_arrow)))
+        free(self);
+    for (int at = kind ? 6 : 5; made && size >= n; size -= n, packed += n) {
+        Level *level = calloc(1, sizeof *level);
+        if (!level) {
+            Py_CLEAR(made);
+            break;
+        }
+        level->head.owner = Py_NewRef(owner);
+        memcpy(level->pointed, packed, sizeof level->pointed);
+        memcpy(self, packed + sizeof level->pointed, sizeof level->child);
+        self[kind ? 5 : 0] = level->pointed; /* `buffers`, or `format` */
+        self[at] = level->children;
+        self[at + 2] = kind ? (void *)release_array : (void *)release_schema;
+        self[at + 3] = level;
+        self = level->children[0] = level->child;
+    }
+    return made ? made : PyErr_NoMemory();
+}
+
 static PyObject *drain(PyObject *module, PyObject *unused)
 {
     atomic_store(&called, 0); /* in a forked child nobody will call: what was asked is the parent's */
@@ -287,16 +352,15 @@ PyMethodDef ab_release_methods[] = {
     {"own", FAST(own), "own(address, versioned): an owner of a producer's struct."},
     {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
     {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
+    {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule with structs of Arrow's."},
     {"drain", drain, METH_NOARGS, "Let go of what the structs own that other threads have deleted."},
     {NULL, NULL, 0, NULL},
 };
 
 int ab_release_setup(void)
 {
-#ifndef _WIN32
     void *found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
     found = found ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     is_finalizing = (int (*)(void))found;
-#endif
     return 0;
 }

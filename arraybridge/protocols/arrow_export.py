@@ -2,15 +2,12 @@
 
 Arrow has C order alone, so that other layouts are copied, and packs booleans, eight to a byte.
 There are no nulls. Whoever takes the capsules shares the memory, and no Python runs when it is
-released (`kernels.cpu.release`).
+released (`arrow_structs`).
 """
 
 from __future__ import annotations
 
-import ctypes
-from ctypes import c_char_p, c_void_p
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,13 +17,10 @@ from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.registry import library_named
 from ..core.table import execute, routed
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
-from ..native import pyapi
-from .arrow_memory import NAMES, Array, DeviceArray, Schema
+from . import arrow_structs
 from .arrow_types import NUMBERS
 
 _FORMATS = {dtype.name: char.encode() for char, dtype in NUMBERS.items()}
-_NULLABLE = 2  # as the fields of every library are, unless somebody says otherwise
-
 
 #: What to pass in the place of data types that Arrow lacks.
 REMEDIES = {
@@ -36,15 +30,6 @@ REMEDIES = {
     "complex32": "pass torch.view_as_real(x)",
     "": "pass its bits, arraybridge.convert(x, 'numpy').view('uint8')",
 }
-
-
-@cache
-def _functions() -> dict[tuple[str, str], int]:
-    """Return the addresses of native functions: release callbacks, and destructors of capsules."""
-    from ..kernels.cpu import loader
-
-    kinds = ((what, struct) for what in ("release", "destroy") for struct in ("array", "schema"))
-    return {kind: loader.callback("release", *kind) for kind in kinds}
 
 
 class Exports(Library):
@@ -104,29 +89,15 @@ class Exported:
         return schema_capsule(self.shape, self.dtype)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        schema, struct = self.__arrow_c_schema__(), Array()
-        _fill(struct, self.shape, self.data, self.owner)
-        return schema, _capsule(struct)
+        schema = self.__arrow_c_schema__()
+        return schema, arrow_structs.array(self.shape, self.data, self.owner)
 
     def __arrow_c_device_array__(
         self, requested_schema: object = None, **_: object
     ) -> tuple[object, object]:
-        schema, struct = self.__arrow_c_schema__(), DeviceArray()
-        _fill(struct.array, self.shape, self.data, self.owner)
-        struct.device_type = self.device.type
-        struct.device_id = -1 if self.device.type == CPU.type else self.device.id
-        return schema, _capsule(struct)
-
-
-def _capsule(struct: ctypes.Structure) -> object:
-    """Make a capsule that holds a struct."""
-    destructor = _functions()["destroy", _kind(struct)]
-    pyapi.incref(struct)
-    return pyapi.new_capsule(ctypes.addressof(struct), NAMES[type(struct)], destructor, id(struct))
-
-
-def _kind(struct: ctypes.Structure) -> str:
-    return "schema" if isinstance(struct, Schema) else "array"
+        kind, number = self.device.type, -1 if self.device.type == CPU.type else self.device.id
+        schema = self.__arrow_c_schema__()
+        return schema, arrow_structs.array(self.shape, self.data, self.owner, (kind, number))
 
 
 EXPORTS = Exports()
@@ -152,32 +123,6 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
     return made
 
 
-def _fill(struct: Any, shape: tuple[int, ...], data: int, owner: object) -> None:
-    """Fill in an array whose rows are elements, or lists of them."""
-    rows, *lists = shape
-    buffers = (c_void_p * 2)(None, data)
-    if not data:  # no elements; some importers want an address all the same
-        buffers[1] = ctypes.addressof(buffers)
-    struct.length, struct.n_buffers = rows, 1 if lists else 2
-    struct.buffers = ctypes.addressof(buffers)
-    child = None
-    if lists:
-        child = Array()
-        _fill(child, (rows * lists[0], *lists[1:]), data, owner)
-    _finish(struct, child, buffers, owner)
-
-
-def _finish(struct: Any, child: Any, *owned: object) -> None:
-    """Give a struct its child, if any, and what it owns: from now on it must be released."""
-    if child is not None:
-        children = (c_void_p * 1)(ctypes.addressof(child))
-        struct.n_children, struct.children = 1, ctypes.addressof(children)
-        owned = (*owned, child, children)
-    release = _functions()["release", _kind(struct)]
-    pyapi.incref(owned)
-    struct.private, struct.release = id(owned), release
-
-
 def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
     """Make the capsule with the type of the arrays of a shape.
 
@@ -187,17 +132,4 @@ def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
     if form is None or not shape:
         info = TensorInfo("", 0, 0, shape, (), dtype, CPU)
         raise ConversionError(f"Arrow has no arrays of {info.dtype_name} and shape {shape}")
-    struct = Schema()
-    _describe(struct, shape[1:], form, b"")
-    return _capsule(struct)
-
-
-def _describe(struct: Any, lists: tuple[int, ...], form: bytes, name: bytes) -> None:
-    text = c_char_p(b"+w:%d" % lists[0] if lists else form)
-    called = c_char_p(name)
-    struct.format, struct.name, struct.flags = text, called, _NULLABLE
-    child = None
-    if lists:
-        child = Schema()
-        _describe(child, lists[1:], form, b"item")
-    _finish(struct, child, text, called)
+    return arrow_structs.schema(shape[1:], form)

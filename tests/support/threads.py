@@ -1,7 +1,8 @@
-"""Work in several threads at once."""
+"""Work in several threads at once, and calls of native functions on threads of any kind."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import Any
@@ -24,3 +25,26 @@ def in_threads(work: Callable[[Any], object], things: Iterable[Any]) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def without_the_gil(function: int, argument: int) -> None:
+    """Call a ``void (*)(void *)`` here."""
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
+
+
+def on_a_thread_of_c(function: int, argument: int) -> None:
+    """Call it on a thread that Python does not know."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    thread = ctypes.c_ulong()
+    # void (*)(void*) for void* (*)(void*): what is not returned is not looked at.
+    start = ctypes.c_void_p(function)
+    assert libc.pthread_create(ctypes.byref(thread), None, start, ctypes.c_void_p(argument)) == 0
+    assert libc.pthread_join(thread, None) == 0  # the GIL is free meanwhile
+
+
+def on_a_thread_of_python(function: int, argument: int) -> None:
+    """Call it on a thread of Python's."""
+    in_threads(lambda argument: without_the_gil(function, argument), [argument])
+
+
+WAYS = without_the_gil, on_a_thread_of_c, on_a_thread_of_python

@@ -16,7 +16,7 @@ from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer
-from tests.support.threads import in_threads
+from tests.support.threads import WAYS, in_threads, on_a_thread_of_c
 
 torch = optional("torch")
 
@@ -166,27 +166,8 @@ def test_what_a_producer_fails_with_leaves_nothing():
 # Threads
 
 
-def _call_without_the_gil(function, argument):
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
-
-
-def _call_on_a_thread_of_c(function, argument):
-    libc = ctypes.CDLL(None, use_errno=True)
-    thread = ctypes.c_ulong()
-    # void (*)(void*) for void* (*)(void*): what is not returned is not looked at.
-    start = ctypes.c_void_p(function)
-    assert libc.pthread_create(ctypes.byref(thread), None, start, ctypes.c_void_p(argument)) == 0
-    assert libc.pthread_join(thread, None) == 0  # the GIL is free meanwhile
-
-
-def _call_on_a_thread_of_python(function, argument):
-    in_threads(lambda argument: _call_without_the_gil(function, argument), [argument])
-
-
 @KINDS
-@pytest.mark.parametrize(
-    "call", [_call_without_the_gil, _call_on_a_thread_of_c, _call_on_a_thread_of_python]
-)
+@pytest.mark.parametrize("call", WAYS)
 def test_our_deleter_on_any_thread(call, versioned):
     kind = dlpack.DLManagedTensorVersioned if versioned else dlpack.DLManagedTensor
     managed = Managed()
@@ -205,7 +186,7 @@ def test_the_deleter_of_a_moved_block_on_a_thread_of_c(versioned):
         block = ManagedTensor.allocate((64, 64), dlpack.DataType.named("float64"))
         address = block.hand_over(versioned)
         kind = dlpack.DLManagedTensorVersioned if versioned else dlpack.DLManagedTensor
-        _call_on_a_thread_of_c(kind.from_address(address).deleter, address)
+        on_a_thread_of_c(kind.from_address(address).deleter, address)
 
 
 def test_many_threads_at_once():

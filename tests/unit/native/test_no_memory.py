@@ -22,6 +22,8 @@ CASES: dict[str, Callable[[object], object]] = {
     "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),  # type: ignore[attr-defined]
     "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),  # type: ignore[attr-defined]
     "numpy": lambda a: np.from_dlpack(a),  # type: ignore[call-overload]
+    "arrow": lambda a: a.__arrow_c_array__(),  # type: ignore[attr-defined]
+    "arrow, with a device": lambda a: a.__arrow_c_device_array__(),  # type: ignore[attr-defined]
 }
 
 
