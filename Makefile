@@ -19,6 +19,7 @@
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
 #   make sanitize     the C extension's stress program under the sanitizers of gcc or clang
+#   make fuzz-native  malformed structs, for an hour under AddressSanitizer (MINUTES=60 SEED=...)
 #   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
 #   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
 #   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's, Dask's tests (SUITES=... LIBRARIES=... WRITE=1)
@@ -77,7 +78,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu matrix fuzz sanitize conformance downstream release-check clean
+.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu matrix fuzz fuzz-native sanitize conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -137,6 +138,9 @@ test-without-native: $(VENV)/.test
 
 sanitize: $(VENV)/.test
 	$(PY) -m tests.unit.native.sanitize
+
+fuzz-native: $(VENV)/.test
+	$(PY) -m tests.unit.native.sanitize -m tests.unit.native.fuzz $(MINUTES) $(SEED)
 
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)

@@ -1,7 +1,8 @@
 """The stress program on an extension that is built with sanitizers: ``make sanitize``.
 
 AddressSanitizer and the one of undefined behaviour, then ThreadSanitizer, as far as the compiler
-has their libraries. Python itself and NumPy are not built with them.
+has their libraries. Python itself and NumPy are not built with them. With the first two, any words
+for Python may follow: ``make fuzz-native`` passes ``-m tests.unit.native.fuzz 60``.
 """
 
 from __future__ import annotations
@@ -37,12 +38,16 @@ def compiled(target: Path, *arguments: str | Path) -> None:
     subprocess.run(command, check=True)
 
 
-def run(sanitizers: str, names: tuple[str, ...], folder: Path) -> int:
-    """Build with some sanitizers, run the stress program, and return its exit status."""
-    for package in ("arraybridge", "kernels"):
+def built(sanitizers: str, folder: Path) -> dict[str, str]:
+    """Build with some sanitizers in a folder, and return the environment for programs there."""
+    for package in ("arraybridge", "kernels", "tests"):
         shutil.copytree(
-            ROOT / package, folder / package, symlinks=True, ignore=shutil.ignore_patterns("*.so")
+            ROOT / package,
+            folder / package,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("*.so", "__pycache__"),
         )
+    shutil.copy(ROOT / "pyproject.toml", folder)
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
     flag = f"-fsanitize={sanitizers}"
     sources = sorted((ROOT / "arraybridge" / "native").glob("*.c"))
@@ -51,34 +56,43 @@ def run(sanitizers: str, names: tuple[str, ...], folder: Path) -> int:
     compiled(folder / "foreign.so", flag, HERE / "foreign.c", "-lpthread")
     found = [
         subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True)
-        for name in names
+        for name in SANITIZERS[sanitizers]
     ]
-    preload = " ".join(each.stdout.strip() for each in found)
-    environment = (
+    return (
         os.environ
         | OPTIONS
         | {
-            "LD_PRELOAD": preload,
+            "LD_PRELOAD": " ".join(each.stdout.strip() for each in found),
             "PYTHONMALLOC": "malloc",
             "PYTHONPATH": str(folder),
             "N": "500",
             "SANITIZED": "1",
         }
     )
-    program = [sys.executable, HERE / "stress.py", folder / "foreign.so"]
-    return subprocess.run(program, env=environment, cwd=folder, check=False).returncode
 
 
-def main() -> int:
-    """Run all, and say how they ended; 1 where one complained."""
+def run(sanitizers: str, *programs: list[str]) -> int:
+    """Run Python with some words on what is built with sanitizers; 1 where one complained."""
     worst = 0
-    for sanitizers, names in SANITIZERS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            status = run(sanitizers, names, Path(folder))
-        sys.stdout.write(f"{sanitizers}: {'clean' if not status else f'exit status {status}'}\n")
-        worst |= status
+    with tempfile.TemporaryDirectory() as folder:
+        environment = built(sanitizers, Path(folder))
+        for words in programs:
+            command = [sys.executable, "-X", "faulthandler", *words]
+            done = subprocess.run(command, env=environment, cwd=folder, check=False)
+            said = "clean" if not done.returncode else f"exit status {done.returncode}"
+            sys.stdout.write(f"{sanitizers}: {' '.join(words)}: {said}\n")
+            sys.stdout.flush()
+            worst |= done.returncode
     return int(worst != 0)
 
 
+def main(words: list[str]) -> int:
+    """Run what is asked for, else all; 1 where one complained."""
+    if words:
+        return run("address,undefined", words)
+    stress = ["-m", "tests.unit.native.stress", "./foreign.so"]
+    return run("address,undefined", stress) | run("thread", stress)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
