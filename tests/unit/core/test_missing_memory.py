@@ -19,7 +19,7 @@ import arraybridge as ab
 from arraybridge import pickling
 from arraybridge.core.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
-from tests.support.optional import optional
+from tests.support.optional import needs, optional
 from tests.support.processes import python
 
 torch = optional("torch")
@@ -250,6 +250,7 @@ def test_no_copy_of_an_array_reads_beyond_its_storage(copies, nbytes):
     assert "its storage was resized" in repr(array)
 
 
+@needs("torch")
 def test_a_shape_that_the_storage_could_not_be_resized_to():
     """It is pinned by a view, and PyTorch raises only once the tensor has its new shape."""
     python(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from tests.support.optional import optional
+from tests.support.optional import needs, optional
 from tests.support.processes import python
 from tests.unit.core.test_missing_memory import resized
 
@@ -168,6 +168,7 @@ def check_all(names):
             raise
 
 
+@needs("torch")
 def test_without_memory():
     out = python(
         "from tests.unit.core.test_refused import *\ncheck_all(WITHOUT_MEMORY)\nprint('refused')\n"
