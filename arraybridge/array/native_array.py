@@ -175,6 +175,9 @@ class NativeArray(Array):
     # The library's, if they are none of NumPy's; ``dtype`` then gives a `DType`.
     _dtypes: ClassVar[DTypes | None] = None
 
+    # What the classes themselves define, whose operators are not replaced.
+    _defined: ClassVar[frozenset[str]] = frozenset()
+
     # Set by open_namespace, and below.
     _managed_in_c: ClassVar[int | None] = None
     _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
@@ -186,8 +189,10 @@ class NativeArray(Array):
         cls.__hash__ = None  # type: ignore[assignment]
         cls._library = cls._home  # type: ignore[misc] # in the place of the slot
         cls._devices = {}
+        cls._defined = cls._defined.union(vars(cls))
         for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
-            setattr(cls, name, method)
+            if name not in cls._defined:
+                setattr(cls, name, method)
         if "_home" in vars(cls):  # a library's, not a subclass of a user's
             cls.__dlpack_c_exchange_api__ = exchange_table(  # type: ignore[attr-defined]
                 cls, cls._managed_in_c
@@ -239,10 +244,10 @@ class NativeArray(Array):
     @classmethod
     def _same(cls, other: Array) -> Any:
         """Return the native array of another Array of this library, or a view of one in it."""
-        if isinstance(other, cls):
-            return other._native
         if isinstance(other, NativeArray):
-            raise mixed(cls._home.name, other.library)
+            if other._home is not cls._home:
+                raise mixed(cls._home.name, other.library)
+            return other._native
         return convert(other, cls._home.name)
 
     def _settled(self, function: str, value: int) -> Any:

@@ -346,6 +346,33 @@ class TestCopies:
         np.testing.assert_array_equal(values(again), VALUES)
 
 
+class TestDerivedClasses:
+    def test_their_operators_are_their_own(self, x):
+        class Derived(type(x)):
+            def __add__(self, other):
+                return "own"
+
+            __radd__ = __lt__ = __getitem__ = __add__
+
+        class Further(Derived):
+            """It derives what it does not say itself."""
+
+        for cls in (Derived, Further):
+            y = cls._of(x.native)
+            assert {y + x, x + y, y + 1, 1 + y, y < x, x > y} == {"own"}
+            assert y[0] == "own"
+            assert type(y - 1) is type(1 - y) is cls
+
+    def test_their_arrays_are_of_the_same_library(self, x):
+        class Derived(type(x)):
+            __slots__ = ()
+
+        y = Derived._of(x.native)
+        for result in (x + y, y + x, y - x, x < y):
+            assert isinstance(result, type(x))
+            assert result.shape == x.shape
+
+
 def test_pickles_of_earlier_versions_load():
     # restored("numpy", numpy.array([1, 2])) by the name that it had then
     earlier = b"carraybridge.array.native\nrestored\n(Vnumpy\ncnumpy\narray\n((lI1\naI2\natRtR."
