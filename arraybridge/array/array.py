@@ -70,10 +70,9 @@ class Array(ArrayObject):
     (1.0, 2.0, (1-2j))
     """
 
-    __slots__ = ("__weakref__", "_library", "_native")
+    __slots__ = ("__weakref__", "_library")
 
     _library: Library
-    _native: Any
 
     __array_function__ = array_function
     __array_ufunc__ = array_ufunc

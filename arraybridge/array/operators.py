@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..native import C
 from .promotion import out_of_bounds
 from .promotion import side as side_of
 
@@ -50,31 +51,43 @@ class Operator(NamedTuple):
         return found
 
 
+# In the order of the slots in C, `native/operators.c`.
 OPERATORS = (
+    Operator("lt", "less", "compare"),
+    Operator("le", "less_equal", "compare"),
+    Operator("eq", "equal", "compare"),
+    Operator("ne", "not_equal", "compare"),
+    Operator("gt", "greater", "compare"),
+    Operator("ge", "greater_equal", "compare"),
     Operator("pos", "positive", "unary"),
     Operator("neg", "negative", "unary"),
     Operator("abs", "abs", "unary"),
     Operator("invert", "bitwise_invert", "unary"),
-    Operator("eq", "equal", "compare"),
-    Operator("ne", "not_equal", "compare"),
-    Operator("lt", "less", "compare"),
-    Operator("le", "less_equal", "compare"),
-    Operator("gt", "greater", "compare"),
-    Operator("ge", "greater_equal", "compare"),
     Operator("add", "add", "arithmetic"),
     Operator("sub", "subtract", "arithmetic"),
     Operator("mul", "multiply", "arithmetic"),
     Operator("truediv", "divide", "arithmetic"),
     Operator("floordiv", "floor_divide", "arithmetic"),
     Operator("mod", "remainder", "arithmetic"),
-    Operator("pow", "pow", "arithmetic"),
     Operator("matmul", "matmul", "arithmetic"),
     Operator("and", "bitwise_and", "arithmetic"),
     Operator("or", "bitwise_or", "arithmetic"),
     Operator("xor", "bitwise_xor", "arithmetic"),
     Operator("lshift", "bitwise_left_shift", "arithmetic"),
     Operator("rshift", "bitwise_right_shift", "arithmetic"),
+    Operator("pow", "pow", "arithmetic"),
 )
+
+
+class Slots:
+    """The root of the Arrays; in C, where there is the extension, with operators for `in_c`."""
+
+    __slots__ = ("_native",)
+    _native: Any
+
+
+if C is not None and not TYPE_CHECKING:
+    Slots = C.Slots
 
 # The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
 # A tuple: torch.compile mistakes what is in a set of types.
@@ -96,7 +109,7 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
     """Make every operator's methods for the Arrays of one library."""
     table: dict[str, Callable[..., Any]] = {}
     for op in OPERATORS:
-        plain = cls._corrected.get(op.function) or cls._operators.get(op.function) or op.plain
+        plain = _plain(op, cls)
         if op.forms == "unary":
             table[f"__{op.name}__"] = _unary(plain, op, cls)
             continue
@@ -114,6 +127,28 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
         method.__name__ = name
         method.__qualname__ = f"{cls.__qualname__}.{name}"
     return table
+
+
+def in_c(cls: Any) -> None:
+    """Put the slots in C before a class's operators and its reading by index.
+
+    Of NumPy's alone: torch.compile follows Python, and others' operators take too long to gain.
+    """
+    if C is None:
+        return
+    own = vars(cls)
+    rows = [
+        (_plain(op, cls), own[f"__{op.name}__"], own.get(f"__r{op.name}__")) for op in OPERATORS
+    ]
+    C.slots_of(cls, *zip(*rows, (None, own["__getitem__"], None), strict=True))
+    for name, slot in vars(Slots).items():
+        if callable(slot):
+            setattr(cls, name, slot)
+
+
+def _plain(op: Operator, cls: Any) -> Function:
+    """Return what an operator does to native arrays."""
+    return cls._corrected.get(op.function) or cls._operators.get(op.function) or op.plain
 
 
 # These are the hot path of every operation, so nothing is factored out, and instances are made by
@@ -317,7 +352,7 @@ def _check_dtype(op: Operator, before: Any, after: Any) -> None:
         )
 
 
-class ArrayObject:
+class ArrayObject(Slots):
     """Declare what `methods`, `NativeArray` and `fallback` make, for type checkers alone."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ...array.native_array import NativeArray
-from ...array.operators import OPERATORS
+from ...array.operators import OPERATORS, in_c
 from ...core.registry import own_library
 from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
@@ -107,4 +107,5 @@ class NumPyArray(NativeArray):
         return other  # whose dtype takes part, as it does in NumPy
 
 
+in_c(NumPyArray)
 defer_namespace(NumPyArray)

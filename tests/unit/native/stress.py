@@ -48,6 +48,11 @@ def main(path: str) -> None:
         a.__dlpack__(**VERSIONED)  # dropped
         a.__dlpack__()  # the legacy one
         np.from_dlpack(a)  # consumed
+        a + a[1] * 2 - a[1:, None][0, 0, 1]  # operators and indices
+        with contextlib.suppress(ValueError):
+            a + a[1:]
+        with contextlib.suppress(TypeError):
+            a + "text"
     check()
 
     structs = structs_of(a, N)
