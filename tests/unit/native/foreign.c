@@ -8,22 +8,23 @@ typedef struct Tensor { /* the head of DLManagedTensorVersioned */
     void *context;
     void (*deleter)(struct Tensor *);
 } Tensor;
-typedef struct { Tensor **tensors; size_t count, start, step; } Part;
+typedef void (*Function)(void *);
+typedef struct { Function *functions; void **arguments; size_t count, start, step; } Part;
 
 static void *run(void *given)
 {
     Part *part = given;
     for (size_t i = part->start; i < part->count; i += part->step)
-        part->tensors[i]->deleter(part->tensors[i]);
+        part->functions[i](part->arguments[i]);
     return NULL;
 }
 
-void delete_on_threads(Tensor **tensors, size_t count, size_t threads)
+void call_on_threads(Function *functions, void **arguments, size_t count, size_t threads)
 {
     pthread_t *made = malloc(threads * sizeof *made);
     Part *parts = malloc(threads * sizeof *parts);
     for (size_t i = 0; i < threads; i++) {
-        parts[i] = (Part){tensors, count, i, threads};
+        parts[i] = (Part){functions, arguments, count, i, threads};
         pthread_create(&made[i], NULL, run, &parts[i]);
     }
     for (size_t i = 0; i < threads; i++)

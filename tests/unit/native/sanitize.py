@@ -1,4 +1,4 @@
-"""The stress program on an extension that is built with sanitizers: ``make sanitize``.
+"""The stress program, and tests, on an extension built with sanitizers: ``make sanitize``.
 
 AddressSanitizer and the one of undefined behaviour, then ThreadSanitizer, as far as the compiler
 has their libraries. Python itself and NumPy are not built with them. With the first two, any words
@@ -30,6 +30,16 @@ OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=0:exitcode=66",
 }
+#: Tests of who owns memory, and for how long; but what AddressSanitizer keeps of freed memory
+#: looks like a leak to one.
+LIFETIMES = (
+    "-m pytest -q --capture=sys -p no:cacheprovider -k not(200_000) "
+    "tests/processes/test_ownership_processes.py "
+    "tests/unit/dlpack/test_ownership.py tests/unit/dlpack/test_legacy_capsules.py "
+    "tests/unit/dlpack/test_dlpack_structs.py tests/unit/dlpack/test_dlpack_malformed.py "
+    "tests/unit/native/test_no_memory.py tests/unit/protocols/test_arrow_exports.py "
+    "tests/unit/protocols/test_arrow_malformed.py tests/unit/protocols/test_arrow_releases.py"
+).split()
 
 
 def compiled(target: Path, *arguments: str | Path) -> None:
@@ -91,7 +101,9 @@ def main(words: list[str]) -> int:
     if words:
         return run("address,undefined", words)
     stress = ["-m", "tests.unit.native.stress", "./foreign.so"]
-    return run("address,undefined", stress) | run("thread", stress)
+    return run("address,undefined", stress, [*LIFETIMES, "-m", "not heavy and not site"]) | run(
+        "thread", stress
+    )
 
 
 if __name__ == "__main__":

@@ -19,9 +19,32 @@ import pytest
 import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
 from arraybridge.native import C
+from arraybridge.protocols import arrow_structs
+from arraybridge.protocols.arrow_memory import Array, Schema, taken
 
 N = int(os.environ.get("N", "2000"))
 VERSIONED = {"max_version": (1, 0)}
+
+
+_kept: list[ctypes.Structure] = []
+
+
+def arrows_of(x: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """Return Arrow's structs, each as its release callback and its address."""
+    for i in range(count):
+        kind = Schema if i % 4 == 0 else Array
+        schema, array = arrow_structs.schema((4,), b"g"), arrow_structs.array((3, 4), 1, x)
+        owned = taken(schema if kind is Schema else array, kind)
+        _kept.append(owned.struct)
+        owned.struct = None  # it is released by hand
+    return [(struct.release, ctypes.addressof(struct)) for struct in _kept]
+
+
+def call_on_threads(foreign: ctypes.CDLL, calls: list[tuple[int, int]]) -> None:
+    """Call functions with an argument each, on four threads that Python does not know."""
+    count, each = len(calls), ctypes.c_void_p * len(calls)
+    functions, arguments = (each(*column) for column in zip(*calls, strict=True))
+    foreign.call_on_threads(functions, arguments, ctypes.c_size_t(count), ctypes.c_size_t(4))
 
 
 def structs_of(x: object, count: int) -> ctypes.Array[ctypes.c_void_p]:
@@ -32,7 +55,6 @@ def structs_of(x: object, count: int) -> ctypes.Array[ctypes.c_void_p]:
 def main(path: str) -> None:
     assert C is not None or "SANITIZED" not in os.environ
     foreign = ctypes.CDLL(path)
-    foreign.delete_on_threads.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
     foreign.delete_at_the_end.argtypes = (ctypes.c_void_p,)
     x = np.arange(12.0).reshape(3, 4)
     a = ab.from_dlpack(x)
@@ -55,8 +77,11 @@ def main(path: str) -> None:
             a + "text"
     check()
 
-    structs = structs_of(a, N)
-    foreign.delete_on_threads(ctypes.addressof(structs), N, 4)
+    call_on_threads(
+        foreign,
+        [(ctypes.c_void_p.from_address(at + 16).value or 0, at) for at in structs_of(a, N)]
+        + arrows_of(x, N),
+    )
     check()
 
     class Owner(bytearray):
