@@ -83,13 +83,17 @@ class Wheel(bdist_wheel):
         super().run()
 
 
+# POSIX threads by name: an older C library has them in a library of their own.
+FLAGS = [] if sys.platform == "win32" else ["-pthread", "-std=gnu11", "-fvisibility=hidden"]
+
 extension = Extension(
     "arraybridge._native",
     sorted(str(path.relative_to(HERE)) for path in HERE.glob("arraybridge/native/*.c")),
     depends=["arraybridge/native/native.h"],
     define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
     py_limited_api=LIMITED,
-    extra_compile_args=[] if sys.platform == "win32" else ["-std=gnu11", "-fvisibility=hidden"],
+    extra_compile_args=FLAGS,
+    extra_link_args=FLAGS[:1],
     optional=True,
 )
 

@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import llvmlite.binding as llvm
 import numpy as np
 
-from arraybridge.kernels.cpu import copying, loader, nest, pool
+from arraybridge.kernels.cpu import copying, linker, loader, nest, pool
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import c_strides, canonical
-from arraybridge.machine_code import linker
 
 from .contest import THREADS, Limit, turns
 from .layouts import LAYOUTS
@@ -46,8 +46,8 @@ def kernels():
 
 def opcodes(key) -> tuple[Counter, str]:
     """Opcodes of the instructions on vector registers, and the widest register among them."""
-    text = nest.compiled(*key).inspect_llvm()
-    assembly = linker.assembly(text)
+    module = llvm.parse_assembly(nest.compiled(*key).inspect_llvm())
+    assembly = linker.this_cpu().emit_assembly(module)
     lines = [line.strip() for line in assembly.splitlines() if VECTOR.search(line)]
     widest = max(
         (match for line in lines for match in re.findall(r"[xyz](?=mm\d)", line)), default=""

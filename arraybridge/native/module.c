@@ -6,10 +6,10 @@ static int execute(PyObject *module)
 {
     import_array1(-1);
     if (ab_release_setup() || ab_exports_setup() || ab_lookup_setup(module) || ab_arrays_setup()
-        || ab_operators_setup(module))
+        || ab_operators_setup(module) || ab_threads_setup())
         return -1;
     PyMethodDef *const all[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
-                                ab_arrays_methods, ab_operators_methods};
+                                ab_arrays_methods, ab_operators_methods, ab_threads_methods};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (PyModule_AddFunctions(module, all[i]))
             return -1;

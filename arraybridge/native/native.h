@@ -56,11 +56,12 @@ PyObject *ab_view(PyObject *known, PyObject *x, PyObject *to);
 
 /* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
-    ab_arrays_methods[], ab_operators_methods[];
+    ab_arrays_methods[], ab_operators_methods[], ab_threads_methods[];
 int ab_exports_setup(void);
 int ab_lookup_setup(PyObject *module);
 int ab_release_setup(void);
 int ab_arrays_setup(void);
 int ab_operators_setup(PyObject *module);
+int ab_threads_setup(void);
 
 #endif

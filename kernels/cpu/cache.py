@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from arraybridge.kernels import disk
-from arraybridge.machine_code import linker
+from arraybridge.kernels.cpu import linker
 
 _ENTRY = "arraybridge_kernel"
 
@@ -37,12 +37,12 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     Numba is missing then.
     """
     path = _path(module, arguments)
-    (address,) = _linked(disk.read(path), _ENTRY)
+    address = _linked(disk.read(path))
     if address:
         return _kernel(address, cached=True)
     function = _compile(module, arguments)
     code = linker.object_code(function.inspect_llvm(), function.native_name, _ENTRY)
-    (address,) = (0,) if code is None else linker.linked(code, _ENTRY)
+    address = 0 if code is None else linker.linked(code, _ENTRY)
     if code is None or not address:
         _kept.append(function)  # it owns the code
         return _kernel(function.address, cached=False)
@@ -50,27 +50,12 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
     return _kernel(address, cached=False)
 
 
-def functions(name: str, ir: str, *entries: str) -> list[int]:
-    """Load functions of LLVM IR from the disk cache, or compile them and keep them there.
-
-    Returns the addresses of `entries`; ImportError where llvmlite is needed for that, and missing.
-    The file's name begins with `name`.
-    """
-    path = _path(name, (), ir)
-    addresses = _linked(disk.read(path), *entries)
-    if not all(addresses):
-        code = linker.object_of(ir)
-        addresses = linker.linked(code, *entries)
-        disk.write(path, code)
-    return addresses
-
-
-def _linked(code: bytes | None, *names: str) -> list[int]:
-    """Link what the disk has; 0 for each function if it has nothing that can be linked."""
+def _linked(code: bytes | None) -> int:
+    """Link what the disk has; 0 if it has nothing that can be linked."""
     try:
-        return [0] * len(names) if code is None else linker.linked(code, *names)
+        return 0 if code is None else linker.linked(code, _ENTRY)
     except RuntimeError:  # LLVM's, of an object file that is none
-        return [0] * len(names)
+        return 0
 
 
 def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
@@ -92,20 +77,20 @@ def is_cached(module: str, *arguments: str | int) -> bool:
 _kept: list[object] = []
 
 
-def _path(module: str, arguments: tuple[str | int, ...], *depends: str) -> str | None:
+def _path(module: str, arguments: tuple[str | int, ...]) -> str | None:
     """Name the file of a kernel; None where that cannot be done."""
     try:
         dependencies = _read_dependencies()
     except (ImportError, OSError, ValueError, AttributeError):
         return None  # no sources (a zip), no version: old code would look like new
     name = "-".join(map(str, (module, *arguments)))
-    return disk.path(name, dependencies, module, arguments, *depends)
+    return disk.path(name, dependencies, module, arguments)
 
 
 @cache
 def _read_dependencies() -> str:
     """Return everything that object code depends on, save the environment; read once."""
-    digest = disk.sources(os.path.dirname(os.path.abspath(__file__)), linker.__file__)
+    digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
     python = sys.version_info[:2]  # Numba starts from bytecode
     versions = [disk.version(name, "_version.py") for name in ("numba", "llvmlite")]
     return repr((digest, versions, python, linker.host()))

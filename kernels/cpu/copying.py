@@ -3,7 +3,7 @@
 ===============  =================================================  ====================
 function         taken for                                          loads
 ===============  =================================================  ====================
-`copy_run`       one run of bytes on both sides                     LLVM, unless on disk
+`copy_run`       one run of bytes on both sides                     nothing
 `copy_by_numpy`  at most `SMALL` items, or no kernel to be had      NumPy
 `copy_planned`   everything else                                    Numba, unless on disk
 ===============  =================================================  ====================
@@ -15,15 +15,14 @@ The first and the last run without the GIL, and on several threads where the res
 from __future__ import annotations
 
 from array import array
-from ctypes import PYFUNCTYPE, c_size_t, c_void_p, cast, memmove
+from ctypes import memmove
 from functools import lru_cache
-from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from arraybridge.kernels.cpu import SMALL, loader, plan, pool
-from arraybridge.kernels.cpu.plan_types import LINE, STREAM, Plan
+from arraybridge.kernels.cpu.plan_types import STREAM, Plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, Memory, canonical
 
@@ -43,11 +42,6 @@ SLICES = 4
 
 #: The most axes that NumPy 2 takes.
 MAX_NDIM = 64
-
-# Keeps the GIL: to wait for it again would take longer than to copy a few bytes.
-_memmove_few = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(
-    cast(memmove, c_void_p).value or 0
-)
 
 
 def copy(
@@ -133,24 +127,12 @@ def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
     so only for runs that are much longer than one slice. What is ``fresh``, without pages yet, is
     in the cache when the system has cleared it, and is written there.
     """
-    threads = pool.get_num_threads() if nbytes >= PARTED else 1
-    functions = None
-    if threads > 1 and abs(dst - src) >= nbytes:
-        functions = loader.functions()
-    if functions is None:
+    parted = nbytes >= PARTED and abs(dst - src) >= nbytes and not loader.SWITCHED_OFF
+    threads = pool.get_num_threads() if parted else 1
+    if threads == 1:
         memmove(dst, src, nbytes)
-        return
-    head = -dst % LINE
-    lines = (nbytes - head) // LINE
-    tail = head + lines * LINE
-    _memmove_few(dst, src, head)
-    _memmove_few(dst + tail, src + tail, nbytes - tail)
-    count = SLICES * threads
-    cuts = [head + lines * part // count * LINE for part in range(count + 1)]
-    records = array("q")
-    for start, stop in pairwise(cuts):
-        records.extend((dst + start, src + start, stop - start))
-    pool.run(functions.carry if fresh else functions.move, records.buffer_info()[0], 24, count)
+    else:
+        pool.copy_run(dst, src, nbytes, SLICES * threads, past_cache=not fresh)
 
 
 def copy_by_numpy(

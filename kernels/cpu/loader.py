@@ -8,15 +8,12 @@ imports, nothing is done: CPython promises nothing for such a child either.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from arraybridge.kernels.cpu import cache
-from arraybridge.machine_code import threads as native
 
 FORKED = "the process was forked while another thread was compiling"
 
@@ -25,27 +22,13 @@ LOADING = 512 << 20
 COMPILING = 64 << 20
 
 
-class Functions(NamedTuple):
-    """The functions of ``machine_code.threads``: addresses, and calls, which release the GIL."""
-
-    drain: Callable[[object], None]
-    serve: int
-    run: Callable[[int, object, int], None]
-    move: int
-    carry: int
-
-
-_DRAIN = ctypes.CFUNCTYPE(None, ctypes.POINTER(native.Job))
-_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(native.Job), ctypes.c_int64)
-
 _Key = tuple[str, *tuple[str | int, ...]]
 _kernels: dict[_Key, cache.Kernel] = {}
-_functions: list[Functions | None] = []  # empty until asked for; then the one answer
 _loading = threading.RLock()
 _loader: int | None = None  # the thread inside the compiler
-_unavailable: str | None = None
-if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
-    _unavailable = "ARRAYBRIDGE_NO_KERNELS is set"
+#: Whether the user wants no compiled code for copies.
+SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
+_unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
 
 
 def load(module: str, *arguments: str | int) -> cache.Kernel | None:
@@ -59,26 +42,6 @@ def callback(module: str, *arguments: str | int) -> int:
         if _unavailable == FORKED:
             raise ImportError(FORKED)
         return cache.compiled(module, *arguments).address
-
-
-def functions() -> Functions | None:
-    """Return the thread pool's functions, compiled on the first call; None without llvmlite."""
-    return _functions[0] if _functions else _compiled()
-
-
-def _compiled() -> Functions | None:
-    with compiling():
-        if not _functions:  # no other thread was quicker
-            found = None
-            if unavailable() is None:
-                try:
-                    made = cache.functions("threads", native.source(), *native.FUNCTIONS)
-                    drain, serve, run, *moves = made
-                    found = Functions(_DRAIN(drain), serve, _RUN(run), *moves)
-                except Exception:  # no llvmlite, or no memory for it: copies do without
-                    found = None
-            _functions.append(found)
-    return _functions[0]
 
 
 def is_loaded(module: str, *arguments: str | int) -> bool:

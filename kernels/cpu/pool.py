@@ -1,9 +1,10 @@
-"""A pool of native threads for kernels that were cut into slices; see docs/kernels.md, "Threads".
+"""A pool of threads for copies that were cut into slices; see docs/kernels.md, "Threads".
 
-They are made with ``pthread_create`` and run native code only (``machine_code.threads``), so that
-they start at once whatever Python does, and the end of the interpreter neither waits for them nor
-trips over them. A slice goes to whoever comes first, the caller among them, so a thread that wakes
-late costs nothing. A pool serves one caller at a time: a second one does its slices alone.
+The threads are native (``native/threads.c``), so that they start at once whatever Python does, and
+the end of the interpreter neither waits for them nor trips over them; without the C extension they
+are Python's (`python_threads`). A slice goes to whoever comes first, the caller among them, so a
+thread that wakes late costs nothing. A pool serves one caller at a time: a second one does its
+slices alone.
 
 Numba's threads do not survive a fork: on the OpenMP layer a child that calls a kernel again is
 killed, on the workqueue layer concurrent callers abort the process (numba/numba#8563, #10565).
@@ -12,93 +13,22 @@ killed, on the workqueue layer concurrent callers abort the process (numba/numba
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
+from typing import Any
 
 from arraybridge.environment import whole_number
-from arraybridge.kernels.cpu import loader
-from arraybridge.machine_code.threads import Job, Pool
+from arraybridge.native import C
+
+_threads: Any = C
+if C is None:
+    from arraybridge.kernels.cpu import python_threads
+
+    _threads = python_threads
 
 #: More threads than this do not raise the bandwidth of one socket that any is known to have.
 MOST = 16
-
-#: Bytes of stack a thread: kernels keep scratch buffers there; musl would give 128 KB, macOS 512.
-_STACK = 4 << 20
-
-
-class _Pool:
-    """The memory and the threads of one process's pool."""
-
-    def __init__(self, functions: loader.Functions) -> None:
-        libc = ctypes.CDLL(None)
-        self.run, self.serve = functions.run, functions.serve
-        libc.calloc.restype = ctypes.c_void_p
-        # Never freed: the threads look at it until the process is gone.
-        self.address: int = libc.calloc(1, ctypes.c_size_t(ctypes.sizeof(Pool)))
-        if not self.address:
-            raise MemoryError("no memory for the pool of threads")
-        for field, init in (
-            (Pool.mutex, libc.pthread_mutex_init),
-            (Pool.work, libc.pthread_cond_init),
-            (Pool.done, libc.pthread_cond_init),
-        ):
-            if init(ctypes.c_void_p(self.address + field.offset), None):
-                raise OSError(f"{init.__name__} failed")
-        self.attributes = ctypes.create_string_buffer(256)
-        libc.pthread_attr_init(self.attributes)
-        libc.pthread_attr_setstacksize(self.attributes, ctypes.c_size_t(_STACK))
-        self.create = libc.pthread_create
-        self.detach = libc.pthread_detach
-        self.size = 0
-        self.full = False
-        self.growing = threading.Lock()
-
-    def grow(self, size: int) -> None:
-        """Have `size` threads, or as many of them as the system gives."""
-        from signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals
-
-        with self.growing:
-            if self.size >= size or self.full:
-                return
-            # A thread inherits the mask: signals go to Python's threads, whose calls they end.
-            before = pthread_sigmask(SIG_BLOCK, valid_signals())
-            try:
-                while self.size < size:
-                    thread = ctypes.c_void_p()
-                    if self.create(
-                        ctypes.byref(thread),
-                        self.attributes,
-                        ctypes.c_void_p(self.serve),
-                        ctypes.c_void_p(self.address),
-                    ):
-                        self.full = True  # a limit on threads: do with what there is
-                        return
-                    self.detach(thread)
-                    self.size += 1
-            finally:
-                pthread_sigmask(SIG_SETMASK, before)
-
-
-_pool: _Pool | None = None
-_pool_of = 0  # the process that it belongs to
-
-
-def _here() -> _Pool | None:
-    """The pool of this process, made on the first call; None where there can be none."""
-    global _pool, _pool_of
-    if _pool_of != os.getpid():
-        functions = loader.functions()
-        with loader.compiling():
-            if _pool_of != os.getpid():
-                try:
-                    _pool = _Pool(functions) if functions else None
-                except (AttributeError, MemoryError, OSError):
-                    _pool = None  # no POSIX threads: the caller does every job
-                _pool_of = os.getpid()
-    return _pool
 
 
 def run(kernel: int, records: int, stride: int, count: int) -> None:
@@ -109,16 +39,16 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
     meanwhile. There are several records a thread, `stride` bytes apart: whoever is free takes the
     next.
     """
-    pool = _here()
-    threads = min(get_num_threads(), count)
-    if pool is None or threads <= 1:
-        call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(kernel)
-        for record in range(records, records + stride * count, stride):
-            call(record)
-        return
-    if pool.size < threads - 1 and not pool.full:
-        pool.grow(threads - 1)
-    pool.run(pool.address, Job(kernel, records, stride, count), threads - 1)
+    _threads.call_slices(kernel, records, stride, count, get_num_threads())
+
+
+def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
+    """Copy one run of bytes to another that does not overlap it, in so many slices.
+
+    Past the cache, memory is not read before it is overwritten; without the C extension, only what
+    ``memmove`` finds long enough goes there.
+    """
+    _threads.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
 
 
 def _default() -> int:

@@ -324,7 +324,7 @@ UNSPELLED = {
 def remedies():
     """(file and line, code) of each remedy in the strings of the package; a hole in it is NUL."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if {"cli", "kernels", "machine_code", "standard"} & set(path.relative_to(PACKAGE).parts):
+        if {"cli", "kernels", "standard"} & set(path.relative_to(PACKAGE).parts):
             continue
         tree, apart = ast.parse(path.read_text(encoding="utf-8")), set()
         for node in ast.walk(tree):

@@ -35,7 +35,7 @@ def test_what_copies_take_is_on_disk(tmp_path: Path) -> None:
     assert count == len(list(cpu_plans((16,))))
     code = """
 import sys, numpy as np, arraybridge as ab
-ab.set_num_threads(2)  # whose start takes llvmlite
+ab.set_num_threads(2)
 x = np.arange(300 * 400, dtype="c16").reshape(300, 400)
 for view in (x.T, x[:, ::-1], x[:, ::2], x[:, 3:-5]):
     assert (ab.contiguous(view) == view).all()

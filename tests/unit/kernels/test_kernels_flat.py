@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -19,9 +17,9 @@ FIRST = 4096  # bytes in front of what is copied
 def parted(monkeypatch):
     """Parts already of 64 KB, and the jobs of the pool counted."""
     jobs = []
-    run = pool.run
+    run = pool.copy_run
     monkeypatch.setattr(copying, "PARTED", 1 << 16)
-    monkeypatch.setattr(pool, "run", lambda *job: (jobs.append(job), run(*job)))
+    monkeypatch.setattr(pool, "copy_run", lambda *job, **how: (jobs.append(job), run(*job, **how)))
     with pool.num_threads(3):
         yield jobs
 
@@ -61,10 +59,20 @@ def test_what_is_small_or_for_one_thread_is_not_parted(parted):
     assert (memory == source).all()
 
 
-def test_without_llvmlite(parted, monkeypatch, tmp_path):
-    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(loader, "_functions", [])
-    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+@pytest.mark.parametrize("count", [1, 63, 64, 130, 1000])
+@pytest.mark.parametrize("to", [0, 1, 63])
+@pytest.mark.parametrize("past_cache", [False, True])
+def test_slices_of_no_whole_line(count, to, past_cache):
+    source, memory = block(count), np.full(count + 256, CANARY, np.uint8)
+    at = 64 - memory.ctypes.data % 64 + to
+    expected = memory.copy()
+    expected[at : at + count] = source
+    pool.copy_run(memory.ctypes.data + at, source.ctypes.data, count, 12, past_cache=past_cache)
+    assert (memory == expected).all()
+
+
+def test_no_compiled_code_if_it_is_switched_off(parted, monkeypatch):
+    monkeypatch.setattr(loader, "SWITCHED_OFF", True)
     source, memory = block(100_000), np.zeros(100_000, np.uint8)
     copying.copy_run(memory.ctypes.data, source.ctypes.data, source.size)
     assert not parted

@@ -1,4 +1,4 @@
-"""Deleters on threads that Python does not know, racing claims, forks, exceptions, the very end.
+"""Deleters on threads that Python does not know, racing claims, copies, forks, the very end.
 
 Run as a program with the path of the library made of foreign.c; also under sanitizers.
 """
@@ -12,12 +12,14 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
+from arraybridge.kernels.cpu import pool
 from arraybridge.native import C
 from arraybridge.protocols import arrow_structs
 from arraybridge.protocols.arrow_memory import Array, Schema, taken
@@ -50,6 +52,30 @@ def call_on_threads(foreign: ctypes.CDLL, calls: list[tuple[int, int]]) -> None:
 def structs_of(x: object, count: int) -> ctypes.Array[ctypes.c_void_p]:
     tensor = ab.dlpack.acquire(x)
     return (ctypes.c_void_p * count)(*[tensor.to_struct() for _ in range(count)])
+
+
+def copy_in_slices() -> None:
+    """Copy on the thread pool, on several threads at once."""
+
+    def copy() -> None:
+        source = np.ones(100_003, np.uint8)
+        with pool.num_threads(3):
+            for i in range(N // 10):
+                result = np.zeros_like(source)
+                to, of = result.ctypes.data, source.ctypes.data
+                pool.copy_run(to, of, source.size, 12, past_cache=bool(i % 2))
+                assert result.all()
+
+    together(copy)
+
+
+def together(work: Callable[[], None]) -> None:
+    """Do the same on four threads."""
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def main(path: str) -> None:
@@ -117,19 +143,18 @@ def main(path: str) -> None:
             with contextlib.suppress(BufferError):  # another thread has it
                 claimed.append(ab.dlpack.from_capsule(each))
 
-    threads = [threading.Thread(target=claim) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(claim)
     assert len(claimed) == 200
     claimed.clear()
     check()
 
+    copy_in_slices()
     if hasattr(os, "fork"):
         child = os.fork()
         if not child:
             np.from_dlpack(a)
+            if os.environ.get("SANITIZED") != "thread":  # which takes no threads after a fork
+                copy_in_slices()
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     foreign.delete_at_the_end(structs_of(a, 1)[0])

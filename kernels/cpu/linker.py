@@ -1,4 +1,4 @@
-"""LLVM IR and object code become functions of this process, by llvmlite.
+"""Numba's IR becomes object code, and object code functions of this process, by llvmlite.
 
 What is linked stays until the process ends: threads may run it after the last Python object is
 gone. llvmlite is imported by the first call that needs it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..native import pyapi
+from arraybridge.native import pyapi
 
 _C_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
 
@@ -25,34 +25,23 @@ _CPYTHON = (
 )
 
 
-def linked(code: bytes, *names: str) -> list[int]:
-    """Link object code (of `object_code` or `object_of`) and return the addresses of functions.
+def linked(code: bytes, name: str) -> int:
+    """Link `object_code` and return the address of a function; 0 if it is not there.
 
-    0 for what is not there; LLVM's RuntimeError for an object file that is none.
+    LLVM's RuntimeError for an object file that is none.
     """
     llvm = _llvm()
-    for name in _CPYTHON:
-        llvm.add_symbol(name, pyapi.address_of(name))
+    for each in _CPYTHON:
+        llvm.add_symbol(each, pyapi.address_of(each))
     module = llvm.parse_assembly("")
     machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    found = [engine.get_function_address(name) for name in names]
+    address: int = engine.get_function_address(name)
     engine.detach()
     module.detach()
-    return found
-
-
-def object_of(ir: str) -> bytes:
-    """Compile LLVM IR to object code for any machine of this kind."""
-    llvm = _llvm()
-    module = llvm.parse_assembly(ir)
-    module.verify()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(opt=1, reloc="static", codemodel="large")
-    code: bytes = machine.emit_object(module)
-    return code
+    return address
 
 
 def object_code(ir: str, function: str, name: str) -> bytes | None:
@@ -70,7 +59,7 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
             each.name = name
         elif not each.is_declaration:
             each.linkage = "internal"
-    machine = _host(opt=3, reloc="static")
+    machine = this_cpu()
     passes = llvm.create_new_module_pass_manager()
     passes.add_ipsccp_pass()
     passes.add_global_dead_code_eliminate_pass()
@@ -85,12 +74,6 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
         return None
     code: bytes = machine.emit_object(module)
     return code
-
-
-def assembly(ir: str) -> str:
-    """Compile LLVM IR to the assembly of this machine, to be read."""
-    text: str = _host(opt=3).emit_assembly(_llvm().parse_assembly(ir))
-    return text
 
 
 def host() -> tuple[str, ...]:
@@ -130,14 +113,15 @@ def _asked_host() -> tuple[str, str, str]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
-def _host(**options: Any) -> Any:
+def this_cpu() -> Any:
     """Code generation for this very CPU, or for the one that Numba is told in the environment."""
     _, cpu, features = _asked_host()
     target = _llvm().Target.from_default_triple()
     return target.create_target_machine(
         cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
         features=os.environ.get("NUMBA_CPU_FEATURES", features),
-        **options,
+        opt=3,
+        reloc="static",
     )
 
 
