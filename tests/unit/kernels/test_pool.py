@@ -85,7 +85,7 @@ class TestSlices:
         run(look, 40)
         assert most == 2
 
-    def test_a_job_inside_a_job_is_done_by_its_caller(self) -> None:
+    def test_a_job_inside_a_job_waits_for_no_thread(self) -> None:
         pool.set_num_threads(3)
         inner: list[tuple[int, int]] = []
 
@@ -95,7 +95,8 @@ class TestSlices:
 
         run(outer, 4)
         assert len(inner) == 12
-        assert all(caller == worker for caller, worker in inner)
+        if pool._threads is C:
+            assert all(caller == worker for caller, worker in inner)
 
     @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
     def test_native_threads_take_no_signals(self) -> None:
@@ -181,9 +182,12 @@ class TestSettings:
 
 WORK = """
 from tests.support.transposes import *
+from arraybridge.native import C
 in_slices()
 def tasks():
     return len(os.listdir("/proc/self/task"))
+def has_helpers(before):  # Python's executor starts none while one is idle
+    return tasks() == before + 2 or (C is None and tasks() == before + 1)
 """
 LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
 
@@ -210,9 +214,9 @@ transposes(3)
 assert tasks() == before
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 transposes(3)
-assert tasks() == before + 2
+assert has_helpers(before)
 together(200, ["f4"] * 8)  # whose threads take a moment to go
-assert any(tasks() == before + 2 or time.sleep(0.01) for _ in range(1000))
+assert any(has_helpers(before) or time.sleep(0.01) for _ in range(1000))
 """,
             env=threads,
         )
@@ -226,7 +230,7 @@ def forked(count):
     child = os.fork()
     if child == 0:
         transposes(count)
-        assert tasks() == 3
+        assert has_helpers(1)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     transposes(3)
