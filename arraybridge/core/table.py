@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import dlpack
 from ..dlpack import CPU, Device
-from ..native.lookup import Lookup, unless_none, with_modes
+from ..native.lookup import run_of, unless_none, view_of, with_modes
 from .library import Library
 from .planner import Plan, plan
 from .records import Accepts, ConversionError, Route, TensorInfo, first_line
@@ -72,22 +72,29 @@ def _one_key(x: Any) -> None:
     """Sign an array of which nothing but its type is looked at."""
 
 
-class Entry(Lookup):
-    """The conversions of one type of array by one request."""
+class Entry:
+    """The conversions of one type of array by one request.
+
+    `run` converts an array. `view` returns the view that an edge makes of it; None without one.
+    """
 
     __slots__ = (
         "_accepts",
+        "_convert",
         "_edges",
         "_plans",
         "_same",
         "_signature",
         "_varies",
         "request",
+        "run",
+        "runs",
+        "sign",
         "source",
         "target",
+        "view",
+        "views",
     )
-
-    final = ConversionError, MemoryError
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
@@ -97,15 +104,19 @@ class Entry(Lookup):
         self._accepts: dict[int, Accepts] = {}
         self._plans: dict[Hashable, tuple[Plan, object]] = {}
         self._signature = source.signature if self._edges else None
+        self._convert = self.convert  # one object, by which `run` knows it
         self.views: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign: Callable[[Any], Hashable] = _one_key
-        self.runs: dict[Hashable, Callable[[Any], Any]] = {None: self.convert}
+        self.runs: dict[Hashable, Callable[[Any], Any]] = {None: self._convert}
         if self._signature is not None and not OBSERVERS:  # whom `execute` notifies
             self.sign = self._signature
             if self._varies or target.modes is not None:
                 self.sign = self._with_accepts
                 if target.modes is not None and not self._varies:
                     self.sign = with_modes(self._signature, target.modes)
+        final = ConversionError, MemoryError  # another try would not change them
+        self.run = run_of(self.sign, self.runs, self.new, self._convert, final)
+        self.view = view_of(self.sign, self.runs, self.views, self.new)
 
     def _with_accepts(self, x: Any) -> Hashable:
         """Sign with all that decides beside the array: modes, and what the target accepts now."""
@@ -129,7 +140,7 @@ class Entry(Lookup):
 
     def new(self, key: Any) -> Callable[[Any], Any]:
         """Return what converts the arrays of a new key, and remember it."""
-        run: Callable[[Any], Any] = self.convert
+        run: Callable[[Any], Any] = self._convert
         alone = self.sign is self._signature
         coarse, modes = (key, None) if alone or key is None else key[:2]
         if coarse is not None:  # else only the exact signature tells
@@ -151,8 +162,8 @@ class Entry(Lookup):
         """Return a plan's edge as a function that always converts, or else `convert`."""
         edge = found.edge
         if edge is None or found.kind == "view":
-            return edge or self.convert
-        return unless_none(edge, self.convert)
+            return edge or self._convert
+        return unless_none(edge, self._convert)
 
     def convert(self, x: Any) -> Any:
         """Convert an array by its exact signature."""

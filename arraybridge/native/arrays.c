@@ -1,11 +1,7 @@
-/* What the table asks of NumPy's and PyTorch's arrays: signatures, views, small copies. The functions
-   of the same names in `libraries/` do the same in Python, and have what is rare for themselves.
-   PyTorch is asked by its public functions alone. */
+/* What the table asks of NumPy's and PyTorch's arrays: signatures, views, small copies. The
+   functions of the same names in `libraries/` do the same in Python, and have what is rare for
+   themselves. PyTorch is asked by its public functions alone. */
 #include "native.h"
-
-static PyObject *str_requires_grad, *str_is_cpu, *str_layout, *str_is_nested, *str_is_neg,
-    *str_is_conj, *str_level, *str_dtype, *str_ndim, *str_is_contiguous, *str_untyped_storage,
-    *str_resizable, *str_nbytes, *str_numpy;
 
 enum { DENSE = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS };
 
@@ -55,16 +51,10 @@ static PyObject *copy_small(PyObject *known, PyObject *given)
     PyArrayObject *x = (PyArrayObject *)given;
     if (PyArray_CheckExact(given) && PyTypeNum_ISNUMBER(PyArray_TYPE(x))
         && PyArray_ISNBO(PyArray_DESCR(x)->byteorder)) {
-        Py_ssize_t most = PyLong_AsSsize_t(PyTuple_GetItem(known, 0));
+        Py_ssize_t most = PyLong_AsSsize_t(AB_KNOWN(known, 0));
         return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
     }
-    return PyObject_Vectorcall(PyTuple_GetItem(known, 1), &given, 1, NULL);
-}
-static PyMethodDef copy_small_def = {"copy_small", copy_small, METH_O, NULL};
-
-static PyObject *numpy_copy_small(PyObject *module, PyObject *args)
-{
-    return ab_bound(&copy_small_def, args, 2);
+    return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
 }
 
 /* What PyTorch's functions answer. Each takes a reference, and gives -1 with an exception. */
@@ -97,33 +87,33 @@ static int is_other(PyObject *found, PyObject *usual)
 /* Whether the signature is the Python function's to find, or -1. */
 static int is_odd(PyObject *known, PyObject *x)
 {
-    int odd = is_other(PyObject_GetAttr(x, str_is_cpu), Py_True);
+    int odd = is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True);
     if (!odd)
-        odd = is_other(PyObject_GetAttr(x, str_requires_grad), Py_False);
+        odd = is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False);
     if (!odd)
-        odd = is_other(PyObject_GetAttr(x, str_layout), PyTuple_GetItem(known, STRIDED));
+        odd = is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED));
     if (!odd)
-        odd = is_other(PyObject_GetAttr(x, str_is_nested), Py_False);
+        odd = is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False);
     if (!odd) /* -1 where no tangents are computed */
-        odd = is_above(PyObject_GetAttr(PyTuple_GetItem(known, FORWARD), str_level), -1);
+        odd = is_above(PyObject_GetAttr(AB_KNOWN(known, FORWARD), ab_names._current_level), -1);
     if (!odd) /* of PyTorch's dispatch: how many there are */
-        odd = is_above(PyObject_Vectorcall(PyTuple_GetItem(known, MODES), NULL, 0, NULL), 0);
+        odd = is_above(PyObject_Vectorcall(AB_KNOWN(known, MODES), NULL, 0, NULL), 0);
     if (!odd)
-        odd = is_other(PyObject_Vectorcall(PyTuple_GetItem(known, LEVEL), NULL, 0, NULL), Py_None);
+        odd = is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
     return odd;
 }
 
 static PyObject *torch_signature(PyObject *known, PyObject *x)
 {
     int odd = is_odd(known, x);
-    PyObject *dtype = odd ? NULL : PyObject_GetAttr(x, str_dtype), *key = NULL;
-    int is_complex = dtype ? PySet_Contains(PyTuple_GetItem(known, COMPLEX), dtype) : -1;
+    PyObject *dtype = odd ? NULL : PyObject_GetAttr(x, ab_names.dtype), *key = NULL;
+    int is_complex = dtype ? PySet_Contains(AB_KNOWN(known, COMPLEX), dtype) : -1;
     if (odd > 0)
-        return PyObject_Vectorcall(PyTuple_GetItem(known, SLOW), &x, 1, NULL);
+        return PyObject_Vectorcall(AB_KNOWN(known, SLOW), &x, 1, NULL);
     PyObject *ndim = NULL, *c_order = NULL, *negated = NULL, *conjugated = NULL;
-    if (is_complex >= 0 && (ndim = PyObject_GetAttr(x, str_ndim))
-        && (c_order = asked(x, str_is_contiguous)) && (negated = asked(x, str_is_neg))
-        && (conjugated = is_complex ? asked(x, str_is_conj) : Py_NewRef(Py_False)))
+    if (is_complex >= 0 && (ndim = PyObject_GetAttr(x, ab_names.ndim))
+        && (c_order = asked(x, ab_names.is_contiguous)) && (negated = asked(x, ab_names.is_neg))
+        && (conjugated = is_complex ? asked(x, ab_names.is_conj) : Py_NewRef(Py_False)))
         key = PyTuple_Pack(6, dtype, ndim, c_order, negated, conjugated, Py_None);
     Py_XDECREF(dtype);
     Py_XDECREF(ndim);
@@ -132,14 +122,14 @@ static PyObject *torch_signature(PyObject *known, PyObject *x)
     Py_XDECREF(conjugated);
     return key;
 }
-static PyMethodDef torch_signature_def = {"signature", torch_signature, METH_O, NULL};
 
 /* Whether a storage is pinned and has the bytes of a dense tensor: 1, 0, or -1. */
 static int is_pinned(PyObject *x)
 {
-    PyObject *storage = asked(x, str_untyped_storage), *needed = NULL, *there = NULL;
-    int resizable = storage ? is_true(asked(storage, str_resizable)) : -1, enough = 0;
-    if (!resizable && (needed = PyObject_GetAttr(x, str_nbytes)) && (there = asked(storage, str_nbytes)))
+    PyObject *storage = asked(x, ab_names.untyped_storage), *needed = NULL, *there = NULL;
+    int resizable = storage ? is_true(asked(storage, ab_names.resizable)) : -1, enough = 0;
+    if (!resizable && (needed = PyObject_GetAttr(x, ab_names.nbytes))
+        && (there = asked(storage, ab_names.nbytes)))
         enough = PyObject_RichCompareBool(there, needed, Py_GE);
     Py_XDECREF(storage);
     Py_XDECREF(needed);
@@ -150,9 +140,9 @@ static int is_pinned(PyObject *x)
 /* The view of a tensor whose storage is as it was made; all else is the Python function's. */
 static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 {
-    PyObject *slow = PyTuple_GetItem(known, 0), *shrunk = PyTuple_GetItem(known, 1);
+    PyObject *slow = AB_KNOWN(known, 0), *shrunk = AB_KNOWN(known, 1);
     int pinned = PySet_Size(shrunk) ? 0 : is_pinned(x);
-    PyObject *view = pinned > 0 ? asked(x, str_numpy) : NULL;
+    PyObject *view = pinned > 0 ? asked(x, ab_names.numpy) : NULL;
     if (view)
         return view;
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
@@ -160,40 +150,16 @@ static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
     PyErr_Clear(); /* the Python function meets it again, and knows what it means */
     return PyObject_Vectorcall(slow, &x, 1, NULL);
 }
-static PyMethodDef torch_to_numpy_def = {"to_numpy", torch_to_numpy, METH_O, NULL};
-
-static PyObject *torch_signature_of(PyObject *module, PyObject *args)
-{
-    return ab_bound(&torch_signature_def, args, KNOWN);
-}
-static PyObject *torch_to_numpy_of(PyObject *module, PyObject *args)
-{
-    return ab_bound(&torch_to_numpy_def, args, 2);
-}
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
-    {"numpy_copy_small", numpy_copy_small, METH_VARARGS,
-     "numpy_copy_small(most, slow): what copies arrays of at most so many elements."},
-    {"torch_signature", torch_signature_of, METH_VARARGS,
-     "torch_signature(strided, modes, level, forward_ad, complex, slow): what signs tensors."},
-    {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS,
-     "torch_to_numpy(slow, shrunk): what views them."},
     {NULL, NULL, 0, NULL},
 };
 
-int ab_arrays_setup(void)
-{
-    const struct { PyObject **place; const char *text; } names[] = {
-        {&str_requires_grad, "requires_grad"}, {&str_is_cpu, "is_cpu"},
-        {&str_layout, "layout"}, {&str_is_nested, "is_nested"}, {&str_is_neg, "is_neg"},
-        {&str_is_conj, "is_conj"},
-        {&str_level, "_current_level"}, {&str_dtype, "dtype"}, {&str_ndim, "ndim"},
-        {&str_is_contiguous, "is_contiguous"}, {&str_untyped_storage, "untyped_storage"},
-        {&str_resizable, "resizable"}, {&str_nbytes, "nbytes"}, {&str_numpy, "numpy"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!(*names[i].place = PyUnicode_InternFromString(names[i].text)))
-            return -1;
-    return 0;
-}
+AbBound ab_arrays_bound[] = {
+    {2, {"numpy_copy_small", copy_small, METH_O, "(most, slow)"}},
+    {KNOWN, {"torch_signature", torch_signature, METH_O,
+             "(strided, modes, level, forward_ad, complex, slow)"}},
+    {2, {"torch_to_numpy", torch_to_numpy, METH_O, "(slow, shrunk)"}},
+    {0, {NULL, NULL, 0, NULL}},
+};

@@ -1,12 +1,11 @@
-/* `__dlpack__` and `__array__` of the Array classes, and the function of their exchange tables that exports.
+/* `__dlpack__` and `__array__` of the Array classes, and the export of their exchange tables.
 
    What the table of conversions views as an array of NumPy is exported here. All else is the Python
    method's: other devices, copies, legacy capsules, and the words for what is wrong. */
 #include "native.h"
 
-static PyObject *str_native, *str_numpy, *str_max_version, *str_copy, *str_stream, *str_dl_device;
-static PyObject *known, *observers;              /* the records of types; see core/table.py */
-static DLDataType dtypes[NPY_NTYPES_LEGACY];     /* by NumPy's numbers; no lanes: none of DLPack's */
+static PyObject *known, *observers;          /* the records of types; see core/table.py */
+static DLDataType dtypes[NPY_NTYPES_LEGACY]; /* by NumPy's numbers; no lanes: none of DLPack's */
 
 /* The axes of an array, in elements; 0 where a stride is negative or no whole number of them. */
 static int read_axes(PyArrayObject *x, DLTensor *tensor)
@@ -35,7 +34,7 @@ static DLManagedTensorVersioned *exported(PyObject *given)
         return NULL;
     ab_drain();
     DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtypes[number], NULL, NULL, 0};
-    DLManagedTensorVersioned *self = ab_new_versioned(given, tensor);
+    DLManagedTensorVersioned *self = ab_struct(given, tensor, 1);
     if (!self) {
         PyErr_Clear();
         return NULL;
@@ -53,9 +52,10 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
 {
     if (PyList_Size(observers)) /* whom Python notifies */
         return NULL;
-    PyObject *native = PyObject_GetAttr(array, str_native), *view = NULL;
+    PyObject *native = PyObject_GetAttr(array, ab_names._native), *view = NULL;
     if (native)
-        view = PyArray_CheckExact(native) ? Py_NewRef(native) : ab_view(known, native, str_numpy);
+        view = PyArray_CheckExact(native) ? Py_NewRef(native)
+                                          : ab_view(known, native, ab_names.numpy);
     DLManagedTensorVersioned *made = view ? exported(view) : NULL;
     Py_XDECREF(native);
     Py_XDECREF(view);
@@ -70,35 +70,36 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
     int versioned = 0;
     for (Py_ssize_t i = 0, n = names && !given ? PyTuple_Size(names) : 0; i < n; i++) {
         PyObject *name = PyTuple_GetItem(names, i), *value = values[i];
-        if (name == str_max_version) {
-            PyObject *major = PyTuple_CheckExact(value) && PyTuple_Size(value) == 2
-                                  ? PyTuple_GetItem(value, 0) : NULL;
-            if (!major || !PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GetItem(value, 1)))
+        if (name == ab_names.max_version) {
+            int pair = PyTuple_CheckExact(value) && PyTuple_Size(value) == 2;
+            PyObject *major = pair ? PyTuple_GetItem(value, 0) : NULL;
+            if (!pair || !PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GetItem(value, 1)))
                 return 0;
             long number = PyLong_AsLong(major);
             PyErr_Clear(); /* of a number too large, which is Python's to compare */
             versioned = number >= 1;
-        } else if (!(name == str_copy && (value == Py_None || value == Py_False))
-                   && !((name == str_stream || name == str_dl_device) && value == Py_None))
+        } else if ((value != Py_None && !(name == ab_names.copy && value == Py_False))
+                   || (name != ab_names.copy && name != ab_names.stream
+                       && name != ab_names.dl_device))
             return 0;
     }
     return versioned;
 }
 
-static PyObject *classes;                        /* those of libraries; users may derive others */
+static PyObject *classes; /* those of libraries; users may derive others */
 static PyObject *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
 
 static PyObject *dlpack(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
     DLManagedTensorVersioned *made = is_plain(values, given, names) ? exported_view(self) : NULL;
     if (made)
-        return ab_versioned_capsule(made);
+        return ab_capsule(made, 1);
     if (PyErr_Occurred())
         return NULL;
     PyObject *all[8] = {self};
     Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
     if (n > 7)
-        return PyErr_Format(PyExc_TypeError, "__dlpack__ takes four keywords, got %zd arguments", n);
+        return PyErr_Format(PyExc_TypeError, "__dlpack__ takes 4 keywords, got %zd arguments", n);
     for (Py_ssize_t i = 0; i < n; i++)
         all[i + 1] = values[i];
     return PyObject_Vectorcall(slow_dlpack, all, given + 1, names);
@@ -116,14 +117,14 @@ static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given
     Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
     int plain = !PyList_Size(observers);
     if (n > 3)
-        return PyErr_Format(PyExc_TypeError, "__array__ takes a dtype and copy, got %zd arguments", n);
+        return PyErr_Format(PyExc_TypeError, "__array__ takes 2 arguments, got %zd", n);
     for (Py_ssize_t i = 0; i < n; i++) {
         all[i + 1] = values[i];
         plain &= values[i] == Py_None;
     }
-    PyObject *native = plain ? PyObject_GetAttr(self, str_native) : NULL;
+    PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
     if (native)
-        view = ab_view(known, native, str_numpy);
+        view = ab_view(known, native, ab_names.numpy);
     Py_XDECREF(native);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
@@ -149,8 +150,8 @@ static int managed(void *object, DLManagedTensorVersioned **out)
     return *out ? 0 : -1;
 }
 
-/* export_arrays(type, classes, records, observers, dlpack, array, managed): descriptors of __dlpack__
-   and __array__ for a type, and the address of `managed` for the tables of those derived from it. */
+/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed` for the tables
+   of those that are derived from it. */
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
@@ -159,7 +160,8 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
                           &PyDict_Type, &records, &PyList_Type, &list, &method, &other, &function))
         return NULL;
     Py_INCREF(args); /* for good, as C code of others keeps the address */
-    classes = derived, known = records, observers = list, slow_dlpack = method, slow_array = other, slow_managed = function;
+    classes = derived, known = records, observers = list;
+    slow_dlpack = method, slow_array = other, slow_managed = function;
     int (*address)(void *, DLManagedTensorVersioned **) = managed;
     return Py_BuildValue("NNN", PyDescr_NewMethod(type, &dlpack_def),
                          PyDescr_NewMethod(type, &array_def),
@@ -167,11 +169,12 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
 }
 
 PyMethodDef ab_exports_methods[] = {
-    {"export_arrays", export_arrays, METH_VARARGS, "How the Arrays of a class are exported."},
+    {"export_arrays", export_arrays, METH_VARARGS,
+     "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
     {NULL, NULL, 0, NULL},
 };
 
-int ab_exports_setup(void)
+void ab_exports_setup(void)
 {
     enum { INT, UINT, FLOAT, COMPLEX = 5, BOOL }; /* DLDataTypeCode */
     const struct { int number, code, itemsize; } all[] = {
@@ -184,11 +187,4 @@ int ab_exports_setup(void)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         dtypes[all[i].number] =
             (DLDataType){(uint8_t)all[i].code, (uint8_t)(8 * all[i].itemsize), 1};
-    return (str_native = PyUnicode_InternFromString("_native"))
-                   && (str_numpy = PyUnicode_InternFromString("numpy"))
-                   && (str_max_version = PyUnicode_InternFromString("max_version"))
-                   && (str_copy = PyUnicode_InternFromString("copy"))
-                   && (str_stream = PyUnicode_InternFromString("stream"))
-                   && (str_dl_device = PyUnicode_InternFromString("dl_device"))
-               ? 0 : -1;
 }

@@ -8,58 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from . import C
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Lookup:
-    """What is known of the arrays that one entry of the table converts.
+def run_of(
+    sign: Callable[[Any], Hashable],
+    runs: dict[Hashable, Callable[[Any], Any]],
+    new: Callable[[Any], Callable[[Any], Any]],
+    convert: Callable[[Any], Any],
+    final: tuple[type[Exception], ...],
+) -> Callable[[Any], Any]:
+    """Return what converts the arrays of one entry of the table.
 
     `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
     None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
-    have it, a function of the array; `views` those of them that are views. Whoever is derived from
-    it has `new`, which adds a key and returns what runs, `convert`, which always knows what to do,
-    and `final`, the exceptions that another try would not change.
+    have it, a function of the array; `new` adds a key, and returns what runs. `convert` always
+    knows what to do; it is tried where an edge raises an exception, unless that is `final`.
     """
 
-    __slots__ = ("runs", "sign", "views")
-    sign: Callable[[Any], Hashable]
-    runs: dict[Hashable, Callable[[Any], Any]]
-    views: dict[Hashable, Callable[[Any], Any]]
-    final: tuple[type[BaseException], ...]
-
-    if TYPE_CHECKING:
-
-        def new(self, key: Any) -> Callable[[Any], Any]: ...
-        def convert(self, x: Any) -> Any: ...
-
-    def run(self, x: Any) -> Any:
-        """Convert an array."""
-        key = self.sign(x)
-        run = self.runs.get(key) or self.new(key)
+    def run(x: Any) -> Any:
+        key = sign(x)
+        known = runs.get(key) or new(key)
         try:
-            return run(x)
+            return known(x)
         except Exception as error:
-            if run == self.convert or isinstance(error, self.final):
+            if known is convert or isinstance(error, final):
                 raise
         # An edge that raised: another thread has changed the array meanwhile, or its description
         # says what is wrong.
-        return self.convert(x)
+        return convert(x)
 
-    def view(self, x: Any) -> Any:
-        """Return the view that an edge makes of an array; None if it is converted otherwise."""
-        key = self.sign(x)
-        edge = self.views.get(key)
-        if edge is None and key not in self.runs:
-            self.new(key)
-            edge = self.views.get(key)
+    return run
+
+
+def view_of(
+    sign: Callable[[Any], Hashable],
+    runs: dict[Hashable, Callable[[Any], Any]],
+    views: dict[Hashable, Callable[[Any], Any]],
+    new: Callable[[Any], Callable[[Any], Any]],
+) -> Callable[[Any], Any]:
+    """Return what makes the views that edges are; None for an array that is converted otherwise.
+
+    `views` has those of `runs` that are views.
+    """
+
+    def view(x: Any) -> Any:
+        key = sign(x)
+        edge = views.get(key)
+        if edge is None and key not in runs:
+            new(key)
+            edge = views.get(key)
         try:
             return None if edge is None else edge(x)
         except Exception:  # `convert` says what is wrong
             return None
+
+    return view
 
 
 def itself(x: Any) -> Any:
@@ -114,9 +122,9 @@ def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[
     return both
 
 
-if C is not None and not TYPE_CHECKING:
-    Lookup, with_modes, or_else = C.Lookup, C.with_modes, C.or_else
-    unless_none, then = C.unless_none, C.then
+if C is not None:
+    run_of, view_of, with_modes = C.run_of, C.view_of, C.with_modes
+    or_else, unless_none, then = C.or_else, C.unless_none, C.then
 
 
 def front(

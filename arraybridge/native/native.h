@@ -45,22 +45,36 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/* release.c */
-DLManagedTensorVersioned *ab_new_versioned(PyObject *owner, DLTensor tensor);
-PyObject *ab_versioned_capsule(DLManagedTensorVersioned *self);
+/* Attributes and keywords that are looked up, interned once. */
+#define AB_NAMES(X)                                                                               \
+    X(__qualname__) X(_current_level) X(_native) X(copy) X(dl_device) X(dtype) X(is_contiguous)   \
+    X(is_conj) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version) X(nbytes) X(ndim)        \
+    X(numpy)                                                                                      \
+    X(requires_grad) X(resizable) X(run) X(stream) X(table) X(untyped_storage) X(view)
+#define AB_NAME(name) *name,
+typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
+extern AbNames ab_names;
+
+/* Functions of an array with what they know: module functions of these names, which take so many
+   arguments, return them; they have the arguments as `self`. */
+typedef struct { int size; PyMethodDef function; } AbBound;
+#define AB_KNOWN(self, i) PyTuple_GetItem(self, i)
+extern AbBound ab_lookup_bound[], ab_arrays_bound[];
+
+/* release.c: structs and capsules, 0 legacy or 1 versioned. */
+void *ab_struct(PyObject *owner, DLTensor tensor, int versioned);
+PyObject *ab_capsule(void *self, int versioned);
 void ab_drain(void);
 
 /* lookup.c */
-PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
-PyObject *ab_view(PyObject *known, PyObject *x, PyObject *to);
+PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to);
 
 /* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
     ab_arrays_methods[], ab_operators_methods[], ab_threads_methods[];
-int ab_exports_setup(void);
-int ab_lookup_setup(PyObject *module);
-int ab_release_setup(void);
-int ab_arrays_setup(void);
+void ab_exports_setup(void);
+void ab_release_setup(void);
+int ab_lookup_setup(void);
 int ab_operators_setup(PyObject *module);
 int ab_threads_setup(void);
 

@@ -1,4 +1,4 @@
-/* DLPack's structs: made for a capsule, consumed once, deleted by whoever has them last; and Arrow's.
+/* DLPack's structs, and Arrow's: made for a capsule, consumed once, deleted by the last owner.
 
    A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
    of the consumer's, or after the interpreter has begun to end. So it puts the struct on a list, by
@@ -81,29 +81,20 @@ static void delete_versioned(DLManagedTensorVersioned *self)
 }
 
 /* A struct with room for the axes behind it; NULL, with a MemoryError. It owns a reference. */
-DLManagedTensorVersioned *ab_new_versioned(PyObject *owner, DLTensor tensor)
+void *ab_struct(PyObject *owner, DLTensor tensor, int versioned)
 {
-    DLManagedTensorVersioned *self = malloc(sizeof *self + 16 * (size_t)tensor.ndim);
-    if (!self) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    tensor.shape = (int64_t *)(self + 1);
+    size_t size = versioned ? sizeof(DLManagedTensorVersioned) : sizeof(DLManagedTensor);
+    char *self = malloc(size + 16 * (size_t)tensor.ndim);
+    if (!self)
+        return PyErr_NoMemory();
+    tensor.shape = (int64_t *)(self + size);
     tensor.strides = tensor.shape + tensor.ndim;
-    *self = (DLManagedTensorVersioned){
-        {DLPACK_MAJOR, DLPACK_MINOR}, Py_NewRef(owner), delete_versioned, 0, tensor};
-    return self;
-}
-static DLManagedTensor *new_legacy(PyObject *owner, DLTensor tensor)
-{
-    DLManagedTensor *self = malloc(sizeof *self + 16 * (size_t)tensor.ndim);
-    if (!self) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    tensor.shape = (int64_t *)(self + 1);
-    tensor.strides = tensor.shape + tensor.ndim;
-    *self = (DLManagedTensor){tensor, Py_NewRef(owner), delete_legacy};
+    Py_INCREF(owner);
+    if (versioned)
+        *(DLManagedTensorVersioned *)self = (DLManagedTensorVersioned){
+            {DLPACK_MAJOR, DLPACK_MINOR}, owner, delete_versioned, 0, tensor};
+    else
+        *(DLManagedTensor *)self = (DLManagedTensor){tensor, owner, delete_legacy};
     return self;
 }
 
@@ -135,19 +126,12 @@ static void destroy_versioned(PyObject *capsule)
 }
 static const PyCapsule_Destructor DESTROY[] = {destroy_legacy, destroy_versioned};
 
-/* Capsules take the structs over, also where there is no memory for them; NULL stays NULL. */
-PyObject *ab_versioned_capsule(DLManagedTensorVersioned *self)
+/* A capsule takes a struct over, also where there is no memory for one; NULL stays NULL. */
+PyObject *ab_capsule(void *self, int versioned)
 {
-    PyObject *made = self ? PyCapsule_New(self, "dltensor_versioned", destroy_versioned) : NULL;
+    PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], DESTROY[versioned]) : NULL;
     if (self && !made)
-        self->deleter(self);
-    return made;
-}
-static PyObject *legacy_capsule(DLManagedTensor *self)
-{
-    PyObject *made = self ? PyCapsule_New(self, "dltensor", destroy_legacy) : NULL;
-    if (self && !made)
-        self->deleter(self);
+        delete_any(self, versioned);
     return made;
 }
 
@@ -166,8 +150,8 @@ static PyObject *capsule(PyObject *module, PyObject *args)
     int versioned, code, bits, lanes, type, id;
     unsigned int major, minor;
     unsigned long long flags, data, offset;
-    if (!PyArg_ParseTuple(args, "Op(II)KK(ii)(iii)O!O!K", &owner, &versioned, &major, &minor, &flags,
-                          &data, &type, &id, &code, &bits, &lanes, &PyTuple_Type, &shape,
+    if (!PyArg_ParseTuple(args, "Op(II)KK(ii)(iii)O!O!K", &owner, &versioned, &major, &minor,
+                          &flags, &data, &type, &id, &code, &bits, &lanes, &PyTuple_Type, &shape,
                           &PyTuple_Type, &strides, &offset))
         return NULL;
     Py_ssize_t ndim = PyTuple_Size(shape);
@@ -176,20 +160,15 @@ static PyObject *capsule(PyObject *module, PyObject *args)
     ab_drain();
     DLTensor tensor = {(void *)(uintptr_t)data, {type, id}, (int32_t)ndim,
                        {(uint8_t)code, (uint8_t)bits, (uint16_t)lanes}, NULL, NULL, offset};
-    DLTensor *filled = NULL;
-    if (versioned) {
-        DLManagedTensorVersioned *self = ab_new_versioned(owner, tensor);
-        if (self) {
-            self->version = (DLPackVersion){major, minor};
-            self->flags = flags;
-            filled = &self->dl_tensor;
-        }
-        made = ab_versioned_capsule(self);
-    } else {
-        DLManagedTensor *self = new_legacy(owner, tensor);
-        filled = self ? &self->dl_tensor : NULL;
-        made = legacy_capsule(self);
+    void *self = ab_struct(owner, tensor, versioned);
+    DLTensor *filled = self;
+    if (self && versioned) {
+        DLManagedTensorVersioned *whole = self;
+        whole->version = (DLPackVersion){major, minor};
+        whole->flags = flags;
+        filled = &whole->dl_tensor;
     }
+    made = ab_capsule(self, versioned);
     if (made && (read_axes(shape, filled->shape) || read_axes(strides, filled->strides)))
         Py_CLEAR(made);
     return made;
@@ -214,12 +193,12 @@ static void *claimed(PyObject *capsule, int versioned)
     return self;
 }
 
-/* The second argument of each function below, whether a struct is versioned; -1 with an exception. */
+/* The second argument of the functions below, whether a struct is versioned, or -1. */
 static int read_kind(PyObject *const *given, Py_ssize_t n)
 {
     if (n == 2)
         return PyObject_IsTrue(given[1]);
-    PyErr_SetString(PyExc_TypeError, "expected a capsule or an address, and whether it is versioned");
+    PyErr_SetString(PyExc_TypeError, "expected a capsule or address, and whether it is versioned");
     return -1;
 }
 
@@ -234,16 +213,13 @@ static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
 {
     int versioned = read_kind(given, n);
     void *self = versioned < 0 ? NULL : PyLong_AsVoidPtr(given[0]);
-    PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], DESTROY[versioned]) : NULL;
-    if (self && !made)
-        delete_any(self, versioned);
     if (!self && !PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "NULL is no struct");
-    return made;
+    return ab_capsule(self, versioned);
 }
 
-/* take(capsule, versioned): (address, what `own` returns) of a capsule that is consumed by this; None
-   if it has another name. All is made before the capsule is consumed, so that nothing is lost where
+/* take(capsule, versioned): (address, what `own` returns) of a capsule that this consumes; None if
+   it has another name. All is made before the capsule is consumed, so that nothing is lost where
    there is no memory; its name disarms the owner until then, and for good at what is no address. */
 static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
 {
@@ -276,9 +252,9 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
 }
 
 /* Arrow's structs. The last four words of an ArrowSchema, of nine, and of an ArrowArray, of ten, are
-   `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs what is
-   before them, and the text or the buffers that one word points to. Each level of nested lists has
-   memory of its own: a consumer may move a child out of its parent, and release them in any order. */
+   `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs what
+   is before them, and the text or the buffers that one word points to. Each level of nested lists
+   has memory of its own: consumers may move a child out, and release them in any order. */
 typedef struct {
     Waiting head; /* which already has the owner */
     void *pointed[4], *child[16], *children[1];
@@ -338,7 +314,7 @@ static PyObject *arrow(PyObject *module, PyObject *args)
 
 static PyObject *drain(PyObject *module, PyObject *unused)
 {
-    atomic_store(&called, 0); /* in a forked child nobody will call: what was asked is the parent's */
+    atomic_store(&called, 0); /* in a forked child nobody calls: what was asked is the parent's */
     ab_drain();
     Py_RETURN_NONE;
 }
@@ -352,15 +328,14 @@ PyMethodDef ab_release_methods[] = {
     {"own", FAST(own), "own(address, versioned): an owner of a producer's struct."},
     {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
     {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
-    {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule with structs of Arrow's."},
-    {"drain", drain, METH_NOARGS, "Let go of what the structs own that other threads have deleted."},
+    {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule of Arrow's structs."},
+    {"drain", drain, METH_NOARGS, "Let go of what structs own that other threads have deleted."},
     {NULL, NULL, 0, NULL},
 };
 
-int ab_release_setup(void)
+void ab_release_setup(void)
 {
     void *found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
     found = found ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     is_finalizing = (int (*)(void))found;
-    return 0;
 }
