@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable
-
-import numpy as np
 import pytest
 
-import arraybridge as ab
 from arraybridge.native import C
+from tests.support.processes import python
 
-testcapi = pytest.importorskip("_testcapi")
+pytest.importorskip("_testcapi")
 pytestmark = pytest.mark.skipif(C is None, reason="the Python in its place allocates in between")
 
+
+def test_no_reference_is_lost() -> None:
+    """In a process of its own, whose other threads need no memory."""
+    python(
+        """
+import gc, sys
+import numpy as np, arraybridge as ab
+from _testcapi import remove_mem_hooks, set_nomemory
+
 VERSIONED = {"max_version": (1, 0)}
-CASES: dict[str, Callable[[object], object]] = {
-    "export": lambda a: a.__dlpack__(**VERSIONED),  # type: ignore[attr-defined]
-    "export, legacy": lambda a: a.__dlpack__(),  # type: ignore[attr-defined]
-    "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),  # type: ignore[attr-defined]
-    "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),  # type: ignore[attr-defined]
-    "numpy": lambda a: np.from_dlpack(a),  # type: ignore[call-overload]
-    "arrow": lambda a: a.__arrow_c_array__(),  # type: ignore[attr-defined]
-    "arrow, with a device": lambda a: a.__arrow_c_device_array__(),  # type: ignore[attr-defined]
+CASES = {
+    "export": lambda a: a.__dlpack__(**VERSIONED),
+    "export, legacy": lambda a: a.__dlpack__(),
+    "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),
+    "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),
+    "numpy": lambda a: np.from_dlpack(a),
+    "arrow": lambda a: a.__arrow_c_array__(),
+    "arrow, with a device": lambda a: a.__arrow_c_device_array__(),
 }
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_no_reference_is_lost(name: str) -> None:
+for name, case in CASES.items():
     x = np.arange(12.0).reshape(3, 4)
-    a, case, failed = ab.from_dlpack(x), CASES[name], 0
+    a, failed = ab.from_dlpack(x), 0
     for _ in range(3):
         case(a)
     gc.collect()
     before = sys.getrefcount(x)
     for i in range(1, 100):
         try:
-            testcapi.set_nomemory(i, i + 1)
+            set_nomemory(i, i + 1)
             case(a)
         except Exception:  # a MemoryError, or what ctypes makes of one
             failed += 1
         finally:
-            testcapi.remove_mem_hooks()
+            remove_mem_hooks()
     gc.collect()
-    assert failed
-    assert sys.getrefcount(x) == before
+    assert failed, name
+    assert sys.getrefcount(x) == before, name
+"""
+    )
