@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import Any
+
+from arraybridge.native import C
 
 
 def in_threads(work: Callable[[Any], object], things: Iterable[Any]) -> None:
@@ -34,12 +37,21 @@ def without_the_gil(function: int, argument: int) -> None:
 
 def on_a_thread_of_c(function: int, argument: int) -> None:
     """Call it on a thread that Python does not know."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    _on_a_thread_of_c(ctypes.CDLL(None), function, argument)  # the GIL is free meanwhile
+
+
+def while_the_gil_is_held(function: int, argument: int) -> None:
+    """Call it on such a thread, which must not want the GIL, as a lock may keep it from coming."""
+    _on_a_thread_of_c(ctypes.PyDLL(None), function, argument)
+    time.sleep(0)  # CPython 3.11 sees a pending call once it has taken the GIL anew
+
+
+def _on_a_thread_of_c(libc: ctypes.CDLL, function: int, argument: int) -> None:
     thread = ctypes.c_ulong()
     # void (*)(void*) for void* (*)(void*): what is not returned is not looked at.
     start = ctypes.c_void_p(function)
     assert libc.pthread_create(ctypes.byref(thread), None, start, ctypes.c_void_p(argument)) == 0
-    assert libc.pthread_join(thread, None) == 0  # the GIL is free meanwhile
+    assert libc.pthread_join(thread, None) == 0
 
 
 def on_a_thread_of_python(function: int, argument: int) -> None:
@@ -47,4 +59,6 @@ def on_a_thread_of_python(function: int, argument: int) -> None:
     in_threads(lambda argument: without_the_gil(function, argument), [argument])
 
 
-WAYS = without_the_gil, on_a_thread_of_c, on_a_thread_of_python
+#: Those of our deleters and release callbacks; without the extension they take the GIL.
+WAYS = [without_the_gil, on_a_thread_of_c, on_a_thread_of_python]
+WAYS += [while_the_gil_is_held] if C is not None else []

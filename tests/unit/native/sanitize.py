@@ -21,7 +21,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 COMPILER = os.environ.get("CC", "gcc")
 SANITIZERS = {
-    "address,undefined": ("libasan.so", "libubsan.so"),
+    # The last, for C++'s exceptions, which are watched from the start or not at all.
+    "address,undefined": ("libasan.so", "libubsan.so", "libstdc++.so.6"),
     "thread": ("libtsan.so",),
 }
 # UBSan only prints, and exits with 0, unless it is told to stop.

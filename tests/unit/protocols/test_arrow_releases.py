@@ -62,6 +62,26 @@ def test_on_any_thread(call, shape):
     assert alive() is None
 
 
+def test_by_nanoarrow():
+    nanoarrow = pytest.importorskip("nanoarrow")
+    owners = [Owner()]
+    alive = weakref.ref(owners[0])
+
+    class Exported:
+        def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+            return arrow_structs.schema((3, 4), b"g"), owners[0].export(2, 3, 4)
+
+    found = nanoarrow.c_array(Exported())
+    assert nanoarrow.Array(found).to_pylist() == Owner.memory.reshape(2, 3, 4).tolist()
+    found = found.child(0).child(0)
+    owners.clear()
+    gc.collect()
+    assert alive() is not None
+    del found
+    gc.collect()
+    assert alive() is None
+
+
 @pytest.mark.parametrize("first", ["parent", "child"])
 def test_a_child_that_was_moved_out_lives_by_itself(first):
     owner = Owner()
