@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import dlpack
 from ..dlpack import CPU, Device
-from ..native.lookup import run_of, unless_none, view_of, with_modes
+from ..native.lookup import run_of, view_of, with_modes
 from .library import Library
 from .planner import Plan, plan
 from .records import Accepts, ConversionError, Route, TensorInfo, first_line
@@ -149,7 +149,7 @@ class Entry:
             except Finer:
                 pass
             else:
-                run = self._run(found)
+                run = found.edge or run
                 if found.kind == "view" and found.edge is not None:
                     self.views[key] = found.edge
         if len(self.runs) >= MOST:
@@ -157,13 +157,6 @@ class Entry:
             self.views.clear()
         self.runs[key] = run
         return run
-
-    def _run(self, found: Plan) -> Callable[[Any], Any]:
-        """Return a plan's edge as a function that always converts, or else `convert`."""
-        edge = found.edge
-        if edge is None or found.kind == "view":
-            return edge or self._convert
-        return unless_none(edge, self._convert)
 
     def convert(self, x: Any) -> Any:
         """Convert an array by its exact signature."""

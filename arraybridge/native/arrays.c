@@ -8,20 +8,11 @@ enum { DENSE = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS };
 /* (dtype, flags, ndim, empty), and of what is not dense whether a stride is negative. */
 static PyObject *key_of(PyArrayObject *x, int flags, int empty, int negative)
 {
-    PyObject *key = PyTuple_New(negative < 0 ? 4 : 5);
-    PyObject *number = key ? PyLong_FromLong(flags) : NULL;
-    PyObject *ndim = number ? PyLong_FromLong(PyArray_NDIM(x)) : NULL;
-    if (!ndim) {
-        Py_XDECREF(key);
-        Py_XDECREF(number);
-        return NULL;
-    }
-    PyTuple_SetItem(key, 0, Py_NewRef((PyObject *)PyArray_DESCR(x)));
-    PyTuple_SetItem(key, 1, number);
-    PyTuple_SetItem(key, 2, ndim);
-    PyTuple_SetItem(key, 3, PyBool_FromLong(empty));
-    if (negative >= 0)
-        PyTuple_SetItem(key, 4, PyBool_FromLong(negative));
+    PyObject *number = PyLong_FromLong(flags), *ndim = PyLong_FromLong(PyArray_NDIM(x));
+    PyObject *key = number && ndim ? PyTuple_Pack(negative < 0 ? 4 : 5, PyArray_DESCR(x), number,
+                                                  ndim, empty ? Py_True : Py_False,
+                                                  negative ? Py_True : Py_False) : NULL;
+    AB_DROP(number, ndim);
     return key;
 }
 
@@ -57,18 +48,17 @@ static PyObject *copy_small(PyObject *known, PyObject *given)
     return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
 }
 
-/* What PyTorch's functions answer. Each takes a reference, and gives -1 with an exception. */
-static int is_true(PyObject *answer)
+/* What PyTorch's functions answer. Each takes a reference; 1, also with an exception, is odd. */
+static int is_other(PyObject *answer, PyObject *usual)
 {
-    int yes = answer ? answer == Py_True : -1;
     Py_XDECREF(answer);
-    return yes;
+    return answer != usual;
 }
 static int is_above(PyObject *number, long least)
 {
-    long value = number ? PyLong_AsLong(number) : -1;
+    long value = number ? PyLong_AsLong(number) : least + 1;
     Py_XDECREF(number);
-    return PyErr_Occurred() ? -1 : value > least;
+    return value > least;
 }
 static PyObject *asked(PyObject *x, PyObject *method)
 {
@@ -77,89 +67,67 @@ static PyObject *asked(PyObject *x, PyObject *method)
 
 enum { STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW, KNOWN }; /* of torch_signature's arguments */
 
-static int is_other(PyObject *found, PyObject *usual)
-{
-    int other = found ? found != usual : -1;
-    Py_XDECREF(found);
-    return other;
-}
-
-/* Whether the signature is the Python function's to find, or -1. */
+/* Whether the signature is the Python function's to find, or there is an exception. */
 static int is_odd(PyObject *known, PyObject *x)
 {
-    int odd = is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True);
-    if (!odd)
-        odd = is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False);
-    if (!odd)
-        odd = is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED));
-    if (!odd)
-        odd = is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False);
-    if (!odd) /* -1 where no tangents are computed */
-        odd = is_above(PyObject_GetAttr(AB_KNOWN(known, FORWARD), ab_names._current_level), -1);
-    if (!odd) /* of PyTorch's dispatch: how many there are */
-        odd = is_above(PyObject_Vectorcall(AB_KNOWN(known, MODES), NULL, 0, NULL), 0);
-    if (!odd)
-        odd = is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
-    return odd;
+    return is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True)
+           || is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
+           || is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED))
+           || is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False)
+           /* -1 where no tangents are computed */
+           || is_above(PyObject_GetAttr(AB_KNOWN(known, FORWARD), ab_names._current_level), -1)
+           /* of PyTorch's dispatch: how many there are */
+           || is_above(PyObject_Vectorcall(AB_KNOWN(known, MODES), NULL, 0, NULL), 0)
+           || is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
 }
 
 static PyObject *torch_signature(PyObject *known, PyObject *x)
 {
-    int odd = is_odd(known, x);
-    PyObject *dtype = odd ? NULL : PyObject_GetAttr(x, ab_names.dtype), *key = NULL;
+    if (is_odd(known, x))
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(AB_KNOWN(known, SLOW), &x, 1, NULL);
+    PyObject *dtype = PyObject_GetAttr(x, ab_names.dtype), *key = NULL;
     int is_complex = dtype ? PySet_Contains(AB_KNOWN(known, COMPLEX), dtype) : -1;
-    if (odd > 0)
-        return PyObject_Vectorcall(AB_KNOWN(known, SLOW), &x, 1, NULL);
     PyObject *ndim = NULL, *c_order = NULL, *negated = NULL, *conjugated = NULL;
     if (is_complex >= 0 && (ndim = PyObject_GetAttr(x, ab_names.ndim))
         && (c_order = asked(x, ab_names.is_contiguous)) && (negated = asked(x, ab_names.is_neg))
         && (conjugated = is_complex ? asked(x, ab_names.is_conj) : Py_NewRef(Py_False)))
         key = PyTuple_Pack(6, dtype, ndim, c_order, negated, conjugated, Py_None);
-    Py_XDECREF(dtype);
-    Py_XDECREF(ndim);
-    Py_XDECREF(c_order);
-    Py_XDECREF(negated);
-    Py_XDECREF(conjugated);
+    AB_DROP(dtype, ndim, c_order, negated, conjugated);
     return key;
 }
 
-/* Whether a storage is pinned and has the bytes of a dense tensor: 1, 0, or -1. */
+/* Whether a storage is pinned and has the bytes of a dense tensor; 0 also with an exception. */
 static int is_pinned(PyObject *x)
 {
     PyObject *storage = asked(x, ab_names.untyped_storage), *needed = NULL, *there = NULL;
-    int resizable = storage ? is_true(asked(storage, ab_names.resizable)) : -1, enough = 0;
-    if (!resizable && (needed = PyObject_GetAttr(x, ab_names.nbytes))
-        && (there = asked(storage, ab_names.nbytes)))
-        enough = PyObject_RichCompareBool(there, needed, Py_GE);
-    Py_XDECREF(storage);
-    Py_XDECREF(needed);
-    Py_XDECREF(there);
-    return PyErr_Occurred() ? -1 : enough;
+    int enough = storage && !is_other(asked(storage, ab_names.resizable), Py_False)
+                 && (needed = PyObject_GetAttr(x, ab_names.nbytes))
+                 && (there = asked(storage, ab_names.nbytes))
+                 && PyObject_RichCompareBool(there, needed, Py_GE) > 0;
+    AB_DROP(storage, needed, there);
+    return enough;
 }
 
 /* The view of a tensor whose storage is as it was made; all else is the Python function's. */
 static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 {
-    PyObject *slow = AB_KNOWN(known, 0), *shrunk = AB_KNOWN(known, 1);
-    int pinned = PySet_Size(shrunk) ? 0 : is_pinned(x);
-    PyObject *view = pinned > 0 ? asked(x, ab_names.numpy) : NULL;
-    if (view)
+    int pinned = !PySet_Size(AB_KNOWN(known, 1)) && is_pinned(x);
+    PyObject *view = pinned ? asked(x, ab_names.numpy) : NULL;
+    if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
-        return NULL;
     PyErr_Clear(); /* the Python function meets it again, and knows what it means */
-    return PyObject_Vectorcall(slow, &x, 1, NULL);
+    return PyObject_Vectorcall(AB_KNOWN(known, 0), &x, 1, NULL);
 }
+
+AB_BOUND(copy_small, 2)
+AB_BOUND(torch_signature, KNOWN)
+AB_BOUND(torch_to_numpy, 2)
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
+    {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
+    {"torch_signature", torch_signature_of, METH_VARARGS,
+     "torch_signature(strided, modes, level, forward_ad, complex, slow)"},
+    {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow, shrunk)"},
     {NULL, NULL, 0, NULL},
-};
-
-AbBound ab_arrays_bound[] = {
-    {2, {"numpy_copy_small", copy_small, METH_O, "(most, slow)"}},
-    {KNOWN, {"torch_signature", torch_signature, METH_O,
-             "(strided, modes, level, forward_ad, complex, slow)"}},
-    {2, {"torch_to_numpy", torch_to_numpy, METH_O, "(slow, shrunk)"}},
-    {0, {NULL, NULL, 0, NULL}},
 };

@@ -3,9 +3,10 @@
    What the table of conversions views as an array of NumPy is exported here. All else is the Python
    method's: other devices, copies, legacy capsules, and the words for what is wrong. */
 #include "native.h"
+#include <string.h>
 
-static PyObject *known, *observers;          /* the records of types; see core/table.py */
-static DLDataType dtypes[NPY_NTYPES_LEGACY]; /* by NumPy's numbers; no lanes: none of DLPack's */
+static PyObject *known, *observers;    /* the records of types; see core/table.py */
+static const char kinds[] = "iuf--cb"; /* NumPy's, in the order of DLDataTypeCode */
 
 /* The axes of an array, in elements; 0 where a stride is negative or no whole number of them. */
 static int read_axes(PyArrayObject *x, DLTensor *tensor)
@@ -29,22 +30,19 @@ static DLManagedTensorVersioned *exported(PyObject *given)
         return NULL; /* empty: whose strides are lost; negative: writing to it warns */
     PyArray_Descr *descr = PyArray_DESCR(x);
     int number = descr->type_num;
-    if (number < 0 || number >= NPY_NTYPES_LEGACY || !dtypes[number].lanes
+    if (!PyTypeNum_ISNUMBER(number) || number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE
         || !PyArray_ISNBO(descr->byteorder))
         return NULL;
     ab_drain();
-    DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtypes[number], NULL, NULL, 0};
+    DLDataType dtype = {strchr(kinds, descr->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
+    DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtype, NULL, NULL, 0};
     DLManagedTensorVersioned *self = ab_struct(given, tensor, 1);
-    if (!self) {
-        PyErr_Clear();
-        return NULL;
-    }
+    if (!self)
+        return PyErr_Clear(), NULL;
     self->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
-    if (!read_axes(x, &self->dl_tensor)) {
-        self->deleter(self);
-        return NULL;
-    }
-    return self;
+    if (read_axes(x, &self->dl_tensor))
+        return self;
+    return self->deleter(self), NULL;
 }
 
 /* The export of an Array's view in NumPy; NULL, without an exception, where it is Python's. */
@@ -57,8 +55,7 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
         view = PyArray_CheckExact(native) ? Py_NewRef(native)
                                           : ab_view(known, native, ab_names.numpy);
     DLManagedTensorVersioned *made = view ? exported(view) : NULL;
-    Py_XDECREF(native);
-    Py_XDECREF(view);
+    AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* the Python method meets it again */
     return made;
@@ -89,20 +86,24 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
 static PyObject *classes; /* those of libraries; users may derive others */
 static PyObject *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
 
+static PyObject *call_python(PyObject *method, PyObject *self, PyObject *const *values,
+                             Py_ssize_t given, PyObject *names)
+{
+    PyObject *all[8] = {self};
+    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
+    if (n > 7)
+        return PyErr_Format(PyExc_TypeError, "%R takes no %zd arguments", method, n);
+    for (Py_ssize_t i = 0; i < n; i++)
+        all[i + 1] = values[i];
+    return PyObject_Vectorcall(method, all, given + 1, names);
+}
+
 static PyObject *dlpack(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
     DLManagedTensorVersioned *made = is_plain(values, given, names) ? exported_view(self) : NULL;
     if (made)
         return ab_capsule(made, 1);
-    if (PyErr_Occurred())
-        return NULL;
-    PyObject *all[8] = {self};
-    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
-    if (n > 7)
-        return PyErr_Format(PyExc_TypeError, "__dlpack__ takes 4 keywords, got %zd arguments", n);
-    for (Py_ssize_t i = 0; i < n; i++)
-        all[i + 1] = values[i];
-    return PyObject_Vectorcall(slow_dlpack, all, given + 1, names);
+    return PyErr_Occurred() ? NULL : call_python(slow_dlpack, self, values, given, names);
 }
 
 static PyMethodDef dlpack_def = {
@@ -113,23 +114,17 @@ static PyMethodDef dlpack_def = {
 /* The view itself, for numpy.asarray, which asks for no copy; else the Python method's answer. */
 static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
-    PyObject *all[4] = {self}, *view = NULL;
     Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
     int plain = !PyList_Size(observers);
-    if (n > 3)
-        return PyErr_Format(PyExc_TypeError, "__array__ takes 2 arguments, got %zd", n);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        all[i + 1] = values[i];
-        plain &= values[i] == Py_None;
-    }
+    while (n--)
+        plain &= values[n] == Py_None;
     PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
-    if (native)
-        view = ab_view(known, native, ab_names.numpy);
+    PyObject *view = native ? ab_view(known, native, ab_names.numpy) : NULL;
     Py_XDECREF(native);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
     PyErr_Clear();
-    return PyObject_Vectorcall(slow_array, all, given + 1, names);
+    return call_python(slow_array, self, values, given, names);
 }
 static PyMethodDef array_def = {
     "__array__", (PyCFunction)(void (*)(void))array, METH_FASTCALL | METH_KEYWORDS,
@@ -173,18 +168,3 @@ PyMethodDef ab_exports_methods[] = {
      "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
     {NULL, NULL, 0, NULL},
 };
-
-void ab_exports_setup(void)
-{
-    enum { INT, UINT, FLOAT, COMPLEX = 5, BOOL }; /* DLDataTypeCode */
-    const struct { int number, code, itemsize; } all[] = {
-        {NPY_BOOL, BOOL, 1}, {NPY_BYTE, INT, 1}, {NPY_SHORT, INT, 2}, {NPY_INT, INT, sizeof(int)},
-        {NPY_LONG, INT, sizeof(long)}, {NPY_LONGLONG, INT, 8}, {NPY_UBYTE, UINT, 1},
-        {NPY_USHORT, UINT, 2}, {NPY_UINT, UINT, sizeof(int)}, {NPY_ULONG, UINT, sizeof(long)},
-        {NPY_ULONGLONG, UINT, 8}, {NPY_HALF, FLOAT, 2}, {NPY_FLOAT, FLOAT, 4},
-        {NPY_DOUBLE, FLOAT, 8}, {NPY_CFLOAT, COMPLEX, 8}, {NPY_CDOUBLE, COMPLEX, 16},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        dtypes[all[i].number] =
-            (DLDataType){(uint8_t)all[i].code, (uint8_t)(8 * all[i].itemsize), 1};
-}

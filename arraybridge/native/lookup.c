@@ -11,7 +11,6 @@
 typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *);
 #endif
 
-/* Functions of an array with what they know, which `ab_lookup_bound` lists. */
 static PyObject *call_one(PyObject *function, PyObject *x)
 {
     return PyObject_Vectorcall(function, &x, 1, NULL);
@@ -33,13 +32,15 @@ static PyObject *run(PyObject *known, PyObject *x)
         edge = call_one(AB_KNOWN(known, 2), key);
     Py_XDECREF(key);
     PyObject *result = edge ? call_one(edge, x) : NULL;
-    if (edge && !result && edge != convert && PyErr_ExceptionMatches(PyExc_Exception)
-        && !PyErr_ExceptionMatches(AB_KNOWN(known, 4))) {
-        PyErr_Clear();
-        result = call_one(convert, x);
-    }
+    int again = result == Py_None
+                || (edge && !result && edge != convert && PyErr_ExceptionMatches(PyExc_Exception)
+                    && !PyErr_ExceptionMatches(AB_KNOWN(known, 4)));
     Py_XDECREF(edge);
-    return result;
+    if (!again)
+        return result;
+    PyErr_Clear();
+    Py_XDECREF(result);
+    return call_one(convert, x);
 }
 
 static PyObject *view(PyObject *known, PyObject *x)
@@ -62,12 +63,10 @@ static PyObject *view(PyObject *known, PyObject *x)
 
 static PyObject *with_modes(PyObject *known, PyObject *x)
 {
-    PyObject *signature = call_one(AB_KNOWN(known, 0), x), *key = NULL;
+    PyObject *signature = call_one(AB_KNOWN(known, 0), x);
     PyObject *modes = signature ? PyObject_Vectorcall(AB_KNOWN(known, 1), NULL, 0, NULL) : NULL;
-    if (modes)
-        key = PyTuple_Pack(2, signature, modes);
-    Py_XDECREF(signature);
-    Py_XDECREF(modes);
+    PyObject *key = modes ? PyTuple_Pack(2, signature, modes) : NULL;
+    AB_DROP(signature, modes);
     return key;
 }
 
@@ -80,15 +79,6 @@ static PyObject *or_else(PyObject *known, PyObject *x)
     return call_one(AB_KNOWN(known, 2), x);
 }
 
-static PyObject *unless_none(PyObject *known, PyObject *x)
-{
-    PyObject *result = call_one(AB_KNOWN(known, 0), x);
-    if (result != Py_None)
-        return result;
-    Py_DECREF(result);
-    return call_one(AB_KNOWN(known, 1), x);
-}
-
 static PyObject *then(PyObject *known, PyObject *x)
 {
     PyObject *made = call_one(AB_KNOWN(known, 0), x);
@@ -98,6 +88,12 @@ static PyObject *then(PyObject *known, PyObject *x)
     Py_DECREF(made);
     return result;
 }
+
+AB_BOUND(run, 5)
+AB_BOUND(view, 4)
+AB_BOUND(with_modes, 2)
+AB_BOUND(or_else, 3)
+AB_BOUND(then, 2)
 
 /* The public functions. */
 enum { TO, DEVICE, COPY, ALIAS_READONLY, CASTING, ORDER, DTYPE_CLASS, DTYPE, WORDS };
@@ -157,8 +153,7 @@ static PyObject *entry_function(PyObject *records, PyObject *x, PyObject *key, P
     PyObject *table = record && key ? PyObject_GetAttr(record, ab_names.table) : NULL;
     PyObject *entry = table ? found(table, key) : NULL;
     PyObject *function = entry ? PyObject_GetAttr(entry, name) : NULL;
-    Py_XDECREF(table);
-    Py_XDECREF(entry);
+    AB_DROP(table, entry);
     if (!function)
         PyErr_Clear(); /* a key without a hash, an entry without views */
     return function;
@@ -258,17 +253,12 @@ static PyObject *front(PyObject *module, PyObject *args)
     return (PyObject *)self;
 }
 
-AbBound ab_lookup_bound[] = {
-    {5, {"run_of", run, METH_O, "(sign, runs, new, convert, final)"}},
-    {4, {"view_of", view, METH_O, "(sign, runs, views, new)"}},
-    {2, {"with_modes", with_modes, METH_O, "(signature, modes)"}},
-    {3, {"or_else", or_else, METH_O, "(function, error, other)"}},
-    {2, {"unless_none", unless_none, METH_O, "(function, other)"}},
-    {2, {"then", then, METH_O, "(first, second)"}},
-    {0, {NULL, NULL, 0, NULL}},
-};
-
 PyMethodDef ab_lookup_methods[] = {
+    {"run_of", run_of, METH_VARARGS, "run_of(sign, runs, new, convert, final)"},
+    {"view_of", view_of, METH_VARARGS, "view_of(sign, runs, views, new)"},
+    {"with_modes", with_modes_of, METH_VARARGS, "with_modes(signature, modes)"},
+    {"or_else", or_else_of, METH_VARARGS, "or_else(function, error, other)"},
+    {"then", then_of, METH_VARARGS, "then(first, second)"},
     {"front", front, METH_VARARGS,
      "front(function, records, observers, key, names, defaults, devices): the function with its "
      "look-up before it, by the key, or else by keywords with these names and defaults."},

@@ -27,20 +27,21 @@ def run_of(
     `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
     None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
     have it, a function of the array; `new` adds a key, and returns what runs. `convert` always
-    knows what to do; it is tried where an edge raises an exception, unless that is `final`.
+    knows what to do: it is called where that function gives None, or raises an exception that is
+    not `final`.
     """
 
     def run(x: Any) -> Any:
         key = sign(x)
         known = runs.get(key) or new(key)
         try:
-            return known(x)
+            made = known(x)
         except Exception as error:
             if known is convert or isinstance(error, final):
                 raise
-        # An edge that raised: another thread has changed the array meanwhile, or its description
-        # says what is wrong.
-        return convert(x)
+            # Another thread has changed the array meanwhile, or its description says what is wrong.
+            made = None
+        return convert(x) if made is None else made
 
     return run
 
@@ -100,18 +101,6 @@ def or_else(
     return tried
 
 
-def unless_none(
-    function: Callable[[Any], Any], other: Callable[[Any], Any]
-) -> Callable[[Any], Any]:
-    """Return what calls a function of an array, and another one where the first gives None."""
-
-    def run(x: Any) -> Any:
-        made = function(x)
-        return other(x) if made is None else made
-
-    return run
-
-
 def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what calls one function after another, unless the first gives None."""
 
@@ -124,7 +113,7 @@ def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[
 
 if C is not None:
     run_of, view_of, with_modes = C.run_of, C.view_of, C.with_modes
-    or_else, unless_none, then = C.or_else, C.unless_none, C.then
+    or_else, then = C.or_else, C.then
 
 
 def front(

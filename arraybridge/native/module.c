@@ -8,29 +8,11 @@ static const char *const texts[] = {
     AB_NAMES(AB_TEXT)
 };
 
-/* A function of an array with what it knows, the arguments, which are its own to keep. */
-static PyObject *bind(PyObject *which, PyObject *args)
+PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size)
 {
-    AbBound *bound = PyCapsule_GetPointer(which, NULL);
-    if (!bound || PyTuple_Size(args) == bound->size)
-        return bound ? PyCFunction_NewEx(&bound->function, args, NULL) : NULL;
-    return PyErr_Format(PyExc_TypeError, "expected %s%s", bound->function.ml_name,
-                        bound->function.ml_doc);
-}
-
-static int add_bound(PyObject *module, AbBound *bound)
-{
-    static PyMethodDef bind_def = {"bind", bind, METH_VARARGS, NULL};
-    for (; bound->size; bound++) {
-        PyObject *which = PyCapsule_New(bound, NULL, NULL);
-        PyObject *made = which ? PyCFunction_NewEx(&bind_def, which, NULL) : NULL;
-        Py_XDECREF(which);
-        int failed = made ? PyModule_AddObjectRef(module, bound->function.ml_name, made) : -1;
-        Py_XDECREF(made);
-        if (failed)
-            return -1;
-    }
-    return 0;
+    if (PyTuple_Size(args) == size)
+        return PyCFunction_NewEx(function, args, NULL);
+    return PyErr_Format(PyExc_TypeError, "%s knows %zd things", function->ml_name, size);
 }
 
 static int execute(PyObject *module)
@@ -45,9 +27,7 @@ static int execute(PyObject *module)
         if (PyModule_AddFunctions(module, methods[i]))
             return -1;
     ab_release_setup();
-    ab_exports_setup();
-    return ab_lookup_setup() || ab_operators_setup(module) || ab_threads_setup()
-           || add_bound(module, ab_lookup_bound) || add_bound(module, ab_arrays_bound) ? -1 : 0;
+    return ab_lookup_setup() || ab_operators_setup(module) || ab_threads_setup() ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

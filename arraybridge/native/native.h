@@ -55,11 +55,25 @@ typedef struct DLManagedTensorVersioned {
 typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
 extern AbNames ab_names;
 
-/* Functions of an array with what they know: module functions of these names, which take so many
-   arguments, return them; they have the arguments as `self`. */
-typedef struct { int size; PyMethodDef function; } AbBound;
+/* AB_BOUND(name, size) defines name_of(...), which returns `name`, a function of an array, with so
+   many arguments that it knows: they are its `self`. */
+PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
 #define AB_KNOWN(self, i) PyTuple_GetItem(self, i)
-extern AbBound ab_lookup_bound[], ab_arrays_bound[];
+#define AB_BOUND(name, size)                                                                      \
+    static PyObject *name##_of(PyObject *module, PyObject *args)                                  \
+    {                                                                                             \
+        static PyMethodDef function = {#name, name, METH_O, NULL};                                \
+        return ab_bound(&function, args, size);                                                   \
+    }
+
+/* Let go of new references, some of which may be NULL. */
+static inline void ab_drop(PyObject *const *all, size_t n)
+{
+    while (n--)
+        Py_XDECREF(all[n]);
+}
+#define AB_DROP(...)                                                                              \
+    ab_drop((PyObject *[]){__VA_ARGS__}, sizeof((PyObject *[]){__VA_ARGS__}) / sizeof(PyObject *))
 
 /* release.c: structs and capsules, 0 legacy or 1 versioned. */
 void *ab_struct(PyObject *owner, DLTensor tensor, int versioned);
@@ -72,7 +86,6 @@ PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to);
 /* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
     ab_arrays_methods[], ab_operators_methods[], ab_threads_methods[];
-void ab_exports_setup(void);
 void ab_release_setup(void);
 int ab_lookup_setup(void);
 int ab_operators_setup(PyObject *module);

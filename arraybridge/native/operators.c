@@ -66,15 +66,15 @@ static PyObject *operate(int which, PyObject *a, PyObject *b)
         y = Py_NewRef(b);
     if (x && (y || !b))
         result = wrapped(call(functions, which, x, y));
-    Py_XDECREF(x);
-    Py_XDECREF(y);
+    AB_DROP(x, y);
     if (result || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError)))
         return result;
     PyErr_Clear(); /* the Python method meets it again, and tries the function of the namespace */
     return PyObject_TypeCheck(a, type) ? call(methods, which, a, b) : call(reflected, which, b, a);
 }
 
-#define UNARY_SLOT(name) static PyObject *name##_(PyObject *a) { return operate(of_##name, a, NULL); }
+#define UNARY_SLOT(name) \
+    static PyObject *name##_(PyObject *a) { return operate(of_##name, a, NULL); }
 #define BINARY_SLOT(name) \
     static PyObject *name##_(PyObject *a, PyObject *b) { return operate(of_##name, a, b); }
 UNARY(UNARY_SLOT)

@@ -113,23 +113,18 @@ static void delete_any(void *self, int versioned)
     PyErr_Restore(type, value, trace);
 }
 
-/* Destructors of capsules: they call the deleter of what nobody has consumed. */
-static void destroy_legacy(PyObject *capsule)
+/* The destructor of capsules calls the deleter of what nobody has consumed. */
+static void destroy(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, NAMES[0][0]))
-        delete_any(PyCapsule_GetPointer(capsule, NAMES[0][0]), 0);
+    for (int versioned = 0; versioned < 2; versioned++)
+        if (PyCapsule_IsValid(capsule, NAMES[versioned][0]))
+            delete_any(PyCapsule_GetPointer(capsule, NAMES[versioned][0]), versioned);
 }
-static void destroy_versioned(PyObject *capsule)
-{
-    if (PyCapsule_IsValid(capsule, NAMES[1][0]))
-        delete_any(PyCapsule_GetPointer(capsule, NAMES[1][0]), 1);
-}
-static const PyCapsule_Destructor DESTROY[] = {destroy_legacy, destroy_versioned};
 
 /* A capsule takes a struct over, also where there is no memory for one; NULL stays NULL. */
 PyObject *ab_capsule(void *self, int versioned)
 {
-    PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], DESTROY[versioned]) : NULL;
+    PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], destroy) : NULL;
     if (self && !made)
         delete_any(self, versioned);
     return made;
@@ -229,7 +224,7 @@ static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
     if (!PyCapsule_IsValid(given[0], NAMES[versioned][0]))
         Py_RETURN_NONE;
     void *self = PyCapsule_GetPointer(given[0], NAMES[versioned][0]);
-    PyObject *owner = self ? PyCapsule_New(self, NAMES[versioned][1], DESTROY[versioned]) : NULL;
+    PyObject *owner = self ? PyCapsule_New(self, NAMES[versioned][1], destroy) : NULL;
     PyObject *made = owner ? Py_BuildValue("NO", PyLong_FromVoidPtr(self), owner) : NULL;
     Py_XDECREF(owner); /* which the tuple holds */
     if (made && claimed(given[0], versioned) != self) { /* another thread was quicker */
@@ -251,10 +246,10 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* Arrow's structs. The last four words of an ArrowSchema, of nine, and of an ArrowArray, of ten, are
-   `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs what
-   is before them, and the text or the buffers that one word points to. Each level of nested lists
-   has memory of its own: consumers may move a child out, and release them in any order. */
+/* Arrow's structs. The last four words of an ArrowSchema, of nine, and of an ArrowArray, of ten,
+   are `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs
+   what is before them, and the text or the buffers that one word points to. Each level of nested
+   lists has memory of its own: consumers may move a child out, and release in any order. */
 typedef struct {
     Waiting head; /* which already has the owner */
     void *pointed[4], *child[16], *children[1];
@@ -336,6 +331,5 @@ PyMethodDef ab_release_methods[] = {
 void ab_release_setup(void)
 {
     void *found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
-    found = found ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
-    is_finalizing = (int (*)(void))found;
+    is_finalizing = (int (*)(void))(found ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
 }

@@ -12,18 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* STREAM stores a vector past the cache, where the compiler has a word for that. */
 #ifdef __SSE2__
 #include <emmintrin.h>
-typedef __m128i Vector;
-#define STREAM(to, value) _mm_stream_si128(to, value)
-#else
-typedef int64_t Vector __attribute__((vector_size(32)));
-#ifdef __clang__
-#define STREAM(to, value) __builtin_nontemporal_store(value, to)
-#else
-#define STREAM(to, value) (*(to) = (value))
-#endif
 #endif
 
 /* STACK: kernels keep scratch buffers there; musl would give 128 KB, macOS 512. */
@@ -128,17 +118,21 @@ static void call_kernel(const Job *job, int64_t i)
     ((void (*)(int64_t))(intptr_t)job->kernel)(job->records + i * job->stride);
 }
 
-/* Copy whole lines to a whole line, past the cache. */
+/* Copy whole lines to a whole line, past the cache where there are instructions for that. */
 static void stream(char *dst, const char *src, int64_t nbytes)
 {
-    Vector line[LINE / sizeof(Vector)];
+#ifdef __SSE2__
+    __m128i line[LINE / sizeof(__m128i)];
     for (int64_t at = 0; at < nbytes; at += LINE) {
         memcpy(line, src + at, LINE);
 #pragma GCC unroll 4
         for (size_t i = 0; i < LINE / sizeof *line; i++)
-            STREAM((Vector *)(dst + at) + i, line[i]);
+            _mm_stream_si128((__m128i *)(dst + at) + i, line[i]);
     }
-    __sync_synchronize(); /* they are seen before what comes next */
+    _mm_sfence(); /* they are seen before what comes next */
+#else
+    memcpy(dst, src, nbytes);
+#endif
 }
 
 /* Copy one slice of a run: all but the first begin at a whole line of the destination. */
