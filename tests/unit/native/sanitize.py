@@ -77,7 +77,7 @@ def built(sanitizers: str, folder: Path) -> dict[str, str]:
             "PYTHONMALLOC": "malloc",
             "PYTHONPATH": str(folder),
             "N": "500",
-            "SANITIZED": "1",
+            "SANITIZED": sanitizers,
         }
     )
 
