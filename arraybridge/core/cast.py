@@ -73,11 +73,11 @@ class CastCopy(NamedTuple):
             by = str(on_host(_info_permuted(given, self.axes)))
         return by if self.onward is None else f"{by}, then {self.onward.copier}"
 
-    def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    def edge(self, take: Callable[[Any], Any] | None, aligned: bool) -> Callable[[Any], Any] | None:
         """Return the cast as a function of the array alone, if libraries have all of it.
 
-        `take` is the target's view of what is cast. NumPy casts small arrays only: what is large is
-        cast into a block, by whom it may take less time.
+        `take` is the target's view of what is cast, to `aligned` memory if it wants that. NumPy
+        casts small arrays only: what is large is cast into a block, by whom it may take less time.
         """
         library, source, given, dtype, axes = (
             self.library, self.source, self.given, self.dtype, self.axes,
@@ -87,7 +87,7 @@ class CastCopy(NamedTuple):
         if library is source and library.name != "numpy":
             return lambda x: take(library.astype(x, dtype, axes))
         numpy: Any = library_named("numpy")
-        known: frozenset[str] = numpy.casts
+        known, empty = numpy.casts, numpy.empty_aligned
         if library is not numpy or not {dtype.name, given.dtype.name} <= known:
             return None
         made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
@@ -96,9 +96,13 @@ class CastCopy(NamedTuple):
         def cast(old: Any) -> Any:
             if old.size > SMALL:
                 return None
-            if in_order:
-                return old.astype(made, order="C", subok=False)
-            return old.transpose(axes).astype(made, order="C", subok=False).transpose(back)
+            laid = old if in_order else old.transpose(axes)
+            if aligned:
+                new = empty(laid.shape, made)
+                np.copyto(new, laid, casting="unsafe")
+            else:
+                new = laid.astype(made, order="C", subok=False)
+            return new if in_order else new.transpose(back)
 
         steps: list[Callable[[Any], Any]] = [cast]
         if source is not numpy:

@@ -32,7 +32,7 @@ from .kernel import (
 from .library import Library, edge_between
 from .records import ConversionError, TensorInfo, pending_reason
 from .registry import library_named
-from .signature import dense_like
+from .signature import USUAL_ALIGNMENT, dense_like
 
 
 class OwnCopy(NamedTuple):
@@ -78,20 +78,21 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
 
     It returns None for arrays that are not small: what they are copied by depends on the size.
     """
-    if not own_copies_serve() or target.accepts.immutable:
+    if not own_copies_serve():
         return None
-    if source.copy_small is not None:
-        copy, made = source.copy_small, source
-    else:
-        made = library_named("numpy")
-        view = edge_between(source, made, s)
+    numpy: Any = library_named("numpy")
+    made, copy = source, source.copy_small
+    if target.accepts.alignment > USUAL_ALIGNMENT:
+        if copy is not None and source is not numpy:
+            return None  # by the kernel: a view may lock the storage of what it shows
+        made, copy = numpy, numpy.copy_aligned
+    elif copy is None:
+        made, copy = numpy, numpy.copy_small
+    if made is not source:
+        view = edge_between(source, numpy, s)
         if view is None:
             return None
-        small: Any = made.copy_small
-
-        def copy(x: Any) -> Any:
-            return small(view(x))
-
+        copy = then(view, copy)
     if made is target:
         return copy
     take = edge_between(made, target, dense_like(s), new=True)

@@ -9,6 +9,7 @@ from .. import dlpack
 from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import SMALL
+from ..native.lookup import then
 from .records import Accepts, ConversionError, Edge, TensorInfo
 from .registry import imported_libraries, library_named, library_of_package
 
@@ -106,6 +107,9 @@ class Edges:
     #: The coarse signature of an array, a tuple that :meth:`decode` understands; None for an array
     #: that is not usual: its description then tells. Without it all arrays are described.
     signature: Callable[[Any], Hashable | None] | None = None
+    #: The address of the first element of an array that has a coarse signature, quick: with it the
+    #: signature says as well whether a target's alignment is kept.
+    pointer: Callable[[Any], int] | None = None
 
     def has_edges(self, array_type: type) -> bool:
         """Whether :attr:`edges` serve arrays of a type that it owns.
@@ -483,14 +487,8 @@ def edge_between(
     if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
         return own
     numpy = library_named("numpy")
-    first, then = _edge(source, numpy, s, new=new), _edge(numpy, target, s)
-    if first is None or then is None:
-        return None
-
-    def both(x: Any) -> Any:
-        return then(first(x))
-
-    return both
+    first, second = _edge(source, numpy, s, new=new), _edge(numpy, target, s)
+    return None if first is None or second is None else then(first, second)
 
 
 def _edge(

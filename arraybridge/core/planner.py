@@ -24,7 +24,7 @@ from .records import (
     pending_reason,
 )
 from .request import Cast, Request, has_order, layout_change, order_axes
-from .signature import dense_like
+from .signature import USUAL_ALIGNMENT, dense_like
 
 #: A reason, or what makes one of the description of the array.
 Reason = str | Callable[[TensorInfo], str]
@@ -357,7 +357,7 @@ class _Planning(NamedTuple):
 
         edge = None
         if self.edges and then is None and s.device == CPU:
-            edge = copier.edge(found.edge)
+            edge = copier.edge(found.edge, target.accepts.alignment > USUAL_ALIGNMENT)
         return self._plan(
             "transfer" if moves else "kernel", reason, found.device or made.device, copier=copier,
             edge=edge, dtype=wanted,
@@ -393,7 +393,7 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
     if objection:
         return lambda i: f"{accepts.library} {objection}; the layout is {i.layout}"
     wanted = wanted_alignment(s, accepts)
-    if wanted > 1 and not (s.empty or s.aligned_to(wanted)):
+    if wanted > 1 and not (s.aligned_to(wanted) or s.empty):
         return lambda i: (
             f"{accepts.library} wants data aligned to {wanted} bytes; "
             f"this is aligned to {i.alignment}"

@@ -18,6 +18,7 @@ from .records import TensorInfo
 #: Of an array that is not made yet: aligned as any is.
 ADDRESS = 1 << 12
 
+USUAL_ALIGNMENT = 16  # bytes, at least, of any allocator's memory
 _MOST_ALIGNED = 64  # bytes; `exact_key` tells no larger alignments apart, unless it is asked to
 
 
@@ -53,6 +54,10 @@ class Signature(_Described):
     def knows(self, name: str) -> bool:
         """Whether a field is part of the signature."""
         return name in self.__dict__
+
+    def aligned(self, nbytes: int) -> Signature:
+        """Return that of arrays at a multiple of so many bytes."""
+        return Signature(**{**self.__dict__, "alignment": nbytes})
 
     @property
     def dtype_name(self) -> str:
@@ -121,7 +126,7 @@ def dense_like(
         compact=True,
         negative=False,
         repeated=False,
-        alignment=16,  # at least, of any allocator
+        alignment=ADDRESS,
         padded=dtype.subbyte,
         **fields,
     )

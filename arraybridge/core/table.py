@@ -22,7 +22,7 @@ from .planner import Plan, plan
 from .records import Accepts, ConversionError, Route, TensorInfo, first_line
 from .registry import RECORDS, library_of_type
 from .request import Request
-from .signature import Finer, exact_key, of_exact_key
+from .signature import USUAL_ALIGNMENT, Finer, exact_key, of_exact_key
 
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
@@ -131,7 +131,10 @@ class Entry:
                 self.runs.clear()
                 self.views.clear()
             self._accepts[number] = accepts
-        return signature(x), modes, number
+        coarse, pointer, aligned = signature(x), self.source.pointer, False
+        if accepts.alignment > USUAL_ALIGNMENT and pointer is not None and coarse is not None:
+            aligned = not pointer(x) % accepts.alignment
+        return coarse, modes, number, aligned
 
     def _plan(self, s: TensorInfo, edges: bool = True) -> Plan:
         return plan(
@@ -145,7 +148,10 @@ class Entry:
         coarse, modes = (key, None) if alone or key is None else key[:2]
         if coarse is not None:  # else only the exact signature tells
             try:
-                found = self._plan(self.source.decode(coarse), not modes)
+                s = self.source.decode(coarse)
+                if not alone and key[-1] is True:
+                    s = s.aligned(self.target.accepts.alignment)
+                found = self._plan(s, not modes)
             except Finer:
                 pass
             else:

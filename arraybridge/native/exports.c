@@ -163,7 +163,20 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
                          PyLong_FromVoidPtr(*(void **)&address));
 }
 
+static PyObject *legacy(PyObject *module, PyObject *x)
+{
+    DLManagedTensorVersioned *made = exported(x);
+    if (!made)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    DLManagedTensor *self = ab_struct(x, made->dl_tensor, 0);
+    if (self) /* the axes, extents and strides */
+        memcpy(self->dl_tensor.shape, made->dl_tensor.shape, 16 * (size_t)self->dl_tensor.ndim);
+    made->deleter(made);
+    return ab_capsule(self, 0);
+}
+
 PyMethodDef ab_exports_methods[] = {
+    {"legacy", legacy, METH_O, "A legacy capsule on an array of NumPy; None where Python has one."},
     {"export_arrays", export_arrays, METH_VARARGS,
      "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
     {NULL, NULL, 0, NULL},

@@ -23,6 +23,8 @@ from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
+from ...native import C
+from ...native.lookup import or_else
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -155,7 +157,8 @@ class Jax(Library):
         if cpu is None or _import is None:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
         capsule = dlpack.to_capsule(tensor, versioned=False, move=move)
-        return _import(capsule, cpu, None, None, 1)
+        # Empty ones may lie anywhere; others are never copied in silence.
+        return _import(capsule, cpu, None, None if 0 in tensor.shape else False, 1)
 
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
@@ -323,4 +326,20 @@ def _to_numpy(x: jax.Array) -> np.ndarray:
 
 
 LIBRARY = Jax()
-LIBRARY.edges = (Edge("jax", "numpy", _to_numpy, lambda s: s.dtype.name not in _PACKED),)
+
+
+def _share(x: np.ndarray) -> jax.Array:
+    return _import(_legacy(x), cpus()[0], None, False, 1)
+
+
+_legacy: Any = np.ndarray.__dlpack__ if C is None else C.legacy
+_from_numpy = or_else(_share, Exception, lambda x: LIBRARY.wrap(NUMPY.export(x)))
+
+
+def _serves(s: TensorInfo) -> bool:
+    return s.dtype.name not in _PACKED
+
+
+LIBRARY.edges = (Edge("jax", "numpy", _to_numpy, _serves),)
+if _import is not None:
+    LIBRARY.edges += (Edge("numpy", "jax", _from_numpy, _serves),)

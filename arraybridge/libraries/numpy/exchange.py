@@ -6,10 +6,12 @@ bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import dlpack
 from ...core.library import Library
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ...core.signature import Finer, Signature
@@ -110,6 +112,8 @@ class NumPy(Library):
 
     if C is not None:
         signature = staticmethod(C.numpy_signature)
+
+    pointer = staticmethod(address_of)
 
     def decode(self, key: Any) -> Signature:
         dtype, flags, ndim, empty, *strided = key
@@ -226,6 +230,21 @@ class NumPy(Library):
         if x.size > _small:
             return None
         return x.copy() if x.dtype.isnative else self.resolve(x)
+
+    def copy_aligned(self, x: np.ndarray) -> np.ndarray | None:
+        """Copy a small array to memory that begins at a multiple of 64 bytes; else None."""
+        if x.size > SMALL:
+            return None
+        dtype = x.dtype
+        made = self.empty_aligned(x.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
+        np.copyto(made, x)
+        return made
+
+    @staticmethod
+    def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        line = dlpack.ALIGNMENT
+        memory = np.empty(prod(shape) * dtype.itemsize + line, np.uint8)
+        return np.ndarray(shape, dtype, memory, -address_of(memory) % line)
 
     def __init__(self) -> None:
         if C is not None:

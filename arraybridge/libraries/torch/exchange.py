@@ -228,6 +228,8 @@ class Torch(Library):
             C.torch_signature(_STRIDED, modes, level, forward_ad, COMPLEX, signature)
         )
 
+    pointer = staticmethod(torch.Tensor.data_ptr)
+
     def decode(self, key: Any) -> Signature:
         dtype, ndim, c_order, negated, conjugated, place = key
         kind = DLPACK_DTYPES.get(dtype)
