@@ -151,7 +151,8 @@ class NativeArray(Array):
     # What the library's operators raise for data types that they lack: the functions of the native
     # namespace are tried then.
     _errors: ClassVar[tuple[type[Exception], ...]] = ()
-    # Functions that do what the operator of that meaning does, by their names in the standard.
+    # Functions that do what the operator of that meaning does, by their names in the standard. If
+    # the operators promote, a number may come first.
     _operators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     # Functions that correct an operator, and its in-place variant.
     _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}

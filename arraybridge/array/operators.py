@@ -117,6 +117,8 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
         table[f"__{op.name}__"] = made = binary(plain, op, cls)
         if op.forms == "compare":
             continue
+        if op.function not in cls._corrected and not cls._promotes:
+            plain = op.plain  # which takes a number first
         table[f"__r{op.name}__"] = _reflected(plain, op, cls, made)
         if not cls._mutable or op.function in cls._corrected or op.name == "matmul":
             table[f"__i{op.name}__"] = _assigning(op, made, rebinds=not cls._mutable)
