@@ -90,15 +90,24 @@ static int is_plain(PyObject *key)
     return PySlice_Check(key) || PyLong_CheckExact(key) || key == Py_None || key == Py_Ellipsis;
 }
 
-static PyObject *getitem(PyObject *self, PyObject *key)
+/* An index that NumPy is given as it is; NULL for what Python looks at. */
+static PyObject *index_of(PyObject *key)
 {
     Py_ssize_t parts = PyTuple_CheckExact(key) ? PyTuple_Size(key) : 0;
     int plain = parts || is_plain(key);
     while (plain && parts--)
         plain = is_plain(PyTuple_GetItem(key, parts));
-    PyObject *x = plain ? native_of(self) : NULL;
-    PyObject *result = x ? wrapped(PyObject_GetItem(x, key)) : NULL;
-    Py_XDECREF(x);
+    PyObject *index = plain ? Py_NewRef(key) : native_of(key);
+    if (index && !plain && PyArray_TYPE((PyArrayObject *)index) > NPY_ULONGLONG)
+        Py_CLEAR(index); /* neither bools nor integers */
+    return index;
+}
+
+static PyObject *getitem(PyObject *self, PyObject *key)
+{
+    PyObject *x = native_of(self), *index = x ? index_of(key) : NULL;
+    PyObject *result = index ? wrapped(PyObject_GetItem(x, index)) : NULL;
+    AB_DROP(x, index);
     return result || PyErr_Occurred() ? result : call(methods, of_getitem, self, key);
 }
 

@@ -140,6 +140,7 @@ def test_views_are_views() -> None:
     assert x[1] == 10
     assert x[..., None]._native.base is not None
     assert x[2]._native.base is None
+    assert x[xp.asarray([True] * 6)]._native.base is None
 
 
 @pytest.mark.parametrize("modulus", [5, None])
