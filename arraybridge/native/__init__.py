@@ -27,5 +27,6 @@ else:
         C = import_module("arraybridge._native")
     except ModuleNotFoundError:
         MISSING = "it was not compiled"
-    except (ImportError, RuntimeError) as error:  # the latter for a NumPy with another ABI
+    # With another ABI of NumPy's; and where warnings are errors, without the global lock.
+    except (ImportError, RuntimeError, RuntimeWarning) as error:
         MISSING = f"it cannot be loaded: {error}"
