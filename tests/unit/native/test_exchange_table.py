@@ -141,7 +141,9 @@ def test_the_table_is_as_the_header_says(x):
 def test_references_come_back(x):
     api = exchange_api(type(x))
     gc.collect()
-    owners = (x, x.native, type(x), None, False)
+    owners = [x, x.native, type(x)]
+    if sys.version_info < (3, 12):  # where they are immortal, 3.11's macros move their counts
+        owners += [None, False]
     before = [sys.getrefcount(owner) for owner in owners]
     for _ in range(100):
         api.acquire(x)
