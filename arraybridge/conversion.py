@@ -112,11 +112,17 @@ def convert(
     Array([[0., 1., 2.],
            [3., 4., 5.]], dtype=float32)
     """
+    return entry_as_spelled(
+        type(x), to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
+    ).run(x)
+
+
+def entry_as_spelled(kind: type, *key: Any) -> Entry | Deferred | Unwrapped:
+    """Return the entry of a type and the keywords of `convert`, in the order of `_KEY`."""
     entry: Entry | Deferred | Unwrapped | None
+    device, copy = key[1:3]
     try:
-        entry = KNOWN[type(x)].table[
-            to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
-        ]
+        entry = KNOWN[kind].table[key]
         if device is not None and device.__class__ not in _DEVICES:
             entry = None
         if copy is not None and copy is not True and copy is not False:
@@ -124,10 +130,10 @@ def convert(
     except (KeyError, TypeError):
         entry = None
     if entry is None:
+        to, device, copy, alias_readonly, casting, order, _, dtype = key
         request = request_of(device, copy, alias_readonly, dtype, casting, order)
-        key = to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
-        entry = _entered(type(x), to, request, key)
-    return entry.run(x)
+        entry = _entered(kind, to, request, key)
+    return entry
 
 
 def _entered(
@@ -143,7 +149,7 @@ def _entered(
         with suppress(TypeError):  # of a mapping of data types
             table[key] = entry
             if key[1:] == _NOTHING_ASKED:
-                table[to] = entry  # for `front`
+                table[to] = entry  # for `front` and `viewed`
     return entry
 
 
@@ -222,7 +228,7 @@ def converted(
 def viewed(x: Any, to: object) -> Any:
     """Return the view that `convert` makes of an array; None where it is not one by an edge."""
     try:
-        entry = KNOWN[type(x)].table[to, *_NOTHING_ASKED]
+        entry = KNOWN[type(x)].table[to]
     except KeyError:
         entry = _entered(type(x), to, Request(), (to, *_NOTHING_ASKED))
     return entry.view(x) if type(entry) is Entry else None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .conversion import Deferred, Unwrapped, entry_for, inspect
+from .conversion import Deferred, Unwrapped, entry_as_spelled, inspect
 from .core.cast import CastCopy
 from .core.copiers import DeviceCopy, HostCopy, SmallCopy
 from .core.records import Route, TensorInfo, of_native
-from .core.registry import library_named
-from .core.request import request_of
 from .core.signature import ADDRESS, strides_in
 from .core.table import entry_of
 from .dlpack import is_capsule
@@ -68,26 +66,30 @@ def explain(
     torch -> numpy on cpu: refused (gradients are tracked and would be cut silently: pass
         x.detach())
     """
-    target = library_named(to)
-    request = request_of(device, copy, alias_readonly, dtype, casting, order)
-    entry = entry_for(type(x), target, request)
+    kind = dtype.__class__
+    entry = entry_as_spelled(type(x), to, device, copy, alias_readonly, casting, order, kind, dtype)
     if isinstance(entry, Deferred):
         raise TypeError(
             f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
             "by a route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
     given = x
-    if is_capsule(x):
-        x, entry = inspect(x), entry_of(TensorInfo, PROTOCOL, target, request)
-    elif isinstance(entry, Unwrapped):
-        x, entry = entry.opened(x, True)
+    if isinstance(entry, Unwrapped):
+        if is_capsule(x):
+            x, entry = inspect(x), entry_of(TensorInfo, PROTOCOL, entry.target, entry.request)
+        else:
+            x, entry = entry.opened(x, True)
     found, info = entry.planned(x)
-    route, source = found.route(info), entry.source
-    if x is not given and source is target and route.kind == "view":
+    route: Any = found.route(info, Explained)
+    if x is not given and entry.source is entry.target and route.kind == "view":
         route = route._replace(why=f"the {type(given).__name__} holds one")
     if route.kind == "refuse" and hasattr(type(given), "__arraybridge__"):
         route = route._replace(why=of_native(route.why))
-    return Explained.of(route, info, source.in_pieces)
+    route.info = info
+    if entry.source.in_pieces:
+        route.in_pieces = True
+    explained: Explained = route
+    return explained
 
 
 class Explained(Route):
@@ -95,15 +97,6 @@ class Explained(Route):
 
     info: TensorInfo | None = None
     in_pieces = False  # `Library.in_pieces` of the source
-
-    @classmethod
-    def of(cls, route: Route, info: TensorInfo, in_pieces: bool) -> Explained:
-        """Return the route of an array."""
-        explained = tuple.__new__(cls, route)
-        explained.info = info
-        if in_pieces:
-            explained.in_pieces = True
-        return explained
 
     @property
     def made(self) -> TensorInfo | None:

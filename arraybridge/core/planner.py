@@ -54,16 +54,18 @@ class Plan(NamedTuple):
         """Return why, of an array."""
         return self.why if isinstance(self.why, str) else self.why(info)
 
-    def route(self, info: TensorInfo) -> Route:
+    def route(self, info: TensorInfo, kind: type[Route] = Route) -> Route:
         """Return the public record of the plan, of an array."""
         nbytes = 0
         if self.kind in ("kernel", "transfer"):
             dtype = self.dtype
             nbytes = info.nbytes if dtype is None else dtype.nbytes(info.size, dtype.subbyte)
-        return Route(
-            self.kind, self.reason(info), nbytes, self.source.name, self.target.name,
-            self.device or info.device, self.copier,
+        why = self.why if isinstance(self.why, str) else self.why(info)
+        fields = (
+            self.kind, why, nbytes, self.source.name, self.target.name, self.device or info.device,
+            self.copier,
         )  # fmt: skip
+        return tuple.__new__(kind, fields)
 
 
 def plan(

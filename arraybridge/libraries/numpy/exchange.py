@@ -147,7 +147,7 @@ class NumPy(Library):
         plain = _KINDS.get(x.dtype)
         if plain is not None and type(x) is np.ndarray:
             shape = x.shape
-            steps, whole = in_elements(shape, x.strides, plain.itemsize)
+            steps, whole = in_elements(shape, x.strides, x.itemsize)
             if whole:
                 readonly = x.flags.num & WRITING != WRITEABLE
                 # As the constructor does, at a third of the time.

@@ -226,10 +226,11 @@ EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\0\ud800&'
 def test_texts_from_outside_are_escaped() -> None:
     info = ab.inspect(np.zeros((2, 3)))._replace(library=EVIL, pending=(EVIL,), refused=EVIL)
     route = ab.explain(np.zeros((2, 3))[::-1], "torch")
-    evil = route._replace(source=EVIL, target=EVIL, why=f"{EVIL}: {EVIL}")
-    copied = type(route).of(evil, info, in_pieces=False)
+    copied = route._replace(source=EVIL, target=EVIL, why=f"{EVIL}: {EVIL}")
+    refused = copied._replace(kind="refuse")
+    for made in copied, refused:
+        made.info = info
     assert copied.made is not None
-    refused = type(route).of(evil._replace(kind="refuse"), info, in_pieces=False)
     plain = Tags()
     plain.feed(info_html(ab.inspect(np.zeros((2, 3)))) + route_html(route))
     plain.feed(array_html(None, "", ""))
