@@ -20,7 +20,7 @@ from .array.array_types import (
 )
 from .array.fallback import fallback_library
 from .array.native_array import array_class, check_version
-from .containers import mapped
+from .containers import items, mapped
 from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
@@ -218,7 +218,9 @@ def unify(
         raise TypeError("unify() needs at least one array")
     model = found[0] if like is None else _model(like)
     copy = checked_copy(copy)
-    lazy = next((library for x in (model, *found) if (library := lazy_library(x))), None)
+    lazy = lazy_library(model)
+    for x in found:
+        lazy = lazy or lazy_library(x)
     if lazy is not None:
         there = None if device is None else place_named(device)
         return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "cast": cast})
@@ -234,7 +236,7 @@ def unify(
     goal.check(results)
     if place is None and len(results) > 1:
         _check_one_device(library_named(target.library), results)
-    return (xp, *mapped(lambda x: done.get(id(x), x), xs, is_array))
+    return (xp, *items(lambda x: done.get(id(x), x), xs, is_array))
 
 
 def _graphs(
@@ -268,7 +270,10 @@ class Goal(NamedTuple):
         cls = array_class(self.array_type.library) if self.array_type.wrapped else None
         if cls is not None:
             return cls._namespace
-        own = library_named(self.array_type.library).native_namespace()
+        library = library_named(self.array_type.library)
+        if self.model is not None and RECORDS[type(self.model)].library is library:
+            return namespace(self.model)  # the same, and known
+        own = library.native_namespace()
         if own is None and self.model is None:
             raise TypeError(f"{self.array_type.library} has no array-API namespace")
         return namespace(self.model) if own is None else own

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ..by_type import ByType
-from ..containers import leaves, mapped
+from ..containers import mapped
 from ..conversion import converted, inspect
 from ..core.library import Library
 from ..core.records import ConversionError, of_native
@@ -104,7 +104,15 @@ def is_array(x: Any) -> bool:
 
 def arrays_in(tree: Any) -> list[Any]:
     """List the arrays in nested containers, in order."""
-    return [x for x in leaves(tree, is_array) if is_array(x)]
+    found: list[Any] = []
+
+    def keep(leaf: Any) -> Any:
+        if is_array(leaf):
+            found.append(leaf)
+        return leaf
+
+    mapped(keep, tree, is_array)
+    return found
 
 
 def map_arrays(function: Callable[[Any], Any], tree: Any) -> Any:
