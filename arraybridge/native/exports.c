@@ -23,7 +23,7 @@ static int read_axes(PyArrayObject *x, DLTensor *tensor)
 }
 
 /* A struct on an array's memory; NULL, without an exception, for one that Python exports. */
-static DLManagedTensorVersioned *exported(PyObject *given)
+static void *exported(PyObject *given, int versioned)
 {
     PyArrayObject *x = (PyArrayObject *)given;
     if (!PyArray_CheckExact(given) || !PyArray_SIZE(x) || PyArray_FLAGS(x) < 0)
@@ -36,13 +36,15 @@ static DLManagedTensorVersioned *exported(PyObject *given)
     ab_drain();
     DLDataType dtype = {strchr(kinds, descr->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
     DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtype, NULL, NULL, 0};
-    DLManagedTensorVersioned *self = ab_struct(given, tensor, 1);
+    void *self = ab_struct(given, tensor, versioned);
     if (!self)
         return PyErr_Clear(), NULL;
-    self->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
-    if (read_axes(x, &self->dl_tensor))
+    DLManagedTensorVersioned *whole = versioned ? self : NULL;
+    if (whole)
+        whole->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
+    if (read_axes(x, whole ? &whole->dl_tensor : self))
         return self;
-    return self->deleter(self), NULL;
+    return ab_delete(self, versioned), NULL;
 }
 
 /* The export of an Array's view in NumPy; NULL, without an exception, where it is Python's. */
@@ -54,7 +56,7 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
     if (native)
         view = PyArray_CheckExact(native) ? Py_NewRef(native)
                                           : ab_view(known, native, ab_names.numpy);
-    DLManagedTensorVersioned *made = view ? exported(view) : NULL;
+    DLManagedTensorVersioned *made = view ? exported(view, 1) : NULL;
     AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* the Python method meets it again */
@@ -150,13 +152,11 @@ static int managed(void *object, DLManagedTensorVersioned **out)
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
-    PyObject *derived, *records, *list, *method, *other, *function;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!OOO", &PyType_Type, &type, &PySet_Type, &derived,
-                          &PyDict_Type, &records, &PyList_Type, &list, &method, &other, &function))
-        return NULL;
     Py_INCREF(args); /* for good, as C code of others keeps the address */
-    classes = derived, known = records, observers = list;
-    slow_dlpack = method, slow_array = other, slow_managed = function;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!OOO", &PyType_Type, &type, &PySet_Type, &classes,
+                          &PyDict_Type, &known, &PyList_Type, &observers, &slow_dlpack,
+                          &slow_array, &slow_managed))
+        return NULL;
     int (*address)(void *, DLManagedTensorVersioned **) = managed;
     return Py_BuildValue("NNN", PyDescr_NewMethod(type, &dlpack_def),
                          PyDescr_NewMethod(type, &array_def),
@@ -165,14 +165,8 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
 
 static PyObject *legacy(PyObject *module, PyObject *x)
 {
-    DLManagedTensorVersioned *made = exported(x);
-    if (!made)
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    DLManagedTensor *self = ab_struct(x, made->dl_tensor, 0);
-    if (self) /* the axes, extents and strides */
-        memcpy(self->dl_tensor.shape, made->dl_tensor.shape, 16 * (size_t)self->dl_tensor.ndim);
-    made->deleter(made);
-    return ab_capsule(self, 0);
+    void *made = exported(x, 0);
+    return made ? ab_capsule(made, 0) : Py_NewRef(Py_None);
 }
 
 PyMethodDef ab_exports_methods[] = {

@@ -45,7 +45,7 @@ static PyObject *run(PyObject *known, PyObject *x)
 
 static PyObject *view(PyObject *known, PyObject *x)
 {
-    PyObject *runs = AB_KNOWN(known, 1), *views = AB_KNOWN(known, 2), *result = NULL;
+    PyObject *runs = AB_KNOWN(known, 1), *views = AB_KNOWN(known, 2);
     PyObject *key = call_one(AB_KNOWN(known, 0), x), *edge = key ? found(views, key) : NULL;
     if (!edge && !PyErr_Occurred() && !PyDict_Contains(runs, key)) {
         PyObject *made = call_one(AB_KNOWN(known, 3), key);
@@ -53,8 +53,7 @@ static PyObject *view(PyObject *known, PyObject *x)
         edge = made ? found(views, key) : NULL;
     }
     Py_XDECREF(key);
-    if (edge)
-        result = call_one(edge, x);
+    PyObject *result = edge ? call_one(edge, x) : NULL;
     Py_XDECREF(edge);
     if (edge && !result && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* `convert` says what is wrong */
@@ -79,21 +78,10 @@ static PyObject *or_else(PyObject *known, PyObject *x)
     return call_one(AB_KNOWN(known, 2), x);
 }
 
-static PyObject *then(PyObject *known, PyObject *x)
-{
-    PyObject *made = call_one(AB_KNOWN(known, 0), x);
-    if (!made || made == Py_None)
-        return made;
-    PyObject *result = call_one(AB_KNOWN(known, 1), made);
-    Py_DECREF(made);
-    return result;
-}
-
 AB_BOUND(run, 5)
 AB_BOUND(view, 4)
 AB_BOUND(with_modes, 2)
 AB_BOUND(or_else, 3)
-AB_BOUND(then, 2)
 
 /* The public functions. */
 enum { TO, DEVICE, COPY, ALIAS_READONLY, CASTING, ORDER, DTYPE_CLASS, DTYPE, WORDS };
@@ -192,7 +180,6 @@ static PyObject *front_repr(PyObject *self)
 {
     return PyObject_Repr(((Front *)self)->function);
 }
-
 static PyObject *front_reduce(PyObject *self, PyObject *unused)
 {
     return PyObject_GetAttr(self, ab_names.__qualname__); /* pickled as functions are, by name */
@@ -258,7 +245,6 @@ PyMethodDef ab_lookup_methods[] = {
     {"view_of", view_of, METH_VARARGS, "view_of(sign, runs, views, new)"},
     {"with_modes", with_modes_of, METH_VARARGS, "with_modes(signature, modes)"},
     {"or_else", or_else_of, METH_VARARGS, "or_else(function, error, other)"},
-    {"then", then_of, METH_VARARGS, "then(first, second)"},
     {"front", front, METH_VARARGS,
      "front(function, records, observers, key, names, defaults, devices): the function with its "
      "look-up before it, by the key, or else by keywords with these names and defaults."},

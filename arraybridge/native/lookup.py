@@ -113,7 +113,7 @@ def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[
 
 if C is not None:
     run_of, view_of, with_modes = C.run_of, C.view_of, C.with_modes
-    or_else, then = C.or_else, C.then
+    or_else = C.or_else
 
 
 def front(

@@ -78,6 +78,7 @@ static inline void ab_drop(PyObject *const *all, size_t n)
 /* release.c: structs and capsules, 0 legacy or 1 versioned. */
 void *ab_struct(PyObject *owner, DLTensor tensor, int versioned);
 PyObject *ab_capsule(void *self, int versioned);
+void ab_delete(void *self, int versioned);
 void ab_drain(void);
 
 /* lookup.c */

@@ -102,7 +102,7 @@ static const char *const NAMES[][2] = {{"dltensor", "used_dltensor"},
                                        {"dltensor_versioned", "used_dltensor_versioned"}};
 
 /* Call a struct's own deleter, whoever's that is; a pending exception is put aside meanwhile. */
-static void delete_any(void *self, int versioned)
+void ab_delete(void *self, int versioned)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -118,7 +118,7 @@ static void destroy(PyObject *capsule)
 {
     for (int versioned = 0; versioned < 2; versioned++)
         if (PyCapsule_IsValid(capsule, NAMES[versioned][0]))
-            delete_any(PyCapsule_GetPointer(capsule, NAMES[versioned][0]), versioned);
+            ab_delete(PyCapsule_GetPointer(capsule, NAMES[versioned][0]), versioned);
 }
 
 /* A capsule takes a struct over, also where there is no memory for one; NULL stays NULL. */
@@ -126,7 +126,7 @@ PyObject *ab_capsule(void *self, int versioned)
 {
     PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], destroy) : NULL;
     if (self && !made)
-        delete_any(self, versioned);
+        ab_delete(self, versioned);
     return made;
 }
 
@@ -242,7 +242,7 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     int versioned = read_kind(given, n);
     void *self = versioned < 0 ? NULL : claimed(given[0], versioned);
     if (self)
-        delete_any(self, versioned);
+        ab_delete(self, versioned);
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -309,8 +309,7 @@ static PyObject *arrow(PyObject *module, PyObject *args)
 
 static PyObject *drain(PyObject *module, PyObject *unused)
 {
-    atomic_store(&called, 0); /* in a forked child nobody calls: what was asked is the parent's */
-    ab_drain();
+    drained(NULL); /* in a forked child nobody calls: what was asked is the parent's */
     Py_RETURN_NONE;
 }
 
