@@ -58,7 +58,7 @@ static int is_above(PyObject *number, long least)
 {
     long value = number ? PyLong_AsLong(number) : least + 1;
     Py_XDECREF(number);
-    return value > least;
+    return value > least || (value == -1 && PyErr_Occurred());
 }
 static PyObject *asked(PyObject *x, PyObject *method)
 {
@@ -129,5 +129,4 @@ PyMethodDef ab_arrays_methods[] = {
     {"torch_signature", torch_signature_of, METH_VARARGS,
      "torch_signature(strided, modes, level, forward_ad, complex, slow)"},
     {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow, shrunk)"},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};

@@ -26,6 +26,7 @@ static int read_axes(PyArrayObject *x, DLTensor *tensor)
 static void *exported(PyObject *given, int versioned)
 {
     PyArrayObject *x = (PyArrayObject *)given;
+    ab_drain(); /* which may run any code, and the array be another afterwards */
     if (!PyArray_CheckExact(given) || !PyArray_SIZE(x) || PyArray_FLAGS(x) < 0)
         return NULL; /* empty: whose strides are lost; negative: writing to it warns */
     PyArray_Descr *descr = PyArray_DESCR(x);
@@ -33,7 +34,6 @@ static void *exported(PyObject *given, int versioned)
     if (!PyTypeNum_ISNUMBER(number) || number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE
         || !PyArray_ISNBO(descr->byteorder))
         return NULL;
-    ab_drain();
     DLDataType dtype = {strchr(kinds, descr->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
     DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtype, NULL, NULL, 0};
     void *self = ab_struct(given, tensor, versioned);
@@ -173,5 +173,4 @@ PyMethodDef ab_exports_methods[] = {
     {"legacy", legacy, METH_O, "A legacy capsule on an array of NumPy; None where Python has one."},
     {"export_arrays", export_arrays, METH_VARARGS,
      "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};

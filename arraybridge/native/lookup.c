@@ -90,7 +90,7 @@ enum { TO, DEVICE, COPY, ALIAS_READONLY, CASTING, ORDER, DTYPE_CLASS, DTYPE, WOR
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *dict, *function, *records, *observers, *key, *devices;
+    PyObject *dict, *weak, *function, *records, *observers, *key, *devices;
     PyObject *names[WORDS], *defaults[WORDS];
 } Front;
 
@@ -134,7 +134,7 @@ static PyObject *key_of(Front *self, PyObject *const *values, Py_ssize_t given, 
     return key;
 }
 
-/* A function of the entry of an array's type and a key; NULL, without an exception, if none is. */
+/* A function of the entry of an array's type and a key; NULL if none is, or for an interrupt. */
 static PyObject *entry_function(PyObject *records, PyObject *x, PyObject *key, PyObject *name)
 {
     PyObject *record = PyDict_GetItemWithError(records, (PyObject *)Py_TYPE(x));
@@ -142,7 +142,7 @@ static PyObject *entry_function(PyObject *records, PyObject *x, PyObject *key, P
     PyObject *entry = table ? found(table, key) : NULL;
     PyObject *function = entry ? PyObject_GetAttr(entry, name) : NULL;
     AB_DROP(table, entry);
-    if (!function)
+    if (!function && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* a key without a hash, an entry without views */
     return function;
 }
@@ -170,7 +170,7 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
         Py_XDECREF(key);
     }
     if (!function)
-        return PyObject_Vectorcall(self->function, values, given, names);
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(self->function, values, given, names);
     PyObject *result = call_one(function, values[0]);
     Py_DECREF(function);
     return result;
@@ -197,16 +197,10 @@ static PyObject *front_get(PyObject *self, PyObject *object, PyObject *type)
 static PyMemberDef front_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Front, call), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Front, dict), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Front, weak), READONLY, NULL}, {0}};
 static PyGetSetDef front_getset[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-static PyMethodDef front_methods[] = {
-    {"__reduce__", front_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL}, {0}};
+static PyMethodDef front_methods[] = {{"__reduce__", front_reduce, METH_NOARGS, NULL}, {0}};
 static PyType_Slot front_slots[] = {
     {Py_tp_members, front_members}, {Py_tp_getset, front_getset}, {Py_tp_methods, front_methods},
     {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, front_get}, {Py_tp_repr, front_repr},
@@ -248,8 +242,7 @@ PyMethodDef ab_lookup_methods[] = {
     {"front", front, METH_VARARGS,
      "front(function, records, observers, key, names, defaults, devices): the function with its "
      "look-up before it, by the key, or else by keywords with these names and defaults."},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};
 
 int ab_lookup_setup(void)
 {

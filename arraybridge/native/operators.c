@@ -26,6 +26,8 @@ static PyObject *native_of(PyObject *x)
     return native && PyArray_CheckExact(native) ? Py_NewRef(native) : NULL;
 }
 
+static int is_ours(PyObject *x) { return type && PyObject_TypeCheck(x, type); }
+
 /* A new Array over an array or a scalar of NumPy, to which it takes the reference. */
 static PyObject *wrapped(PyObject *native)
 {
@@ -70,7 +72,11 @@ static PyObject *operate(int which, PyObject *a, PyObject *b)
     if (result || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError)))
         return result;
     PyErr_Clear(); /* the Python method meets it again, and tries the function of the namespace */
-    return PyObject_TypeCheck(a, type) ? call(methods, which, a, b) : call(reflected, which, b, a);
+    if (is_ours(a))
+        return call(methods, which, a, b);
+    if (which > of_invert && is_ours(b)) /* else there is no reflected form */
+        return call(reflected, which, b, a);
+    return b ? Py_NewRef(Py_NotImplemented) : (PyErr_BadArgument(), NULL);
 }
 
 #define UNARY_SLOT(name) \
@@ -108,7 +114,9 @@ static PyObject *getitem(PyObject *self, PyObject *key)
     PyObject *x = native_of(self), *index = x ? index_of(key) : NULL;
     PyObject *result = index ? wrapped(PyObject_GetItem(x, index)) : NULL;
     AB_DROP(x, index);
-    return result || PyErr_Occurred() ? result : call(methods, of_getitem, self, key);
+    if (result || PyErr_Occurred())
+        return result;
+    return is_ours(self) ? call(methods, of_getitem, self, key) : (PyErr_BadArgument(), NULL);
 }
 
 static int traverse(PyObject *self, visitproc visit, void *arg)
@@ -149,8 +157,7 @@ static PyObject *slots_of(PyObject *module, PyObject *args)
 
 PyMethodDef ab_operators_methods[] = {
     {"slots_of", slots_of, METH_VARARGS, "slots_of(class, functions, methods, reflected)"},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};
 
 int ab_operators_setup(PyObject *module)
 {

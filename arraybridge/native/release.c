@@ -7,15 +7,10 @@
    thread does between two bytecodes, or else the next export. Once the interpreter is ending nobody
    does: what the struct owns is left to the operating system. */
 #include "native.h"
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _WIN32 /* where CPython says which library it is */
-#include <windows.h>
-#define dlsym(_, name) (void *)GetProcAddress(PyLong_AsVoidPtr(PySys_GetObject("dllhandle")), name)
-#else
-#include <dlfcn.h>
-#endif
 
 typedef struct Waiting {
     struct Waiting *next;
@@ -324,8 +319,7 @@ PyMethodDef ab_release_methods[] = {
     {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
     {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule of Arrow's structs."},
     {"drain", drain, METH_NOARGS, "Let go of what structs own that other threads have deleted."},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};
 
 void ab_release_setup(void)
 {

@@ -184,5 +184,4 @@ static PyObject *copy_slices(PyObject *Py_UNUSED(module), PyObject *args)
 PyMethodDef ab_threads_methods[] = {
     {"call_slices", call_slices, METH_VARARGS, "Call a kernel once for each record."},
     {"copy_slices", copy_slices, METH_VARARGS, "Copy a run of bytes."},
-    {NULL, NULL, 0, NULL},
-};
+    {0}};

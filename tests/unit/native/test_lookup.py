@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -67,3 +68,22 @@ def test_a_signature_says_what_the_description_says(x: np.ndarray) -> None:
         assert getattr(said, name) == getattr(info, name), name
     if said.knows("negative") and 0 not in x.shape and 1 not in x.shape:
         assert said.negative == (min(x.strides, default=0) < 0)
+
+
+def test_it_can_be_referred_to_weakly() -> None:
+    assert weakref.ref(ab.convert)() is ab.convert
+
+
+def test_an_interrupt_while_an_entry_is_found_is_no_miss() -> None:
+    class Target(str):
+        asked = 0
+
+        def __hash__(self) -> int:
+            self.asked += 1
+            if self.asked == 1:
+                raise KeyboardInterrupt
+            return super().__hash__()
+
+    ab.convert(np.ones(3), "numpy")  # from here on arrays of NumPy have entries
+    with pytest.raises(KeyboardInterrupt):
+        ab.convert(np.ones(3), Target("numpy"))

@@ -6,6 +6,8 @@ import copy
 import gc
 import operator
 import pickle
+import subprocess
+import sys
 import weakref
 from typing import Any
 
@@ -240,3 +242,39 @@ def test_each_slot_stands_in_its_class() -> None:
     ):
         assert vars(CLASS)[name] is vars(C.Slots)[name]
         assert name not in vars(PYTHON) or vars(PYTHON)[name] is not vars(C.Slots)[name]
+
+
+BARE = """
+from arraybridge.native import C
+import arraybridge as ab, numpy as np
+for _ in range(2):  # before there is a class over NumPy, and with one
+    bare = C.Slots()
+    assert bare == bare and bare != 1
+    for wrong in ("-bare", "bare + bare", "1 + bare", "bare ** 2", "bare < bare", "bare[0]"):
+        try:
+            eval(wrong)
+        except TypeError:
+            continue
+        raise AssertionError(wrong)
+    ab.from_dlpack(np.ones(3))
+"""
+
+ANEW = """
+import sys
+import numpy as np
+import arraybridge
+x = arraybridge.from_dlpack(np.ones(3))
+for name in [name for name in sys.modules if name.split(".")[0] == "arraybridge"]:
+    del sys.modules[name]
+import arraybridge
+y = arraybridge.from_dlpack(np.ones(3))
+for z in x, y:
+    assert bool((z + z == 2 - z * 0)[0]) and float((-z)[1]) == -1 and bool((z < 2)[2])
+"""
+
+
+@pytest.mark.skipif(C is None, reason="without the extension")
+@pytest.mark.parametrize("program", [BARE, ANEW], ids=["bare", "anew"])
+def test_in_a_process_of_its_own(program: str) -> None:
+    """The root without an Array, and a second import of the package, as test runners make."""
+    subprocess.run([sys.executable, "-c", program], check=True)
