@@ -23,5 +23,6 @@ import arraybridge as ab
 from arraybridge.native import C, MISSING
 assert C is None and MISSING == "it cannot be loaded: said here", MISSING
 assert np.from_dlpack(ab.from_dlpack(np.arange(3)[::-1])).tolist() == [2, 1, 0]
-"""
+""",
+        env={"ARRAYBRIDGE_NO_NATIVE": "0"},
     )
