@@ -11,6 +11,19 @@ from typing import Any
 from arraybridge.native import C
 
 
+def noisy(owner: type[Any], seen: list[BaseException]) -> Any:
+    """Make an owner whose end raises an error of its own, and handles it."""
+
+    class Noisy(owner):  # type: ignore[misc]
+        def __del__(self) -> None:
+            try:
+                raise KeyError("of its own")
+            except KeyError as error:
+                seen.append(error)
+
+    return Noisy()
+
+
 def in_threads(work: Callable[[Any], object], things: Iterable[Any]) -> None:
     """Do the work on each thing in a thread of its own; an error there is the caller's."""
     errors: list[BaseException] = []

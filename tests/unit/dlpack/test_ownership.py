@@ -16,7 +16,7 @@ from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer
-from tests.support.threads import WAYS, in_threads, on_a_thread_of_c
+from tests.support.threads import WAYS, in_threads, noisy, on_a_thread_of_c
 
 torch = optional("torch")
 
@@ -220,17 +220,9 @@ def test_our_capsule_dies_while_an_exception_is_pending(versioned):
 
 
 def test_an_owner_whose_end_runs_python_while_an_exception_is_pending():
-    seen = []
-
-    class Noisy(Owner):
-        def __del__(self):
-            try:
-                raise KeyError("of its own")
-            except KeyError as error:
-                seen.append(error)
-
+    seen: list[BaseException] = []
     with pytest.raises(TypeError, match="no len"):
-        len(dlpack.to_capsule(Noisy().tensor))
+        len(dlpack.to_capsule(noisy(Owner, seen).tensor))
     assert len(seen) == 1
 
 

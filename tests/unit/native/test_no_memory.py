@@ -12,9 +12,10 @@ from tests.support.processes import python
 pytest.importorskip("_testcapi")
 pytestmark = [
     pytest.mark.skipif(C is None, reason="the Python in its place allocates in between"),
-    # PyFunction_NewWithQualName: Python 3.13.0 and 3.13.5 do so.
+    # PyFunction_NewWithQualName, one of many such places.
     pytest.mark.skipif(
-        sys.version_info >= (3, 13), reason="CPython itself crashes, where it makes a function"
+        sys.version_info >= (3, 13),
+        reason="CPython itself crashes where it makes a function (python/cpython#151763)",
     ),
 ]
 

@@ -13,7 +13,7 @@ import pytest
 from arraybridge.protocols import arrow_structs
 from arraybridge.protocols.arrow_memory import Array, DeviceArray, Owned, Schema, taken
 from tests.support.processes import python
-from tests.support.threads import WAYS
+from tests.support.threads import WAYS, noisy
 
 
 class Owner:
@@ -131,19 +131,11 @@ def test_types_whose_children_are_moved_out():
 
 
 def test_a_capsule_lets_go_of_what_nobody_took_with_an_exception_pending():
-    seen = []
-
-    class Noisy(Owner):
-        def __del__(self):
-            try:
-                raise KeyError("of its own")
-            except KeyError as error:
-                seen.append(error)
-
+    seen: list[BaseException] = []
     # len() drops its argument, the only reference to the capsule, after the error is set.
     for shape in (24,), (2, 3, 4):
         with pytest.raises(TypeError, match=r"object of type 'PyCapsule' has no len\(\)"):
-            len(Noisy().export(*shape))  # type: ignore[arg-type]
+            len(noisy(Owner, seen).export(*shape))  # type: ignore[arg-type]
     assert len(seen) == 2
     with pytest.raises(TypeError, match="no len"):
         len(arrow_structs.schema((3,), b"g"))  # type: ignore[arg-type]
