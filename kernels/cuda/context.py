@@ -30,7 +30,6 @@ _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _INVALID_VALUE, _NO_DEVICE, _INVALID_DEVICE = 1, 100, 101  # CUDA_ERROR_*
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _EVENTS = 16  # that a device keeps
-_HELD = 64  # events of a stream for which something is kept
 
 
 class Device(NamedTuple):
@@ -44,8 +43,8 @@ class Device(NamedTuple):
 
 _devices: dict[int, Device] = {}
 _lock = threading.Lock()
-# (device, stream, thread) -> events, and what each of them releases
-_held: dict[tuple[int, int, int], deque[tuple[int, list[object]]]] = {}
+# event -> (device, stream, what is kept until it has happened), the oldest first
+_held: dict[int, tuple[int, int, object]] = {}
 _holding = threading.RLock()
 _lost: list[object] = []
 
@@ -238,34 +237,26 @@ def _hold(where: Device, queue: int, owner: object) -> None:
     if capturing(where, queue):
         return
     with current(where), _holding:
-        # The default stream of a thread is another one in each.
-        thread = threading.get_ident() if queue == PER_THREAD else 0
-        key = where.ordinal, queue, thread
-        held = _held.get(key)
-        if held is None or len(held) < _HELD:
-            event = _recorded(where, queue)
-            _held.setdefault(key, deque()).append((event, [owner]))
-        else:  # the newest event comes a little later, and holds this one too
-            driver.installed().cuEventRecord(held[-1][0], queue)
-            held[-1][1].append(owner)
+        _held[_recorded(where, queue)] = where.ordinal, queue, owner
 
 
 def _known(ordinal: int) -> Device:
     """Return a device, and let go of what its streams have done with."""
     found = device(ordinal)
     if _held:
-        done: list[object] = []  # released outside of the lock: that may run anything
+        kept = list(_held.items())  # released on return, outside the lock: that may run anything
+        busy = set()
         with current(found), relaxed(), _holding:
-            for key in [key for key in _held if key[0] == ordinal]:
-                held = _held.get(key, deque())
-                while held and _happened((first := held[0])[0]):
-                    # A garbage collection meanwhile may have come here too.
-                    if held and held[0] is first:
-                        held.popleft()
-                        _give_back(found, first[0])
-                        done.append(first[1])
-                if not held:
-                    _held.pop(key, None)
+            for event, entry in kept:
+                if entry[0] != ordinal or entry[1] in busy:
+                    continue
+                # A stream's events happen in order. Where its handle is another stream's by now,
+                # or it is a thread's default one, something is kept for longer than it must be.
+                if not _happened(event):
+                    busy.add(entry[1])
+                elif _held.get(event) is entry:  # no garbage collection came here meanwhile
+                    del _held[event]
+                    _give_back(found, event)
     return found
 
 

@@ -1,5 +1,6 @@
 """Streams, graphs and threads on a CUDA device: copies happen in the order that is promised."""
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -110,6 +111,21 @@ def test_memory_is_not_reused_while_another_stream_reads_it():
         side.synchronize()
         assert bool((y == turn).all())
         del poison
+
+
+@pytest.mark.parametrize("copy", [None, True], ids=["view", "copy"])
+def test_a_stream_is_destroyed_before_the_memory_that_was_read_on_it(copy):
+    cupy = pytest.importorskip("cupy")
+    for _ in range(3):
+        x, side = torch.ones(1024, 512, device="cuda"), cupy.cuda.Stream(non_blocking=True)
+        with side:
+            y = ab.convert(x.t(), "cupy", copy=copy)
+            assert float(y.sum()) == x.numel()
+        del y, side
+        gc.collect()
+        del x  # with `record_stream`, PyTorch would use the stream here
+        torch.cuda.empty_cache()
+    torch.cuda.synchronize()
 
 
 def test_memory_of_cupy_is_not_reused_while_torch_reads_it():

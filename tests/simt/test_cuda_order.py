@@ -4,6 +4,7 @@ See `support.lazy_gpu`: a wait that is missing, or a source that is let go too e
 """
 
 import gc
+import weakref
 from contextlib import ExitStack
 from random import Random
 
@@ -12,7 +13,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build, transfer
+from arraybridge.kernels.cuda import build, context, transfer
 from tests.support import stub_driver
 from tests.support.emulated_gpu import library
 from tests.support.lazy_gpu import Late, frees
@@ -43,7 +44,10 @@ class Program:
     used again at once.
     """
 
-    STEPS = ("put", "copy", "copy", "view", "contiguous", "send", "fetch", "move", "copyto", "drop")
+    STEPS = (
+        *("put", "copy", "copy", "view", "contiguous", "send", "fetch", "move", "copyto", "drop"),
+        "stream",
+    )
 
     def __init__(self, gpu, seed, stack):
         self.gpu, self.random = gpu, Random(seed)
@@ -64,6 +68,8 @@ class Program:
             step = self.random.choice(self.STEPS)
             if step == "drop" and self.live:
                 self.live.pop(self.random.randrange(len(self.live)))
+            elif step == "stream":
+                self.stream()
             elif step in ("put", "drop") or not self.live:
                 self.keep(*self.put())
             else:
@@ -88,6 +94,14 @@ class Program:
 
     def target(self):
         return self.random.choice(["gpua", "gpub"])
+
+    def stream(self):
+        """Let a library work on a new stream after what is on its old one, which is destroyed."""
+        its = self.libraries[self.target()]
+        context.order(0, 1, its.stream)
+        self.gpu.destroy(its.stream)
+        its.stream = self.gpu.stream(handle=self.random.choice([0, its.stream]))
+        context.order(0, its.stream, 1)
 
     def put(self):
         expected = self.numbers()
@@ -139,3 +153,26 @@ def test_any_order_gives_the_same(gpu, first):
             del program
             gc.collect()
             gpu.drain(lambda n: 0)
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 63, 64])
+def test_a_handle_that_is_another_stream_s_by_now(gpu, earlier):
+    """What the first stream reads is kept until it has read it, whatever the second one does."""
+    stream, done, read = gpu.stream(), [], np.zeros(1)
+    for _ in range(earlier):
+        context.hold(0, stream, object())
+    gpu.enqueue(gpu.context(0), stream, lambda: bool(done))  # a kernel that takes its time
+    alive = weakref.ref(read)
+    context.hold(0, stream, read)
+    del read
+    gpu.destroy(stream)
+    assert gpu.stream(handle=stream) == stream
+    context.hold(0, stream, object())
+    while any(queue and gpu._step(key) for key, queue in gpu.queues.items()):
+        pass
+    context.order(0, 1, stream)
+    assert alive() is not None
+    done.append(None)
+    gpu.drain(lambda n: 0)
+    context.order(0, 1, stream)
+    assert alive() is None

@@ -7,6 +7,8 @@ import gc
 import re
 import threading
 import weakref
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -589,22 +591,122 @@ def test_the_source_of_a_peer_copy_is_told_of_it(gpu, a, b):
     assert told == [(x, ab.Device(2), a.stream)]  # which waits for the copy by then
 
 
-def test_torch_s_allocator_is_not_all_that_keeps_memory(gpu, monkeypatch):
-    torch = pytest.importorskip("torch")
-    from arraybridge.libraries.torch.exchange import LIBRARY
+@pytest.fixture
+def torch_on_gpu(gpu, monkeypatch):
+    """PyTorch, whose tensors lie on the emulated GPU, by a stub of its allocator.
 
-    monkeypatch.setattr(type(LIBRARY), "current_stream", lambda self, device: 1)
-    stream = gpu.stream()
-    own, foreign = torch.zeros(3), torch.from_dlpack(np.zeros(3, "f4"))
-    LIBRARY.read_on(own, ab.Device(2), stream)
-    assert not gpu.called("cuEventRecord")
-    LIBRARY.read_on(own, ab.Device(2), 2)
-    assert [call.arguments[0] for call in gpu.called("cuStreamWaitEvent")] == [1]
-    kept = weakref.ref(foreign)
-    LIBRARY.read_on(foreign, ab.Device(2), stream)
-    del foreign
+    As PyTorch's own it notes the streams of `record_stream` with the memory, and uses them when the
+    memory is freed. ``put(array)`` makes a tensor; ``stream`` is the current stream.
+    """
+    torch = pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY as its
+
+    made = SimpleNamespace(stream=gpu.stream(), recorded=[])
+    described = type(its).describe
+
+    def describe(self, x):
+        info = described(self, x)
+        place = next((at for memory, at in gpu.pointers.items() if info.data in memory), None)
+        return info if place is None else info._replace(device=ab.Device(2, place))
+
+    def free(streams):
+        for stream in streams:
+            if stream in gpu.destroyed:
+                gpu.raised.append(AssertionError(f"an event for {stream:#x}, which is destroyed"))
+
+    def put(array, device=0):
+        array = np.ascontiguousarray(array)
+        pointer = gpu.allocate(array.nbytes, device)
+        block = np.ndarray(array.shape, array.dtype, gpu.arenas[device], pointer - base(device))
+        block[...] = array
+        tensor, streams = torch.from_numpy(block), []
+        made.recorded.append(streams)
+        weakref.finalize(block, free, streams)
+        tensors[tensor.data_ptr()] = streams
+        return tensor
+
+    def base(device):
+        return gpu.arenas[device].ctypes.data
+
+    tensors = {}
+    made.put, made.library = put, its
+    patch = partial(monkeypatch.setattr, type(its))
+    patch("describe", describe)
+    patch("signature", staticmethod(lambda x: None))
+    patch("has_edges", lambda self, array_type: False)
+    patch("current_stream", lambda self, device: made.stream)
+    monkeypatch.setattr(torch.UntypedStorage, "resizable", lambda self: True)
+    monkeypatch.setattr(
+        torch.Tensor, "record_stream", lambda self, side: tensors[self.data_ptr()].append(side)
+    )
+    return made
+
+
+@pytest.mark.parametrize("how", ["copy", "view", "copyto", "cast", "peer"])
+def test_a_stream_that_is_gone_before_pytorch_s_memory(gpu, b, torch_on_gpu, how, monkeypatch):
+    x = torch_on_gpu.put(image())
+    own, stream = torch_on_gpu.stream, b.stream
+    b.streams[1] = gpu.stream(1)
+    if how == "copyto":
+        y = b.put(np.zeros((4, 3, 2), "f4"))
+        ab.copyto(y, x.permute(2, 1, 0))
+    elif how == "peer":
+        y = ab.convert(x, "gpub", device="cuda:1")
+    elif how == "cast":  # the target's
+        monkeypatch.setattr(type(torch_on_gpu.library), "can_cast", lambda *_: False)
+        type(b.library).astype = lambda self, x, dtype, axes: b.put(b.get(x).astype(dtype.name))
+        y = ab.convert(x, "gpub", dtype="float64")
+    else:
+        y = ab.convert(x, "gpub", copy=how == "copy" or None)
+    expected = image(2, 1, 0) if how == "copyto" else image()
+    np.testing.assert_array_equal(b.get(y), expected)
+    waits = [call.arguments[0] for call in gpu.called("cuStreamWaitEvent")]
+    if how == "peer":
+        assert waits == [b.streams[1], own]
+    else:
+        assert waits == ([stream] if how == "view" else [stream, own])
+    gpu.destroy(stream)
+    del x, y
     gc.collect()
-    assert kept() is not None
+    assert not any(torch_on_gpu.recorded)
+    assert not gpu.raised
+
+
+def test_a_copy_joins_the_capture_that_its_source_is_part_of(gpu, b, torch_on_gpu):
+    x = torch_on_gpu.put(image())
+    with gpu.capture(torch_on_gpu.stream) as joined:
+        ab.convert(x.permute(2, 0, 1), "gpub", copy=True)
+        assert joined == {torch_on_gpu.stream, b.stream}
+        assert order_of(gpu)[-1] == ("cuStreamWaitEvent", torch_on_gpu.stream)
+
+
+@pytest.mark.parametrize("stream", [None, -1, 1, 2, "own", "other"])
+def test_pytorch_s_tensors_are_exported_by_the_standard_s_numbering(gpu, torch_on_gpu, stream):
+    x, own = ab.from_dlpack(torch_on_gpu.put(image())), torch_on_gpu.stream
+    given = {"own": own, "other": gpu.stream()}.get(stream, stream)
+    x.__dlpack__(stream=given, max_version=(1, 0))
+    ordered = [("cuEventRecord", own), ("cuStreamWaitEvent", given or 1)]
+    assert order_of(gpu) == ([] if stream in (-1, "own") else ordered)
+
+
+def test_memory_that_is_not_pytorch_s_own_is_kept_until_it_was_read(
+    gpu, b, torch_on_gpu, monkeypatch
+):
+    """Another library's, another process's: its owner frees it on a stream of its own."""
+    x = torch_on_gpu.put(image())
+    monkeypatch.setattr(type(x.untyped_storage()), "resizable", lambda self: False)
+    gpu.fail["cuEventQuery"] = 600  # not ready
+    y = ab.convert(x.permute(2, 1, 0), "gpub", copy=True)
+    np.testing.assert_array_equal(b.get(y), image(2, 1, 0))
+    gpu.destroy(b.stream)
+    b.stream = gpu.stream()
+    del x
+    gc.collect()
+    assert [type(entry[2]).__name__ for entry in context._held.values()] == ["Tensor"]
+    gpu.fail.clear()
+    ab.convert(b.put(image()), "gpub", copy=True)
+    context.order(0, 1, b.stream)
+    assert not context._held
 
 
 @pytest.mark.parametrize("call", ["cuEventCreate", "cuEventRecord"])

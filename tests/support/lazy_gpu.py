@@ -43,6 +43,12 @@ class Late(Emulated):
         queue = self.queues.setdefault((context, stream), deque())
         queue.append(lambda: work() is not False)
 
+    def destroy(self, stream: int) -> None:
+        key = self.streams[stream], stream
+        super().destroy(stream)
+        if key in self.queues:  # what is on it goes on, whoever has the handle then
+            self.queues[key[0], -next(self._handles)] = self.queues.pop(key)
+
     def drain(self, choose: Callable[[int], int]) -> None:
         """Do all that is on the streams, `choose` telling which of so many is the next to go on."""
         while True:
@@ -105,7 +111,8 @@ class Late(Emulated):
         happened = self._state.get(event, [True])
         while not happened[0]:  # no more than that needs
             first = (self._current(), self.recorded[event])
-            assert self._step(first) or any(self._step(k) for k, q in self.queues.items() if q)
+            ready = sorted((key for key, queue in self.queues.items() if queue), key=first.__ne__)
+            assert any(map(self._step, ready)), "streams wait for each other"
 
 
 def frees(its: Any, gpu: Late) -> Any:

@@ -67,6 +67,7 @@ class Stub:
         self.started = False
         self.retained: dict[int, int] = {}  # device -> how often its primary context is
         self.streams: dict[int, int] = {}  # handle -> context
+        self.destroyed: set[int] = set()  # handles of streams: to use one may end the process
         self.captures: dict[int, set[int]] = {}  # the stream that began -> those that have joined
         self.events: dict[int, int] = {}
         self.recorded: dict[int, int] = {}  # event -> the stream
@@ -96,11 +97,17 @@ class Stub:
             self._callbacks[name] = ctypes.CFUNCTYPE(c_int, *types)(self._answer(name))
         return ctypes.cast(self._callbacks[name], c_void_p).value or 0
 
-    def stream(self, device: int = 0) -> int:
-        """Make a stream, as another library does."""
-        handle = next(self._handles)
+    def stream(self, device: int = 0, handle: int = 0) -> int:
+        """Make a stream, as another library does; a handle that was destroyed may come again."""
+        handle = handle or next(self._handles)
+        self.destroyed.discard(handle)
         self.streams[handle] = self.context(device)
         return handle
+
+    def destroy(self, stream: int) -> None:
+        """Destroy a stream, as its owner does: what is on it goes on, its handle is none."""
+        del self.streams[stream]
+        self.destroyed.add(stream)
 
     @staticmethod
     def context(device: int) -> int:
@@ -159,6 +166,8 @@ class Stub:
             raise Code(INVALID_HANDLE)  # never asked for here: no stream 0
         if stream in (LEGACY, PER_THREAD):
             return self._current()
+        if stream in self.destroyed:
+            raise AssertionError(f"the stream {stream:#x} was destroyed")
         if stream not in self.streams:
             raise Code(INVALID_HANDLE)
         return self.streams[stream]

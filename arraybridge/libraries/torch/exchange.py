@@ -342,30 +342,16 @@ class Torch(Library):
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
         if info.device.type == _CUDA:
-            self._order(x, info.device, 1 if stream is None else stream)
+            # PyTorch's own __dlpack__ takes no stream for no order, and refuses the per-thread one.
+            if stream != -1:
+                from ...kernels.cuda import context
+
+                context.order(info.device.id, stream, self.current_stream(info.device))
             return super().export_described(x, info)
         # An alias has the storage still when ``x`` has another.
         tensor = dlpack.acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
         return tensor
-
-    def _order(self, x: torch.Tensor, device: Device, reader: int) -> None:
-        """Make a stream wait for what was queued on the tensor's device; -1 wants no waiting.
-
-        PyTorch's own ``__dlpack__`` does so too, but takes no stream to be the legacy one, refuses
-        the per-thread one, and does not tell the allocator: memory that is freed would be used
-        again by PyTorch's stream while the other stream reads it.
-        """
-        own = self.current_stream(device)
-        if reader in (-1, own):
-            return
-        place = torch.device("cuda", device.id)
-        if reader == 1:
-            side = torch.cuda.default_stream(place)
-        else:
-            side = torch.cuda.ExternalStream(reader, device=place)  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream(place))
-        x.record_stream(side)
 
     def alias(self, x: torch.Tensor) -> torch.Tensor:
         if (
@@ -505,18 +491,16 @@ class Torch(Library):
         return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
 
     def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
-        """Keep what the allocator does not know; else it was told when the tensor was exported.
+        """Keep memory of others, whose storage cannot be resized; else let PyTorch's stream wait.
 
-        It knows no memory of others, whose storage cannot be resized, and notes the default stream
-        of a thread as that of the thread that frees.
+        Not by `Tensor.record_stream`: that uses the stream when the memory is freed, and whoever
+        made the stream may have destroyed it by then.
         """
-        if device.type != _CUDA or stream is None:
-            return
-        if not x.untyped_storage().resizable():
+        if device.type == _CUDA and stream is not None and not x.untyped_storage().resizable():
             from ...kernels.cuda import context
 
             context.hold(device.id, stream, x)
-        elif stream == 2:
+        else:
             super().read_on(x, device, stream)
 
     def native_dtype(self, dtype: DataType) -> torch.dtype | None:
