@@ -17,6 +17,7 @@
 #   make pictures     the pictures of the documentation, into docs/pictures (a test compares them)
 #   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
 #   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
+#   make gpu-carry    fills .carry with what a machine with a GPU and no package index lacks, for its Python (CARRY_FOR=3.12)
 #   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
 #   make sanitize     the C extension's stress program under the sanitizers of gcc or clang
 #   make fuzz-native  malformed structs, for an hour under AddressSanitizer (MINUTES=60 SEED=...)
@@ -38,6 +39,7 @@ SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
 GPU_PYTHON ?= $(PY)
+CARRY_FOR ?= 3.12
 PYTEST_ARGS ?=
 # A file of tests is run by one process, in order. Each takes 1.5 GB of memory. Files come by name:
 # by their number of tests, as xdist has it, those with a few long ones come last, beside an idle process.
@@ -78,7 +80,7 @@ INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
-.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu matrix fuzz fuzz-native sanitize conformance downstream release-check clean
+.PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu gpu-carry matrix fuzz fuzz-native sanitize conformance downstream release-check clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -229,6 +231,9 @@ bench: $(VENV)/.bench
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
 	$(GPU_PYTHON) -m benchmarks.gpu
+
+gpu-carry: $(VENV)/.test
+	$(PY) -m benchmarks.gpu.carry --python $(CARRY_FOR)
 
 matrix: $(VENV)/.heavy
 	$(PY) -m tests.matrix --docs docs

@@ -36,8 +36,10 @@ def main() -> int:
             parser.error("a rehearsal wants --output: its figures belong nowhere else")
         os.environ["ARRAYBRIDGE_REHEARSAL"] = "1"
 
-    from . import chart, goals, machine, rehearsal, report
+    from . import carry, chart, goals, machine, rehearsal, report
     from .parts import PARTS, run
+
+    carry.use()
 
     if arguments.rehearse:
         rehearsal.install()

@@ -59,7 +59,8 @@ def environment(scratch: Path) -> dict[str, str]:
 
     numba-cuda finds NVVM by cuda-pathfinder: in the packages nvidia-nvvm or nvidia-cuda-nvcc, by the
     loader, then in nvvm/lib64 of CUDA_PATH. Where a toolkit has it elsewhere, the loader is shown the
-    way, by a folder that holds nothing else.
+    way, by a folder that holds nothing else. CUDA_PATH and CUDA_HOME are set to a toolkit with headers
+    alone: other libraries compile with those that they find there.
     """
     env = dict(os.environ)
     env["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
@@ -69,7 +70,8 @@ def environment(scratch: Path) -> dict[str, str]:
     root = toolkit()
     if root is None:
         return env
-    env["CUDA_HOME"] = env["CUDA_PATH"] = str(root)
+    if (root / "include" / "cuda_runtime.h").is_file():
+        env["CUDA_HOME"] = env["CUDA_PATH"] = str(root)
     env["PATH"] = os.pathsep.join([env.get("PATH", ""), str(root / "bin")])
     if not (root / "nvvm" / "lib64").is_dir():
         places = [root / "lib64", root / "lib", root / "nvvm" / "lib"]

@@ -195,11 +195,23 @@ def test_a_toolkit_whose_nvvm_lies_elsewhere_is_shown_to_the_loader(tmp_path, mo
     monkeypatch.setenv("CUDA_PATH", str(root))
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     env = machine.environment(scratch)
-    assert env["CUDA_HOME"] == env["CUDA_PATH"] == str(root)
     folder = Path(env["LD_LIBRARY_PATH"])
     assert (folder / "libnvvm.so.4").resolve() == root / "lib" / "libnvvm.so.4"
     (root / "nvvm" / "lib64").mkdir()
     assert "LD_LIBRARY_PATH" not in machine.environment(scratch)
+
+
+def test_a_toolkit_without_headers_is_not_shown_to_other_libraries(tmp_path, monkeypatch):
+    root = tmp_path / "toolkit"
+    (root / "nvvm").mkdir(parents=True)
+    monkeypatch.setattr(machine, "toolkit", lambda: root)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    assert not {"CUDA_PATH", "CUDA_HOME"} & machine.environment(tmp_path).keys()
+    (root / "include").mkdir()
+    (root / "include" / "cuda_runtime.h").touch()
+    env = machine.environment(tmp_path)
+    assert env["CUDA_HOME"] == env["CUDA_PATH"] == str(root)
 
 
 def test_without_a_device_nothing_is_written(tmp_path, monkeypatch, capsys):
