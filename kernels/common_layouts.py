@@ -11,6 +11,7 @@ from arraybridge.kernels.cpu import plan as cpu
 from arraybridge.kernels.cpu.plan_types import Plan as CPUPlan
 from arraybridge.kernels.cuda import plan as cuda
 from arraybridge.kernels.cuda.plan_types import Plan as CUDAPlan
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import Canonical, c_strides, canonical
 
 Opaque = np.ndarray[Any, np.dtype[np.void]]
@@ -75,7 +76,9 @@ def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
             yield name, made
 
 
-def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
+def cuda_plans(
+    item_sizes: Iterable[int], tuning: Tuning = DEFAULT
+) -> Iterator[tuple[str, CUDAPlan]]:
     """Yield what is copied, by name, and a launch of it: one for each kernel of CUDA.
 
     Memory is taken to start at a multiple of 16 bytes, as what the array libraries allocate does.
@@ -83,7 +86,7 @@ def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
     seen: set[tuple[object, ...]] = {("memcpy", ())}
     # Rows that start at multiples of 16 bytes, and rows that do not.
     for name, form in layouts(item_sizes, (1024, 301, 3001)):
-        for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16):
+        for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16, tuning=tuning):
             if (made.kernel, made.constants) not in seen:
                 seen.add((made.kernel, made.constants))
                 yield name, made

@@ -79,7 +79,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
     """The kernels of the devices that are here, if any: one of each compute capability."""
     if cuda.unavailable() is not None:
         return
-    from ..kernels.cuda import cache, context, plan
+    from ..kernels.cuda import cache, context, plan, tuning
 
     known = set()
     for ordinal in range(context.count()):
@@ -87,7 +87,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
         if device.capability in known:
             continue
         known.add(device.capability)
-        for name, made in cuda_plans(item_sizes):
+        for name, made in cuda_plans(item_sizes, tuning.of(device.capability)):
             start = time.perf_counter()
             found = cache.found(made, device)
             if found is None:

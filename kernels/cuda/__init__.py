@@ -13,9 +13,10 @@ import threading
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cuda import context, driver
+from arraybridge.kernels.cuda import context, driver, tuning
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.plan_types import Plan
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import c_strides, canonical, in_bytes
 
 __all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
@@ -166,12 +167,13 @@ def _prepare(key: _Key) -> _Prepared:
     """Plan a copy, load its kernels, and keep its launches."""
     global _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
-    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
-    if not planned:
+    where = None if 0 in shape else context.device(device)  # nothing to copy needs no driver
+    tuned = tuning.of(where.capability) if where else DEFAULT
+    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src, tuned)
+    if not where:
         return ()
     from arraybridge.kernels.cuda import launch
 
-    where = context.device(device)
     try:
         made: _Prepared = tuple([launch.prepare(each, where) for each in planned])
     except ImportError as error:
@@ -211,8 +213,11 @@ def plans(
     itemsize: int,
     dst: int = 0,
     src: int = 0,
+    tuned: Tuning = DEFAULT,
 ) -> tuple[Plan, ...]:
     """Return the launches that `copy` makes of a layout; their offsets are to its addresses.
+
+    `tuned`: of the device, ``tuning.of(capability)``.
 
     ValueError where `copy` raises it for the layout, and where there are more bytes than any device
     has.
@@ -231,7 +236,7 @@ def plans(
     to, start = form.dst_offset, form.src_offset
     return tuple(
         each._replace(dst_offset=each.dst_offset + to, src_offset=each.src_offset + start)
-        for each in plan(form, (dst + to) % 16, (src + start) % 16)
+        for each in plan(form, (dst + to) % 16, (src + start) % 16, tuning=tuned)
     )
 
 

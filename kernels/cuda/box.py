@@ -59,14 +59,24 @@ SHARED = 24576
 ) = range(11)  # fmt: skip
 
 
-def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes: int) -> Any:
+def box(
+    ops: Any,
+    width: int,
+    run: int,
+    places: int,
+    lines: int,
+    far: int,
+    axes: int,
+    staging: str = "registers",
+) -> Any:
     """Make the kernel for items of `width` bytes.
 
     `run`: axes that make a run, 1 to 3: all but the last, A, whole. `places`: axes that make the
     places, 0 to 2: all but the last, B, whole; with 0 the run itself is cut in chunks, which are
     the places. `lines`: axes of the run over which the source jumps, 0 to 3; all others lie within
     a line. `far`: 1 where the lines of a box lie so far apart that 32 bits do not hold the
-    distance. `axes`: what the grid walks over beside the pieces of A and B.
+    distance. `axes`: what the grid walks over beside the pieces of A and B. `staging`: see
+    `tuning.Tuning`.
 
     In shared memory a line keeps its address modulo 16, so that where an item lies is linear in its
     indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 * p1``,
@@ -76,6 +86,7 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     shr, prmt = ops.shr, ops.prmt
     load, stage = ops.ld[16], ops.sts[16]
+    copy, wait = ops.copy_async[16], ops.wait_async
     fetch, single = ops.lds[width], ops.st[width]
     items = max(4 // width, 1)  # items of a unit, which is what a lane writes
     unit = items * width
@@ -295,19 +306,31 @@ def box(ops: Any, width: int, run: int, places: int, lines: int, far: int, axes:
             q = i32(q + 16 * THREADS)
             a3, x3, there3 = vector(q, start, origin, total, length, extents, divisions, steps)
             q = i32(q + 16 * THREADS)
-            v0 = maybe(a0, there0)
-            v1 = maybe(a1, there1)
-            v2 = maybe(a2, there2)
-            v3 = maybe(a3, there3)
-            if there0:
-                stage(sm, x0, v0)
-            if there1:
-                stage(sm, x1, v1)
-            if there2:
-                stage(sm, x2, v2)
-            if there3:
-                stage(sm, x3, v3)
+            if staging == "cp.async":
+                if there0:
+                    copy(sm, x0, a0)
+                if there1:
+                    copy(sm, x1, a1)
+                if there2:
+                    copy(sm, x2, a2)
+                if there3:
+                    copy(sm, x3, a3)
+            else:
+                v0 = maybe(a0, there0)
+                v1 = maybe(a1, there1)
+                v2 = maybe(a2, there2)
+                v3 = maybe(a3, there3)
+                if there0:
+                    stage(sm, x0, v0)
+                if there1:
+                    stage(sm, x1, v1)
+                if there2:
+                    stage(sm, x2, v2)
+                if there3:
+                    stage(sm, x3, v3)
             more = q < total
+        if staging == "cp.async":
+            wait()
         cuda.syncthreads()
         # A row of lanes writes at a place, the next row at the next.
         row = i32(shr(u32(t), divisions[BY_LANES + 1]))

@@ -10,6 +10,7 @@ from arraybridge.kernels.cuda.box_cuts import Box, cheapest, otherwise
 from arraybridge.kernels.cuda.box_lanes import pitches, rows
 from arraybridge.kernels.cuda.indices import outer
 from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 
 _VECTOR = 16
 _FAR = 2**31 - 2**17  # bytes from which on distances within a box are 64-bit
@@ -25,7 +26,9 @@ def short(divisor: int, most: int) -> tuple[int, int]:
     return (1 << shift) // divisor + 1, shift
 
 
-def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None:
+def plan_box(
+    axes: Sequence[Axis], item: int, dst: int, src: int, tuning: Tuning = DEFAULT
+) -> Plan | None:
     """Return the launch that copies a nest box by box; None where that does not pay.
 
     The axes come innermost first, in the order of the destination's strides; ``axes[0].dst ==
@@ -37,10 +40,12 @@ def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None
     best = cheapest(axes, item)
     if best is None or best.cost > otherwise(axes, item, dst, src):
         return None
-    return _laid_out(axes, item, dst, src, best)
+    return _laid_out(axes, item, dst, src, best, tuning.box)
 
 
-def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> Plan | None:
+def _laid_out(
+    axes: Sequence[Axis], item: int, dst: int, src: int, box: Box, staging: str
+) -> Plan | None:
     """Return the launch of a box."""
     a = box.run - 1
     places, lines, cut_a, cut_b = box.places, box.lines, box.cut_a, box.cut_b
@@ -143,7 +148,7 @@ def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> 
     }  # fmt: skip
     outer_extents, outer_divisions, outer_steps = outer(rest)
     axes_of = len(run_pitch), len(places), len(line_pitch)
-    constants = (item, *axes_of, far, len(rest))
+    constants = (item, *axes_of, far, len(rest), staging)
     grid = pieces_a * pieces_b * prod([axis.extent for axis in rest])
     return Plan(
         "box",

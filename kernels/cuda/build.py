@@ -1,7 +1,8 @@
 """A kernel becomes machine code: Numba makes PTX, once for every device, and the driver a cubin.
 
-The PTX is for compute capability 7.5, the oldest that CUDA 13 serves; the driver's linker makes of
-it what runs on the device at hand. Numba and NVVM are imported by `ptx` alone, and need no driver.
+The PTX is for compute capability 7.5, the oldest that CUDA 13 serves, or for what a kernel needs;
+the driver's linker makes of it what runs on the device at hand. Numba and NVVM are imported by
+`ptx` alone, and need no driver.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from arraybridge.kernels.cuda.context import Device, current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
-#: The compute capability that the PTX is for.
-CAPABILITY = (7, 5)
+
+def capability(plan: Plan) -> tuple[int, int]:
+    """Return the compute capability that the PTX of a plan's kernel is for, the oldest possible."""
+    return (8, 0) if "cp.async" in plan.constants else (7, 5)
+
 
 #: The PTX language that it is said to be in, that of CUDA 12.0: the one of a newer NVVM would be
 #: refused by older drivers, and nothing of it is used. (ptxas checks that.)
@@ -104,7 +108,7 @@ def _compiled(plan: Plan) -> str:
         text, _ = cuda.compile(
             member.factory(OPS, *plan.constants),
             parameters,
-            cc=CAPABILITY,
+            cc=capability(plan),
             device=False,
             abi="numba",
             output="ptx",

@@ -46,5 +46,5 @@ FAMILY: dict[str, Member] = {
     "narrow": Member(narrow, ("width", "axes"), 5),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes"), 6),
-    "box": Member(box, ("width", "run", "places", "lines", "far", "axes"), 5),
+    "box": Member(box, ("width", "run", "places", "lines", "far", "axes", "staging"), 5),
 }

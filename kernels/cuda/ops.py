@@ -22,7 +22,7 @@ from numba.cuda.extending import intrinsic
 from arraybridge.kernels.cuda.network import network
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-_GLOBAL = 1  # LLVM's address space
+_GLOBAL, _SHARED = 1, 3  # LLVM's address spaces
 _WIDTHS = (1, 2, 4, 8, 16)
 _u32 = types.uint32
 _VALUE = {1: _u32, 2: _u32, 4: _u32, 8: types.UniTuple(_u32, 2), 16: types.UniTuple(_u32, 4)}
@@ -135,6 +135,43 @@ def _store_shared(width: int) -> Any:
     return store
 
 
+def _copy_async(width: int) -> Any:
+    """Copy from global to shared memory by ``cp.async``, past the registers (sm_80 and later).
+
+    Who copied calls `_wait_async`, then all threads a barrier, before anybody reads it.
+    """
+    function = ir.FunctionType(ir.VoidType(), [_I32, _I64])
+    cache = "cg" if width == 16 else "ca"  # past L1, which PTX has for 16 bytes alone
+    text = f"cp.async.{cache}.shared.global [$0], [$1], {width};"
+
+    @intrinsic
+    def copy(typingctx: Any, array: Any, offset: Any, address: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            kind, (array, offset, address) = signature.args[0], args
+            pointer = _shared_pointer(context, builder, kind, array, offset, width)
+            shared = builder.addrspacecast(pointer, _I8.as_pointer(_SHARED))
+            asm = ir.InlineAsm(function, text, "r,l,~{memory}", side_effect=True)
+            builder.call(asm, [builder.ptrtoint(shared, _I32), address])
+            return context.get_dummy_value()
+
+        return types.void(array, types.int32, types.int64), codegen
+
+    return copy
+
+
+@intrinsic
+def _wait_async(typingctx: Any) -> Any:
+    """Wait until what this thread copies by `_copy_async` is in shared memory."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
+        kind = ir.FunctionType(ir.VoidType(), [])
+        asm = ir.InlineAsm(kind, "cp.async.wait_all;", "~{memory}", side_effect=True)
+        builder.call(asm, [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 def _call(builder: ir.IRBuilder, name: str, args: Any) -> ir.Value:
     """Call an intrinsic of LLVM's, on integers of 32 bits."""
     kind = ir.FunctionType(_I32, [_I32] * len(args))
@@ -216,6 +253,8 @@ OPS: Any = SimpleNamespace(
     st={width: _store(width) for width in _WIDTHS},
     lds={width: _load_shared(width) for width in _WIDTHS},
     sts={width: _store_shared(width) for width in _WIDTHS},
+    copy_async={width: _copy_async(width) for width in (4, 8, 16)},
+    wait_async=_wait_async,
     prmt=_prmt,
     mulhi=_mulhi,
     shr=_shr,

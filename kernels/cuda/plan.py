@@ -14,6 +14,7 @@ from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
 from arraybridge.kernels.cuda.tile import SIZE, TILE
 from arraybridge.kernels.cuda.transpose import LEAST_PITCH, PLAIN, ROWS, WIDE
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import Canonical
 
 #: Bytes from which on an item is a row.
@@ -32,7 +33,9 @@ _VECTOR = 16
 
 
 @lru_cache(1024)
-def plan(form: Canonical, dst: int, src: int, small: int = SMALL) -> tuple[Plan, ...]:
+def plan(
+    form: Canonical, dst: int, src: int, small: int = SMALL, tuning: Tuning = DEFAULT
+) -> tuple[Plan, ...]:
     """Return the launches that copy a nest, in any order; none where there is nothing to copy.
 
     Of the addresses `dst` and `src` of its first items only the remainders modulo 16 matter: pass
@@ -47,7 +50,7 @@ def plan(form: Canonical, dst: int, src: int, small: int = SMALL) -> tuple[Plan,
     # Many elements into one cell: the last one stays, as in a loop over them.
     repeated = sum((axis.extent - 1) * axis.src for axis in axes if axis.dst == 0)
     axes = [axis for axis in axes if axis.dst]
-    _parts(axes, form.itemsize, dst, src, 0, repeated, small, made)
+    _parts(axes, form.itemsize, dst, src, 0, repeated, small, tuning, made)
     return tuple(made)
 
 
@@ -59,6 +62,7 @@ def _parts(
     dst_offset: int,
     src_offset: int,
     small: int,
+    tuning: Tuning,
     made: list[Plan],
 ) -> None:
     """Append the plans of a nest, halved along its outermost axis while it is too large."""
@@ -71,29 +75,32 @@ def _parts(
         for first, count in ((0, half), (half, extent - half)):
             part = [*axes[:-1], Axis(count, dst_stride, src_stride)] if count > 1 else axes[:-1]
             offsets = dst_offset + first * dst_stride, src_offset + first * src_stride
-            _parts(part, item, dst, src, *offsets, small, made)
+            _parts(part, item, dst, src, *offsets, small, tuning, made)
         return
-    one = _one(axes, item, (dst + dst_offset) % _VECTOR, (src + src_offset) % _VECTOR, size, small)
+    to, at = (dst + dst_offset) % _VECTOR, (src + src_offset) % _VECTOR
+    one = _one(axes, item, to, at, size, small, tuning)
     made.append(
         one._replace(dst_offset=one.dst_offset + dst_offset, src_offset=one.src_offset + src_offset)
     )
 
 
-def _one(axes: list[Axis], item: int, dst: int, src: int, size: int, small: int) -> Plan:
+def _one(
+    axes: list[Axis], item: int, dst: int, src: int, size: int, small: int, tuning: Tuning
+) -> Plan:
     """Plan a nest that fits one launch: axes innermost first, addresses modulo 16."""
     if not axes:
         return Plan("memcpy", (), 1, steps=(item,))
     unit = _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes])
     width = gcd(unit, item)
     if item >= ROW:
-        return _runs(axes, item, width, size, dst, src, small)
+        return _runs(axes, item, width, size, dst, src, small, tuning)
     if item > width:
         axes = [Axis(item // width, width, width), *axes]
     made = None
     if axes[0].dst == width:
         made = _stream(axes, width, dst, src) or _channels(axes, width, dst, src)
         if made is None and size > small:
-            made = _transpose(axes, width, dst, src) or plan_box(axes, width, dst, src)
+            made = _transpose(axes, width, dst, src) or plan_box(axes, width, dst, src, tuning)
     return made or _pieces("gather", width, axes)
 
 
@@ -103,11 +110,18 @@ def _common(*numbers: int) -> int:
 
 
 def _runs(
-    axes: list[Axis], length: int, width: int, size: int, dst: int, src: int, small: int
+    axes: list[Axis],
+    length: int,
+    width: int,
+    size: int,
+    dst: int,
+    src: int,
+    small: int,
+    tuning: Tuning,
 ) -> Plan:
     """Runs of bytes that are contiguous on both sides."""
     if width < _VECTOR and size > small:
-        boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src)
+        boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src, tuning)
         if boxed is not None:
             return boxed
     if width >= 8 or length < 2 * ROW or size <= small:

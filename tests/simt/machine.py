@@ -60,12 +60,15 @@ class Machine:
             st={width: Op(f"st[{width}]", self._store(width)) for width in WIDTHS},
             lds={width: Op(f"lds[{width}]", self._fetch(width)) for width in WIDTHS},
             sts={width: Op(f"sts[{width}]", self._stage(width)) for width in WIDTHS},
+            copy_async={w: Op(f"copy_async[{w}]", self._copy_async(w)) for w in (4, 8, 16)},
+            wait_async=Op("wait_async", self._wait_async),
         )
 
     def finish(self) -> None:
-        """The end of the kernel: what a barrier finds."""
+        """The end of the kernel: what a barrier finds; and that all copies were waited for."""
         for shared in self.shared:
             shared.phase_ends(None)
+            shared.ends()
 
     # -- the threads of an operation
 
@@ -150,6 +153,25 @@ class Machine:
             self._one(shared, where).store(width, lanes, offsets, words, where)
 
         return stage
+
+    def _copy_async(self, width: int) -> Any:
+        def copy(mask: Any, where: str, shared: Any, offset: Any, address: Any) -> None:
+            lanes, addresses = self._taking(mask, address)
+            _, offsets = self._taking(mask, offset)
+            self._note("ldg", width, lanes, addresses)
+            self._note("sts", width, lanes, offsets)
+            aligned(addresses, width, "an address", where)
+            if self.memory is None:
+                words = np.zeros((lanes.size, width // 4) if width > 4 else lanes.size, np.uint32)
+            else:
+                words = self.memory.load(width, addresses, where)
+            self._one(shared, where).copy_async(width, lanes, offsets, words, where)
+
+        return copy
+
+    def _wait_async(self, mask: Any, where: str) -> None:
+        for shared in self.shared:
+            shared.wait_async(mask)
 
     def _one(self, shared: Any, where: str) -> Shared:
         if not isinstance(shared, Shared):

@@ -13,6 +13,7 @@ import numpy as np
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import Plan
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 
 from .launch import launch
 from .memory import DST, SRC, Memory
@@ -37,6 +38,7 @@ def planned(
     src: int,
     *,
     small: int = 0,
+    tuning: Tuning = DEFAULT,
     **settings: Any,
 ) -> tuple[tuple[Plan, ...], int, int]:
     """Plan a copy for the addresses of the items with indices 0; and to which offsets are added.
@@ -51,7 +53,7 @@ def planned(
             module = plans if hasattr(plans, name) else boxes
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, value)
-        return plans.plan.__wrapped__(form, dst % 16, src % 16, small), dst, src
+        return plans.plan.__wrapped__(form, dst % 16, src % 16, small, tuning), dst, src
 
 
 def copied(

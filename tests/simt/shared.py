@@ -1,4 +1,8 @@
-"""Shared memory: random bytes at first; races between two barriers are found."""
+"""Shared memory: random bytes at first; races between two barriers are found.
+
+What is copied asynchronously is written when its thread has waited for it; until then nobody may
+touch its place.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,14 @@ import numpy as np
 
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-from .values import WIDTHS, Fault, aligned, inside, vectors
+from .values import WIDTHS, WORD, Fault, aligned, inside, vectors
 
 __all__ = ["Shared"]
+
+
+def vectors_of(content: np.ndarray) -> dict[int, np.ndarray]:
+    """Bytes as vectors of each width."""
+    return {width: vectors(content, width) for width in WIDTHS}
 
 
 class Shared:
@@ -25,8 +34,11 @@ class Shared:
         self.stride = size + -size % 16  # bytes from a block's to the next one's
         self.alignment = alignment
         content = np.frombuffer(random.bytes(self.stride * blocks), np.uint8).copy()
-        self.bytes = {width: vectors(content, width) for width in WIDTHS}
+        self.bytes = vectors_of(content)
         self.accesses: list[tuple[str, bool, int, np.ndarray, np.ndarray]] = []
+        # Copies under way, (where, width, threads, offsets, words), and 255 for each byte of them.
+        self.copies: list[tuple[str, int, np.ndarray, np.ndarray, np.ndarray]] = []
+        self.awaited = vectors_of(np.zeros(content.size, np.uint8))
 
     def phase_ends(self, threads: Any) -> None:
         """Find races since the last barrier; of some threads' blocks, where there is a mask."""
@@ -67,7 +79,12 @@ class Shared:
         aligned(offsets, width, "an offset", where)
         inside((offsets >= 0) & (offsets + width <= self.size), offsets, width,
                f"of {self.size} of shared memory are accessed", where)  # fmt: skip
-        return offsets + lanes // THREADS * self.stride
+        offsets = offsets + lanes // THREADS * self.stride
+        if self.copies:
+            inside(~self.awaited[width][offsets // width].reshape(lanes.size, -1).any(1),
+                   offsets % self.stride, width,
+                   "of shared memory are touched while they are copied to", where)  # fmt: skip
+        return offsets
 
     def load(self, width: int, lanes: np.ndarray, offsets: np.ndarray, where: str) -> np.ndarray:
         offsets = self._reach(width, lanes, offsets, where)
@@ -80,3 +97,27 @@ class Shared:
         offsets = self._reach(width, lanes, offsets, where)
         self.accesses.append((where, True, width, lanes, offsets))
         self.bytes[width][offsets // width] = words
+
+    def copy_async(
+        self, width: int, lanes: np.ndarray, offsets: np.ndarray, words: np.ndarray, where: str
+    ) -> None:
+        offsets = self._reach(width, lanes, offsets, where)
+        self.accesses.append((where, True, width, lanes, offsets))
+        self.copies.append((where, width, lanes, offsets, words))
+        self.awaited[width][offsets // width] = ~WORD[width](0)
+
+    def wait_async(self, threads: Any) -> None:
+        """Complete the copies of all threads, or of those of a mask."""
+        copies, self.copies = self.copies, []
+        for where, width, lanes, offsets, words in copies:
+            ends = slice(None) if threads is None else threads[lanes]
+            self.bytes[width][offsets[ends] // width] = words[ends]
+            self.awaited[width][offsets[ends] // width] = 0
+            self.accesses.append((where, True, width, lanes[ends], offsets[ends]))
+            if threads is not None and not ends.all():
+                self.copies.append((where, width, lanes[~ends], offsets[~ends], words[~ends]))
+
+    def ends(self) -> None:
+        """The end of the kernel."""
+        if self.copies:
+            raise Fault(f"nobody waits for what is copied at {self.copies[0][0]}")

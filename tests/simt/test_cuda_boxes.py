@@ -40,7 +40,7 @@ def test_numbers_of_a_plan(monkeypatch):
         assert all(-(2**31) <= n < 2**31 for n in plan.extents)
         assert all(0 <= n < 2**32 for n in plan.divisions)
         assert all(-(2**63) <= n < 2**63 for n in plan.steps)
-        outside = plan.constants[-1]
+        outside = plan.constants[5]
         assert len(plan.extents) == EXTENTS + max(0, outside - 1)
         assert len(plan.divisions) == DIVISIONS + 2 * max(0, outside - 1)
         assert len(plan.steps) == STEPS + 2 * outside

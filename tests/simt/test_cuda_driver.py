@@ -1,6 +1,5 @@
 """CUDA's driver through a stub: calls, their order and streams, and errors, each with a remedy."""
 
-import gc
 import os
 import pickle
 import sys
@@ -12,7 +11,7 @@ from time import sleep
 import pytest
 
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build, context, driver
+from arraybridge.kernels.cuda import build, context, driver, tuning
 from tests.support import stub_driver
 from tests.support.processes import python
 from tests.support.stub_driver import Call, Stub
@@ -120,7 +119,7 @@ class TestCalls:
         for dst, src in 2 * [(DST, SRC), (DST + 5 * layout[3], SRC + 3 * layout[3])]:
             seen.clear()
             cuda.copy(dst, src, *layout)
-            expected = cuda.plans(*layout, dst, src)
+            expected = cuda.plans(*layout, dst, src, tuning.of(stub.capabilities[0]))
             assert seen == [
                 (
                     one._replace(dst_offset=0, src_offset=0),

@@ -10,6 +10,7 @@ import pytest
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan import name
 from arraybridge.kernels.cuda.plan_types import Plan
+from arraybridge.kernels.cuda.tuning import CHOICES, Tuning
 from arraybridge.layout import c_strides
 from tests.simt.memory import Memory
 from tests.simt.nest import planned
@@ -70,6 +71,15 @@ VIEWS = [
 ]  # fmt: skip
 
 
+#: The last of what a tuning may choose, of everything.
+VARIANTS = {"_MANY": 0, "tuning": Tuning(*[choices[-1] for choices in CHOICES.values()])}
+
+
+def planned_as(view, **settings):
+    shape, strides, itemsize, dst, src = view
+    return planned(shape, c_strides(shape, itemsize), strides, itemsize, dst, src, **settings)[0]
+
+
 def ran(shape, strides, itemsize, dst_start, src_start, text=text_of, **settings):
     """Copy a view into a dense array by compiled kernels; the plans."""
     dense = c_strides(shape, itemsize)
@@ -82,8 +92,10 @@ def ran(shape, strides, itemsize, dst_start, src_start, text=text_of, **settings
 @pytest.mark.heavy
 @compiles
 @pytest.mark.parametrize("view", VIEWS, ids=map(str, VIEWS))
-@pytest.mark.parametrize("settings", [{}, {"_MANY": 0}], ids=["", "many"])
+@pytest.mark.parametrize("settings", [{}, {"_MANY": 0}, VARIANTS], ids=["", "many", "variants"])
 def test_against_numpy(view, settings) -> None:
+    if settings is VARIANTS and planned_as(view, **settings) == planned_as(view, _MANY=0):
+        pytest.skip("no variant is for it")
     ran(*view, **settings)
 
 
@@ -100,7 +112,7 @@ def test_every_kernel_is_run() -> None:
     plans = {
         made
         for shape, strides, itemsize, dst, src in VIEWS
-        for made in planned(shape, c_strides(shape, itemsize), strides, itemsize, dst, src)[0]
+        for made in planned_as((shape, strides, itemsize, dst, src))
     }
     assert {plan.kernel for plan in plans} == set(FAMILY)
     for kernel in ("tile", "split", "merge", "box"):
@@ -192,3 +204,32 @@ def test_a_wrong_permute_is_found() -> None:
     ran(*view)
     with pytest.raises(AssertionError, match="are wrong"):
         ran(*view, text=broken)
+
+
+ASYNCHRONOUS = (
+    CODE.replace("ld.global.nc.u32 	%r3, [%rd4];\n", "")
+    .replace("	setp", "	cvt.u32.u64 	%r6, %rd6;\n	setp")
+    .replace("st.shared.u32 	[%rd6], %r3;", "cp.async.ca.shared.global [%r6], [%rd4], 4;")
+    .replace("	bar.sync", "	cp.async.wait_all;\n	bar.sync")
+)
+
+
+class TestAsynchronousCopies:
+    def run(self, text: str) -> None:
+        TestReading().run(text)
+
+    def test_it_runs(self) -> None:
+        self.run(ASYNCHRONOUS)
+
+    @pytest.mark.parametrize(
+        ("before", "after", "says"),
+        [
+            ("	cp.async.wait_all;\n", "", "touched while it is copied to"),
+            ("cp.async.wait_all", "@%p1 cp.async.wait_all", "touched while it is copied to"),
+            (".ca.", ".cg.", "cg"),  # which only 16 bytes have
+        ],
+    )
+    def test_it_finds(self, before: str, after: str, says: str) -> None:
+        assert before in ASYNCHRONOUS
+        with pytest.raises(AssertionError, match=says):
+            self.run(ASYNCHRONOUS.replace(before, after))

@@ -16,6 +16,7 @@ from arraybridge.kernels.cuda import indices
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MOST, Plan
 from arraybridge.kernels.cuda.tile import SIZE, TILE
+from arraybridge.kernels.cuda.tuning import CHOICES, Tuning
 from benchmarks.layouts import LAYOUTS
 from tests.simt import Endless, interpreter, launch
 from tests.simt.nest import always, copied, planned, plans
@@ -40,12 +41,14 @@ STARTS_BETWEEN = (3, 5, 6, *range(9, 16))  # of `make test-all`
 
 
 def drawn(number: int) -> tuple[Any, ...]:
-    """A layout, where both sides start, and a setting, of a number alone."""
+    """A layout, where both sides start, a setting and a tuning, of a number alone."""
     rng = guarded.Draw("cuda", number * guarded.BLOCK)
     limit = rng.choice([2048, 8192, 24576])
     given = guarded.FAMILIES[rng.choice(FAMILIES)](rng, limit)
     starts = [rng.choice([0, 0, 0, 16, given.itemsize, rng.randrange(16)]) for _ in "ds"]
-    return given, starts, rng.choice(SETTINGS)
+    believed = rng.choice(SETTINGS)
+    tuning = Tuning(*[rng.choice(choices) for choices in CHOICES.values()])
+    return given, starts, {**believed, "tuning": tuning}
 
 
 def copy_drawn(first: int) -> Iterator[str]:

@@ -112,6 +112,36 @@ def vectors(ops):
     return kernel
 
 
+def asynchronous(ops, W, WAITS="", SYNCHRONIZES=True, BEFORE=False):
+    """Items are reversed in a block, past the registers."""
+    cuda, i32, i64 = ops.cuda, ops.i32, ops.i64
+    copy, wait, fetch, store = ops.copy_async[W], ops.wait_async, ops.lds[W], ops.st[W]
+
+    def kernel(dst, src, extents, divisions, steps):
+        sm = cuda.shared.array(64 * W, ops.u32, alignment=16)
+        t = i32(cuda.threadIdx.x)
+        at = i64(i32(cuda.blockIdx.x)) * (THREADS * W) + i64(t) * W
+        copy(sm, i32(t * W), src + at)
+        if BEFORE:
+            cuda.syncthreads()
+        if WAITS == "some":
+            if t < 255:
+                wait()
+        elif WAITS != "none":
+            wait()
+        if SYNCHRONIZES:
+            cuda.syncthreads()
+        store(dst + at, fetch(sm, i32((255 - t) * W)))
+
+    return kernel
+
+
+def reversed_blocks(W):
+    memory = Memory((7, THREADS), (THREADS * W, W), (THREADS * W, -W), W)
+    memory.src -= (THREADS - 1) * W
+    return memory
+
+
 class TestWhatIsRight:
     @pytest.mark.parametrize("count", [1, 255, 256, 257, 20000])
     def test_straight(self, count):
@@ -134,6 +164,12 @@ class TestWhatIsRight:
         memory = Memory((4096,), (1,), (-1,), 1)
         memory.src -= 4095
         run(vectors, memory, steps=(4096 - 16,))
+        memory.check()
+
+    @pytest.mark.parametrize("W", [4, 8, 16])
+    def test_asynchronous(self, W):
+        memory = reversed_blocks(W)
+        run(asynchronous, memory, grid=7, constants=(W,))
         memory.check()
 
 
@@ -251,6 +287,32 @@ class TestMistakes:
         memory = Memory((16, 16), (16 * W, W), (W, 16 * W), W)
         fails(f"a race: thread .*{says}" if says == "writes" else says, turned, memory,
               constants=constants)  # fmt: skip
+
+    @pytest.mark.parametrize("W", [4, 8, 16])
+    @pytest.mark.parametrize(
+        ("says", "constants"),
+        [
+            ("touched while they are copied to", ("none",)),
+            ("1020 of shared memory are touched while they are copied to", ("some",)),
+            ("a race", ("", False)),
+            ("a race", ("", False, True)),  # a barrier, but before it has waited
+        ],
+    )
+    def test_of_asynchronous_copies(self, says, constants, W):
+        says = says.replace("1020", str(255 * W))
+        fails(says, asynchronous, reversed_blocks(W), grid=7, constants=(W, *constants))
+
+    def test_a_copy_that_nobody_waits_for(self):
+        def some(ops):
+            def kernel(dst, src, extents, divisions, steps):
+                sm = ops.cuda.shared.array(256, ops.u32)
+                t = ops.i32(ops.cuda.threadIdx.x)
+                copy(sm, t * 4, src + t * 4)
+
+            copy = ops.copy_async[4]
+            return kernel
+
+        fails("nobody waits for what is copied at test_simt.py", some, line())
 
     def test_only_of_those_that_take_part(self):
         run(wrong, line(), constants=("overflow of one that takes no part",))

@@ -22,7 +22,7 @@ from ..simt.memory import Memory
 __all__ = ["Program", "execute", "parsed"]
 
 _POISON = 0xA5  # what shared memory holds before it is written
-_SHARED = 1 << 32  # where it lies
+_SHARED = 1 << 24  # where it lies; its addresses have 32 bits, too
 
 
 class Instruction(NamedTuple):
@@ -145,6 +145,9 @@ class _Machine:
         size = max([at + count - _SHARED for at, count in program.shared.values()], default=0)
         size += -size % 16
         self.shared = np.full((len(blocks), size), _POISON, np.uint8)
+        # What is copied asynchronously: by whom, where to, the bytes; and whether it is awaited.
+        self.copies: list[tuple[np.ndarray, tuple[np.ndarray, np.ndarray], np.ndarray]] = []
+        self.awaited = np.zeros(self.shared.shape, bool)
 
     def run(self) -> None:
         for _ in range(100_000):
@@ -153,6 +156,7 @@ class _Machine:
                 at = int(self.at[going].min())
                 self._step(at, going[self.at[going] == at])
             elif self.ended.all():
+                assert not self.copies, "nobody waits for what is copied"
                 return
             else:  # every thread of each block that has not ended has come to the barrier
                 pairs = np.stack([self.block[self.waits], self.at[self.waits]])
@@ -175,6 +179,8 @@ class _Machine:
             self.ended[lanes] = True
         elif opcode == "bar.sync":
             self.waits[lanes] = True
+        elif opcode.startswith("cp.async."):
+            self._copy(opcode, operands, lanes)
         elif opcode.startswith(("ld.", "st.")):
             self._move(at, opcode, operands, lanes)
         else:
@@ -270,12 +276,38 @@ class _Machine:
             words = words if width > 4 else words[:, 0]
             self.memory.store(width, addresses, words, str(at))
 
+    def _copy(self, opcode: str, operands: tuple[str, ...], lanes: np.ndarray) -> None:
+        if opcode == "cp.async.wait_all":
+            copies, self.copies = self.copies, []
+            for theirs, places, bytes_ in copies:
+                done = np.isin(theirs, lanes)
+                rows, columns = (part[done] for part in places)
+                self.shared[rows, columns] = bytes_[done]
+                self.awaited[rows, columns] = False
+                if not done.all():
+                    rest = places[0][~done], places[1][~done]
+                    self.copies.append((theirs[~done], rest, bytes_[~done]))
+            return
+        to, at, count = operands
+        cache = "cg" if count == "16" else "ca"
+        assert opcode == f"cp.async.{cache}.shared.global", f"{opcode} of {count} bytes"
+        width = int(count)
+        addresses = self._value(at.strip("[]"), lanes, np.int64)
+        offsets = self._value(to.strip("[]"), lanes, np.int64)
+        assert not ((addresses | offsets) % width).any(), f"{opcode} is misaligned"
+        words = np.ascontiguousarray(self.memory.load(width, addresses, opcode))
+        places = self._shared_places(offsets, lanes, width)
+        self.copies.append((lanes, places, words.view(np.uint8).reshape(lanes.size, width)))
+        self.awaited[places] = True
+
     def _shared_places(
         self, addresses: np.ndarray, lanes: np.ndarray, width: int
     ) -> tuple[np.ndarray, np.ndarray]:
         offsets = addresses - _SHARED
         assert ((offsets >= 0) & (offsets + width <= self.shared.shape[1])).all(), "beside shared"
-        return self.block[lanes][:, None], offsets[:, None] + np.arange(width)
+        places = self.block[lanes][:, None], offsets[:, None] + np.arange(width)
+        assert not self.awaited[places].any(), "shared memory is touched while it is copied to"
+        return places
 
     def _from_shared(self, addresses: np.ndarray, lanes: np.ndarray, width: int) -> np.ndarray:
         bytes_ = self.shared[self._shared_places(addresses, lanes, width)]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from arraybridge.kernels.cuda.plan import name, plan
 from arraybridge.kernels.cuda.plan_types import Plan
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import c_strides, canonical
 
 #: Compute capabilities, 10 times: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
@@ -30,6 +31,9 @@ BYTES = 136
 
 #: Bytes that a thread of a whole tile loads, and stores.
 SHARE = 64
+
+#: Of global memory; LDGSTS is ``cp.async``.
+LOADS, STORES = ("LDG", "LDGSTS"), ("STG",)
 
 END = -1  # of a kernel, among the places that a way leads to
 
@@ -46,13 +50,20 @@ class Case(NamedTuple):
     vectors: str = "ls"  # what must be 16 bytes wide: loads, stores, both ("ls"), none ("")
     most: int = 64  # instructions that 16 bytes may take
     src: int = 0  # the source's address modulo 16
+    tuning: Tuning = DEFAULT
 
     @property
     def plan(self) -> Plan:
         strides = c_strides(self.shape, self.itemsize)
         form = canonical(self.shape, strides, self.src_strides, self.itemsize)
-        (one,) = plan(form, form.dst_offset % 16, (self.src + form.src_offset) % 16, 0)
+        (one,) = plan(form, form.dst_offset % 16, (self.src + form.src_offset) % 16, 0, self.tuning)
         return one
+
+    @property
+    def variant(self) -> str:
+        """What is chosen otherwise than by default."""
+        chosen = self.tuning._asdict().items()
+        return ", ".join(f"{k} {v}" for k, v in chosen if v != getattr(DEFAULT, k))
 
 
 def _transposed(width: int, rows: int, columns: int, outer: int = 1) -> Case:
@@ -115,6 +126,21 @@ CASES = [
 ]  # fmt: skip
 
 
+#: What a device's tuning may choose instead of a case's kernel.
+VARIANTS = [
+    case._replace(tuning=tuning)
+    for tuning, names in {
+        Tuning(box="cp.async"): (
+            "transpose, 3-byte items",
+            "first two axes swapped",
+            "six axes, odd",
+        ),
+    }.items()
+    for case in CASES
+    if case.name in names
+]
+
+
 class Instruction(NamedTuple):
     """One instruction of machine code."""
 
@@ -167,9 +193,9 @@ class Code(NamedTuple):
     def count(self, *names: str) -> int:
         return sum(instruction.name in names for instruction in self.instructions)
 
-    def widths(self, name: str) -> dict[int, int]:
-        """How many instructions of a name there are, by the bytes that they move."""
-        return dict(Counter(i.bytes for i in self.instructions if i.name == name))
+    def widths(self, names: Sequence[str]) -> dict[int, int]:
+        """How many instructions of some names there are, by the bytes that they move."""
+        return dict(Counter(i.bytes for i in self.instructions if i.name in names))
 
     def per_vector(self) -> float:
         """Instructions that a thread issues to move 16 bytes, where it has `SHARE` to move.
@@ -181,19 +207,19 @@ class Code(NamedTuple):
         return min(self._per_vector(repeat) for repeat in (False, True))
 
     def _per_vector(self, repeat: bool) -> float:
-        loaded = self._ways(0, len(self.instructions), "LDG", repeat)
+        loaded = self._ways(0, len(self.instructions), LOADS, repeat)
         found = []
         for barrier in [at for at, i in enumerate(self.instructions) if i.name == "BAR"]:
-            after = self._ways(barrier + 1, len(self.instructions), "STG", repeat).get(END)
+            after = self._ways(barrier + 1, len(self.instructions), STORES, repeat).get(END)
             before = loaded.get(barrier)
             if before and after and before.bytes and after.bytes:
                 moved = before.bytes + after.bytes
                 found.append((-moved, before.per_vector + after.per_vector))
         if found:
             return min(found)[1]
-        return self._ways(0, len(self.instructions), "STG", repeat)[END].per_vector
+        return self._ways(0, len(self.instructions), STORES, repeat)[END].per_vector
 
-    def _ways(self, start: int, end: int, counted: str, repeat: bool) -> dict[int, Way]:
+    def _ways(self, start: int, end: int, counted: Sequence[str], repeat: bool) -> dict[int, Way]:
         """The best way from `start` to each barrier, to `end`, and to where the kernel ends."""
         best: dict[int, Way] = {}
         here = {start: Way(0, 0)}
@@ -201,7 +227,7 @@ class Code(NamedTuple):
             if at not in here:
                 continue
             instruction = self.instructions[at]
-            now = here.pop(at).then(instruction.bytes * (instruction.name == counted), 1)
+            now = here.pop(at).then(instruction.bytes * (instruction.name in counted), 1)
             if instruction.name == "BAR":
                 best[at] = now
                 continue
@@ -295,13 +321,15 @@ def parsed(architecture: int, log: str, listing: str) -> Code:
 
 @cache
 def compiled(case: Case) -> dict[int, Code]:
-    """Compile a case's kernel, for every architecture."""
-    from arraybridge.kernels.cuda.build import ptx
+    """Compile a case's kernel, for every architecture that has what it needs."""
+    from arraybridge.kernels.cuda.build import capability, ptx
 
     text = ptx(case.plan)
+    major, minor = capability(case.plan)
+    able = [architecture for architecture in ARCHITECTURES if architecture >= 10 * major + minor]
     with ThreadPoolExecutor(2) as pool:
-        codes = pool.map(lambda architecture: assembled(text, architecture), ARCHITECTURES)
-    return dict(zip(ARCHITECTURES, codes, strict=True))
+        codes = pool.map(lambda architecture: assembled(text, architecture), able)
+    return dict(zip(able, codes, strict=True))
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda_machine_code.md"
@@ -317,8 +345,8 @@ def row(case: Case) -> str:
     """The case's row of the page."""
     codes = compiled(case)
     first = codes[90]
-    wide = [f"{first.widths('LDG').get(16, 0)}/{first.widths('STG').get(16, 0)}"]
-    widest = [str(max(first.widths(opcode))) for opcode in ("LDG", "STG")]
+    wide = [f"{first.widths(LOADS).get(16, 0)}/{first.widths(STORES).get(16, 0)}"]
+    widest = [str(max(first.widths(names))) for names in (LOADS, STORES)]
     each = " ".join(f"{code.per_vector():.0f}" for code in codes.values())
     registers = " ".join(str(code.registers) for code in codes.values())
     length = len([i for i in first.instructions if i.name != "NOP"])
@@ -326,10 +354,25 @@ def row(case: Case) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def variant_row(case: Case) -> str:
+    """The variant's row of the page: beside the default, where there is code of both."""
+    before, after = compiled(case._replace(tuning=DEFAULT)), compiled(case)
+
+    def beside(number: Callable[[Code], float]) -> list[str]:
+        return [
+            " ".join(f"{number(codes[architecture]):.0f}" for architecture in after)
+            for codes in (before, after)
+        ]
+
+    registers = " | ".join(beside(lambda code: code.registers))
+    return f"| {case.name} | {case.variant} | {registers} | {' | '.join(beside(Code.per_vector))} |"
+
+
 def page() -> str:
     """What docs/cuda_machine_code.md says."""
     head, _, _ = PAGE.read_text().partition("<!-- written by")
     columns = ["layout", "plan", "registers", "instructions", "bytes", "vectors", "length"]
+    others = ["layout", "variant", "registers", "then", "instructions", "then"]
     lines = [
         "<!-- written by python -m tests.support.sass --write -->",
         "",
@@ -338,6 +381,16 @@ def page() -> str:
         "| " + " | ".join(columns) + " |",
         "|" + " --- |" * len(columns),
         *[row(case) for case in CASES],
+        "",
+        "## Variants",
+        "",
+        "What `kernels/cuda/tuning.json` may choose for a compute capability instead; `make gpu`",
+        "times each beside the default. Registers and instructions, by default and then by the",
+        "variant, on the architectures that it runs on: one that uses `cp.async` needs sm_80.",
+        "",
+        "| " + " | ".join(others) + " |",
+        "|" + " --- |" * len(others),
+        *[variant_row(case) for case in VARIANTS],
     ]
     return head + "\n".join(lines) + "\n"
 
