@@ -230,7 +230,7 @@ bench: $(VENV)/.bench
 	$(PY) -m benchmarks $(if $(QUICK),--quick)
 
 gpu: $(if $(filter $(PY),$(GPU_PYTHON)),$(VENV)/.gpu)
-	$(GPU_PYTHON) -m benchmarks.gpu
+	$(GPU_PYTHON) -m benchmarks.gpu $(if $(CALL),--call $(CALL))
 
 gpu-carry: $(VENV)/.test
 	$(PY) -m benchmarks.gpu.carry --python $(CARRY_FOR)

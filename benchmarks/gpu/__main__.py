@@ -1,4 +1,4 @@
-"""Measure on a GPU: python -m benchmarks.gpu [--output FOLDER] [--minutes 8] [--only PART ...] [--rehearse].
+"""Measure on a GPU: python -m benchmarks.gpu [--call 1|2] [--only PART ...] [--output FOLDER] [--rehearse].
 
 Without a CUDA device it says what is missing and fails: what no GPU measured is not measured. A rehearsal runs every
 part on the host, small and with stand-ins, so that each line has run before a GPU is lent.
@@ -15,18 +15,24 @@ import time
 from datetime import date
 from pathlib import Path
 
+from .parts import CALLS, OVERHEAD, PARTS, run
+
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-RESERVE = 8  # seconds kept for the last file
 
 
 def main() -> int:
     start = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
+        "--call", type=int, choices=CALLS, help="the parts of one of the two calls; else of both"
+    )
+    names = [part.name for part in PARTS]
+    parser.add_argument(
+        "--only", nargs="+", metavar="PART", choices=names, help=f"these parts: {', '.join(names)}"
+    )
+    parser.add_argument(
         "--output", type=Path, help="the folder to write to; benchmarks/results by default"
     )
-    parser.add_argument("--minutes", type=float, default=8, help="that all may take")
-    parser.add_argument("--only", nargs="+", metavar="PART", help="these parts alone")
     parser.add_argument(
         "--rehearse", action="store_true", help="on the host, without a GPU; wants --output"
     )
@@ -36,8 +42,8 @@ def main() -> int:
             parser.error("a rehearsal wants --output: its figures belong nowhere else")
         os.environ["ARRAYBRIDGE_REHEARSAL"] = "1"
 
-    from . import carry, chart, goals, machine, rehearsal, report
-    from .parts import PARTS, run
+    from . import carry, goals, machine, rehearsal, report
+    from .record import append, drop, outcomes
 
     carry.use()
 
@@ -55,63 +61,52 @@ def main() -> int:
     folder = arguments.output or RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    path = folder / f"gpu-{slug}-{date.today()}.md"
-    picture = path.with_suffix(".svg")
-    notes = [
-        "Written by `python -m benchmarks.gpu` (docs/gpu.md). Times are medians of contenders that take turns. GB/s count the "
-        "bytes that must be read and written; a share is of a device-to-device copy of as many bytes as the result has."
+    path = folder / f"gpu-{slug}-{date.today()}.jsonl"
+    parts = [
+        part
+        for part in CALLS.get(arguments.call, PARTS)
+        if arguments.only is None or part.name in arguments.only
     ]
-    if arguments.rehearse:
-        notes.insert(
-            0, "**A rehearsal on the host: no GPU was used, and no figure here means anything.**\n"
-        )
-    outcomes: dict = {}
-
-    def write() -> None:
-        rows = goals.layouts(outcomes)
-        if rows:
-            chart.draw(rows, f"Strided to contiguous on {name}", picture)
-        spent = time.monotonic() - start
-        text = report.markdown(
-            f"{name}, {date.today()}", lines, outcomes, spent, notes, picture.name if rows else ""
-        )
-        unfinished = path.with_suffix(".tmp")
-        unfinished.write_text(text)
-        unfinished.replace(path)
+    ends = start + OVERHEAD + sum(part.seconds for part in parts)
 
     with tempfile.TemporaryDirectory(prefix="arraybridge-gpu-") as scratch:
         env = machine.environment(Path(scratch))
         lines = machine.described(env)
         print(*lines, sep="\n", flush=True)
-        for part in PARTS:
-            if arguments.only and part.name not in arguments.only:
+        drop(path, "machine")
+        about = {"device": name, "date": date.today(), "rehearsed": arguments.rehearse}
+        append(path, part="machine", name="machine", values={**about, "lines": lines})
+        for part in parts:
+            run(part, path, env, ends - time.monotonic(), Path(scratch))
+            found = outcomes(path)
+            if part.name not in found:
+                print(f"{part.name}: not begun, no time was left", flush=True)
                 continue
-            left = arguments.minutes * 60 - RESERVE - (time.monotonic() - start)
-            outcomes[part.name] = run(part, Path(scratch), env, left)
-            outcome = outcomes[part.name]
-            failed = len(goals.failures(outcomes, part.name))
+            outcome, failed = found[part.name], goals.failures(found, part.name)
             print(
-                f"{part.name}: {len(outcome.rows)} rows, {failed} failed, {outcome.seconds:.0f} s",
+                f"{part.name}: {len(outcome.rows)} rows, {len(failed)} failed, {outcome.seconds:.0f} s",
                 *outcome.notes,
                 flush=True,
             )
             try:
-                write()
-            except Exception as error:  # the next part's file may come out better
+                report.write(path)
+            except (
+                Exception
+            ) as error:  # the rows are kept; the next part's file may come out better
                 print(
                     f"the file could not be written: {type(error).__name__}: {error}",
                     file=sys.stderr,
                 )
-        write()
-    print(path.read_text())
+        report.write(path)
+    print(path.with_suffix(".md").read_text())
     print(
         *(
             f"{goal.verdict:>12}: {goal.wanted} ({goal.figures[:160]})"
-            for goal in goals.goals(outcomes)
+            for goal in goals.goals(outcomes(path))
         ),
         sep="\n",
     )
-    print(f"written: {path}, {picture}")
+    print(f"written: {path.with_suffix('.*')}, in {time.monotonic() - start:.0f} s")
     return 0
 
 

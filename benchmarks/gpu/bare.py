@@ -76,29 +76,28 @@ def bare_memory() -> Bare | Rehearsed:
     return Rehearsed() if rehearsal.WANTED else Bare()
 
 
-def copied(memory: Bare | Rehearsed, nest: Any) -> str:
-    """Copy a nest on the device: "right", or what is wrong with the result.
+def extents(nest: Any) -> list[tuple[int, int]]:
+    """Of the destination and the source: bytes to the item whose indices are all 0, and bytes in all.
 
     ``nest`` has shape, dst and src strides in bytes, itemsize, and to and of: bytes from a multiple of
     256 to the lowest byte of either side.
     """
-    from arraybridge.kernels import cuda
     from arraybridge.layout import span
 
     sides = []
     for strides, start in ((nest.dst, nest.to), (nest.src, nest.of)):
         low, high = span(nest.shape, strides, nest.itemsize)
-        sides.append((start - low, start + high - low))  # the first item, the end
-    (to, size), (of, length) = sides
+        sides.append((start - low, start + high - low))
     # Kernels read whole vectors of 16 bytes that hold a byte of the source: allocators round up to more.
-    length = -(-length // 16) * 16
-    source = np.random.default_rng(1).integers(0, 255, length, np.uint8)
-    found = np.full(size, POISON, np.uint8)
-    wanted = found.copy()
-    kind = f"V{nest.itemsize}"
-    np.ndarray(nest.shape, kind, wanted, to, nest.dst)[...] = np.ndarray(
-        nest.shape, kind, source, of, nest.src
-    )
+    sides[1] = (sides[1][0], -(-sides[1][1] // 16) * 16)
+    return sides
+
+
+def copy(memory: Bare | Rehearsed, nest: Any, found: np.ndarray, source: np.ndarray) -> None:
+    """Copy a nest on the device: of the bytes in ``source`` to those in ``found``, which are replaced."""
+    from arraybridge.kernels import cuda
+
+    (to, _), (of, _) = extents(nest)
     addresses = memory.block(found), memory.block(source)
     try:
         cuda.copy(
@@ -109,6 +108,18 @@ def copied(memory: Bare | Rehearsed, nest: Any) -> str:
     finally:
         for address in addresses:
             memory.free(address)
+
+
+def copied(memory: Bare | Rehearsed, nest: Any) -> str:
+    """Copy a nest on the device: "right", or what is wrong with the result."""
+    (to, size), (of, length) = extents(nest)
+    source = np.random.default_rng(1).integers(0, 255, length, np.uint8)
+    found = np.full(size, POISON, np.uint8)
+    wanted, kind = found.copy(), f"V{nest.itemsize}"
+    np.ndarray(nest.shape, kind, wanted, to, nest.dst)[...] = np.ndarray(
+        nest.shape, kind, source, of, nest.src
+    )
+    copy(memory, nest, found, source)
     wrong = np.flatnonzero(found != wanted)
     return (
         f"{wrong.size} of {found.size} bytes are wrong, the first at {wrong[0]}"

@@ -1,4 +1,4 @@
-"""The chart: each layout's share of a device-to-device copy, by contender. With matplotlib, or by hand."""
+"""The chart: each layout's share of a device-to-device copy, by contender."""
 
 from __future__ import annotations
 
@@ -14,42 +14,7 @@ LABEL = "share of a device-to-device copy of as many bytes"
 
 
 def draw(rows: list[Row], title: str, path: Path) -> None:
-    try:
-        _matplotlib(rows, title, path)
-    except ImportError:
-        by_hand(rows, title, path)
-
-
-def _matplotlib(rows: list[Row], title: str, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "arraybridge"  # the same figures, the same file
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(rows) + 1.4))
-    for place, row in enumerate(rows):
-        for at, who in enumerate(COLORS):
-            share = row.share(who)
-            if share is not None:
-                axes.barh(place + 0.2 * (at - 1.5), min(share, MOST), 0.2, color=COLORS[who])
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, MOST)
-    axes.set_xlabel(LABEL)
-    axes.set_title(title, fontsize=11)
-    handles = [pyplot.Rectangle((0, 0), 1, 1, color=color) for color in COLORS.values()]
-    axes.legend(handles, NAMES.values(), loc="lower right", fontsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
-
-
-def by_hand(rows: list[Row], title: str, path: Path) -> None:
-    """The same, in plain SVG."""
+    """Write it as SVG."""
     left, width, high, bar, top = 190, 560, 38, 8, 50
     bottom = top + high * len(rows)
     scale = width / MOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, NamedTuple
 
-from .parts import Outcome
+from .record import Outcome
 
 NOISE = 0.02  # a share of the time: what is less behind than that is even
 STEPPED = (
@@ -73,6 +73,8 @@ def layouts(outcomes: dict[str, Outcome]) -> list[Row]:
     jax = {name: found for name, found in values(outcomes, "bandwidth_jax") if "seconds" in found}
     rows = []
     for name, found in values(outcomes, "bandwidth"):
+        if "seconds" not in found:
+            continue
         seconds = dict(found["seconds"])
         # Where the host takes as long for a call as the call itself, nothing is known of the copy.
         if (
@@ -97,11 +99,20 @@ def _judged(wanted: str, good: bool | None, figures: str) -> Goal:
 
 def goals(outcomes: dict[str, Outcome]) -> list[Goal]:
     return [
+        _right(outcomes),
         *_bandwidth(layouts(outcomes)),
         _small(outcomes),
         _uploads(outcomes),
         *_behavior(outcomes),
     ]
+
+
+def _right(outcomes: dict[str, Outcome]) -> Goal:
+    right = [name for name, found in values(outcomes, "bandwidth") if "right" in found]
+    wrong = failures(outcomes, "bandwidth")
+    good = False if wrong else True if len(right) == 26 else None
+    figures = f"{len(right)} checked{_first(wrong)}" if right or wrong else ""
+    return _judged("the 26 layouts' copies are NumPy's, byte by byte", good, figures)
 
 
 def _bandwidth(rows: list[Row]) -> list[Goal]:
@@ -179,8 +190,10 @@ def _uploads(outcomes: dict[str, Outcome]) -> Goal:
         ):
             continue
         seconds = found["seconds"]
-        ours = {"tensor": seconds["arraybridge, torch"]}
-        ours["cupy"] = seconds.get("arraybridge, NumPy to CuPy")
+        ours = {
+            "tensor": seconds.get("arraybridge, torch"),
+            "cupy": seconds.get("arraybridge, NumPy to CuPy"),
+        }
         for peer, took in seconds.items():
             mine = ours.get(peer[: peer.find(".")]) if "." in peer else None
             if mine is None or "not put in order" in peer or peer == "cupy.asarray":

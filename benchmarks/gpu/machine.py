@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..timing import machine, versions
+from . import rehearsal
 
 DISTRIBUTIONS = (
     "numpy torch cupy-cuda13x cupy-cuda12x jax jaxlib jax-cuda13-plugin numba numba-cuda llvmlite cuda-bindings "
@@ -26,7 +27,6 @@ WANTED = {
     "numba_cuda": "arraybridge's kernels cannot be compiled: pip install numba-cuda",
     "pytest": "the tests cannot run",
     "hypothesis": "no test of a GPU needs it",
-    "matplotlib": "the chart is drawn by hand",
 }
 
 
@@ -66,7 +66,8 @@ def environment(scratch: Path) -> dict[str, str]:
     env["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     env["TF_CPP_MIN_LOG_LEVEL"] = "3"
     env["PYTHONUNBUFFERED"] = "1"
-    env.setdefault("ARRAYBRIDGE_CACHE_DIR", str(scratch / "kernels"))
+    if rehearsal.WANTED:  # else kernels are kept where any process finds them, the next call's, too
+        env["ARRAYBRIDGE_CACHE_DIR"] = str(scratch / "kernels")
     root = toolkit()
     if root is None:
         return env

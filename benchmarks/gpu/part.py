@@ -16,7 +16,7 @@ def main() -> int:
     faulthandler.enable()
     if rehearsal.WANTED:
         rehearsal.install()
-    record = Record(Path(path), float(seconds))
+    record = Record(Path(path), name, float(seconds))
     importlib.import_module(f"benchmarks.gpu.{name}").run(record)
     return 0
 

@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .record import rows
+from .record import append, drop, rows
 
 SILENCE = 45  # seconds without a new row: it hangs. Compiling the first kernel takes a few.
 ATTEMPTS = 12  # processes a part
+OVERHEAD = 35  # seconds of a call outside its parts: imports, what the machine has, the files
+BUDGET = 390  # seconds that a call may take
 
 
 class Part(NamedTuple):
@@ -37,53 +39,64 @@ class Part(NamedTuple):
     silence: float = SILENCE
 
 
-class Outcome(NamedTuple):
-    """What came of a part."""
+_KERNELS = Part("kernels", "Kernels, compiled in as many processes as there are cores", 40)
 
-    part: Part
-    rows: list[dict]
-    seconds: float
-    notes: list[str]
+CALLS = {
+    1: (
+        _KERNELS,
+        Part("sanitizers", "Sanitizers", 60, 60),
+        Part("bandwidth", "The layouts", 90),
+        Part("behavior", "Graphs, streams, contexts, threads", 45),
+        Part("suite", "Tests", 90),
+        Part("small", "Small copies", 30),
+    ),
+    2: (
+        _KERNELS,
+        Part("counters", "Counters (ncu), other sanitizers", 75, 75),
+        Part("bandwidth_jax", "The layouts, by JAX", 55),
+        Part("transfers", "Transfers", 55),
+        Part("host", "Host latency", 40),
+        Part("exchanges", "Exchange latency", 20),
+    ),
+}
+"""Two calls, as a machine is lent for minutes at a time; their parts in the order of their worth.
+
+Each part's seconds are its own, and add up to less than `BUDGET`: none is cut because another took
+long. The first call has what decides whether the copies are right and fast, the sanitizers ahead
+of all: where they find something, no time that follows counts.
+"""
+
+PARTS = tuple(dict.fromkeys(part for call in CALLS.values() for part in call))
 
 
-PARTS = (
-    Part("bandwidth", "The layouts", 110),
-    Part("suite", "Tests", 120),
-    Part("behavior", "Graphs, streams, contexts, threads", 60),
-    Part("sanitizers", "Sanitizers", 75, 75),
-    Part("small", "Small copies", 30),
-    Part("bandwidth_jax", "The layouts, by JAX", 60),
-    Part("transfers", "Transfers", 75),
-    Part("host", "Host latency", 45),
-    Part("exchanges", "Exchange latency", 30),
-    Part("counters", "Counters (ncu), other sanitizers", 60, 60),
-)
-"""In the order of their worth: what comes last is cut first."""
+def run(part: Part, path: Path, env: dict[str, str], seconds: float, logs: Path) -> None:
+    """Run a part, in several processes if some die; its rows in ``path`` replace earlier ones.
 
-
-def run(part: Part, folder: Path, env: dict[str, str], seconds: float) -> Outcome:
-    """Run a part, in several processes if some die; its rows are in ``<folder>/<name>.jsonl``."""
-    path = folder / f"{part.name}.jsonl"
+    What the processes print is in ``<logs>/<name>.log``.
+    """
     start, notes = time.monotonic(), []
     seconds = min(part.seconds, seconds)
+    if seconds < 5:
+        return  # what an earlier call found stays
+    drop(path, part.name)
     for _ in range(ATTEMPTS):
         left = start + seconds - time.monotonic()
-        before = len(rows(path))
-        why = _process(part, path, env, left)
+        before = len(rows(path, part.name))
+        why = _process(part, path, env, left, logs / f"{part.name}.log")
         if why is None:
             break
-        begun = [row["name"] for row in rows(path)]
-        notes.append(f"{why}, at {begun[-1]!r}" if begun else f"{why}, before its first item")
-        if len(begun) == before or start + seconds - time.monotonic() < 10:
+        found = rows(path, part.name)
+        notes.append(
+            f"{why}, at {found[-1]['name']!r}" if found else f"{why}, before its first item"
+        )
+        if len(found) == before or start + seconds - time.monotonic() < 10:
             break  # no further than the one before, or no time
-    return Outcome(part, rows(path), time.monotonic() - start, notes)
+    took = time.monotonic() - start
+    append(path, part=part.name, ended={"seconds": round(took, 1), "notes": notes})
 
 
-def _process(part: Part, path: Path, env: dict[str, str], seconds: float) -> str | None:
+def _process(part: Part, path: Path, env: dict[str, str], seconds: float, log: Path) -> str | None:
     """Why it did not come to its end, or None."""
-    if seconds < 5:
-        return "not begun: no time was left"
-    log = path.with_suffix(".log")
     command = [
         sys.executable,
         "-m",

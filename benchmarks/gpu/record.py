@@ -1,4 +1,9 @@
-"""What a part finds, a line of JSON at a time: a part that crashes or hangs loses nothing but its last item."""
+"""What the parts find, in one file of JSON lines: a part that dies loses no more than an item.
+
+A row has "part" and "name", and "began", "values" (a dictionary) or "failed" (what was raised). An
+item that began, and neither has values nor failed, was the last thing that a process did. The last
+row of a part has "ended" in place of a name: its seconds, and the notes of `parts.run`.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +14,30 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DEVICE_LOST = 3  # exit status: the device answers no more in this process, and would in another
 
 
+class Outcome(NamedTuple):
+    """What came of a part."""
+
+    rows: list[dict[str, Any]]
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ("came to no end: the call was stopped",)
+
+
 class Record:
-    """A file of rows of one part.
+    """The rows of one part, written as they come."""
 
-    A row has "name", and "began", "values" (a dictionary) or "failed" (what was raised). An item that
-    began, and neither has values nor failed, was the last thing that a process did.
-    """
-
-    def __init__(self, path: Path, seconds: float = 3600.0) -> None:
+    def __init__(self, path: Path, part: str, seconds: float = 3600.0) -> None:
         self.path = path
+        self.part = part
         self.ends = time.monotonic() + seconds
-        self.begun = {row["name"] for row in rows(path)}
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            self._append("\n")  # of a process that died in the middle of a line
+        self.begun = {row.get("name") for row in rows(path, part)}
 
     def write(self, **row: Any) -> None:
-        self._append(json.dumps(row, default=str) + "\n")
-
-    def _append(self, text: str) -> None:
-        with self.path.open("a") as file:
-            file.write(text)
+        append(self.path, part=self.part, **row)
 
     def left(self) -> float:
         """Seconds."""
@@ -50,10 +54,11 @@ class Record:
     def attempt(
         self, name: str, function: Callable[..., Any], *arguments: Any, needs: float = 0.0
     ) -> None:
-        """Write what a function returns: a dictionary, or several of them, or None.
+        """Write what a function returns: a dictionary, or several, each as it is yielded, or None.
 
-        What it raises is written, and ends the process where the device answers no more. An item that
-        ``needs`` more seconds than are left is cut, and said to be.
+        What it raises is written, and ends the process where the device answers no more; what it
+        has yielded before stays. An item that ``needs`` more seconds than are left is cut, and said
+        to be.
         """
         if name in self.begun:
             return
@@ -62,13 +67,11 @@ class Record:
             return
         self.begin(name)
         try:
-            found = function(*arguments)
+            for values in _several(function(*arguments)):
+                self.write(name=name, values=values)
         except Exception as error:  # a failure is a result too
             self.fail(name, error)
             leave_if_lost()
-            return
-        for values in _several(found):
-            self.write(name=name, values=values)
 
     def fail(self, name: str, error: BaseException) -> None:
         """Write what was raised, with the lines of this repository that it came through."""
@@ -78,7 +81,7 @@ class Record:
         ]
         where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-4:]))
         said = f"{type(error).__name__}: {error}".strip()
-        self.write(name=name, failed=f"{said[:600]} ({where})")
+        self.write(name=name, failed=f"{said[:1600]} ({where})")
         print(f"{name}: {said}\n{traceback.format_exc()}", file=sys.stderr, flush=True)
 
 
@@ -91,7 +94,7 @@ def _several(found: Any) -> Iterable[dict[str, Any]]:
 def leave_if_lost() -> None:
     """End this process where an error of the device stays (an illegal address, say): the next one goes on."""
     torch = sys.modules.get("torch")
-    if torch is None:
+    if torch is None or not torch.cuda.is_initialized():
         return
     try:
         torch.cuda.synchronize()
@@ -100,12 +103,43 @@ def leave_if_lost() -> None:
         os._exit(DEVICE_LOST)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows so far; a last line that is not whole is left out."""
+def append(path: Path, **row: Any) -> None:
+    """Add a row, on a line of its own even where a process died in the middle of one."""
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+        torn = file.read(1) not in (b"", b"\n")
+        file.write(b"\n" * torn + json.dumps(row, default=str).encode() + b"\n")
+
+
+def rows(path: Path, part: str | None = None) -> list[dict[str, Any]]:
+    """The rows so far, of one part or of all; a line that is not whole is left out."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
-            found.append(json.loads(line))
+            row = json.loads(line)
         except ValueError:
             continue
+        if part is None or row["part"] == part:
+            found.append(row)
+    return found
+
+
+def drop(path: Path, part: str) -> None:
+    """Take out the rows of a part: it is done anew."""
+    kept = [row for row in rows(path) if row["part"] != part]
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    unfinished.replace(path)
+
+
+def outcomes(path: Path) -> dict[str, Outcome]:
+    """What came of each part that has rows."""
+    found: dict[str, Outcome] = {}
+    for row in rows(path):
+        before = found.setdefault(row["part"], Outcome([]))
+        if "ended" in row:
+            found[row["part"]] = before._replace(**row["ended"])
+        else:
+            before.rows.append(row)
     return found

@@ -1,20 +1,47 @@
-"""The Markdown file: what was found, what was not and why; written anew after every part."""
+"""The Markdown file: what was found, what was not and why; written anew after every part.
+
+python -m benchmarks.gpu.report FILE.jsonl writes it without a device, where a call was stopped.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from . import chart
 from .goals import NOISE, PEERS, STEPPED, Row, failures, goals, layouts, mean, values
-from .parts import PARTS, Outcome
+from .parts import PARTS
+from .record import Outcome, outcomes
 
 Outcomes = dict[str, Outcome]
 
+NOTE = (
+    "Written by `python -m benchmarks.gpu` (docs/gpu.md). Times are medians of contenders that take turns. GB/s count the "
+    "bytes that must be read and written; a share is of a device-to-device copy of as many bytes as the result has."
+)
+REHEARSED = "**A rehearsal on the host: no GPU was used, and no figure here means anything.**"
 
-def markdown(
-    title: str, machine: list[str], outcomes: Outcomes, spent: float, notes: list[str], chart: str
-) -> str:
-    lines = [f"# {title}", "", *notes, "", "## Machine", "", *machine, "", "## Goals", ""]
+
+def write(path: Path) -> None:
+    """Write the Markdown file and the chart of a file of rows, beside it."""
+    found = outcomes(path)
+    (machine,) = (row for _, row in values(found, "machine"))
+    target, picture = path.with_suffix(".md"), path.with_suffix(".svg")
+    measured = layouts(found)
+    if measured:
+        chart.draw(measured, f"Strided to contiguous on {machine['device']}", picture)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(markdown(machine, found, picture.name if measured else ""))
+    unfinished.replace(target)
+
+
+def markdown(machine: dict[str, Any], outcomes: Outcomes, picture: str) -> str:
+    lines = [f"# {machine['device']}, {machine['date']}", "", NOTE]
+    if machine["rehearsed"]:
+        lines[2:2] = [REHEARSED, ""]
+    lines += ["", "## Machine", "", *machine["lines"], "", "## Goals", ""]
     lines += ["| goal | | figures |", "| --- | --- | --- |"]
     lines += [
         f"| {_cell(g.wanted)} | **{g.verdict}** | {_cell(g.figures)} |" for g in goals(outcomes)
@@ -26,16 +53,16 @@ def markdown(
             lines.append("Not measured: its turn did not come.")
             continue
         lines += [f"- {note}" for note in outcome.notes]
-        section = SECTIONS[part.name](outcomes)
+        section = SECTIONS[part.name](outcomes) or ["Not measured."]
         lines += ["", *section] if outcome.notes else section
         failed = failures(outcomes, part.name)
         if failed:
             lines += ["", "Failed, or not measured:", ""]
             lines += [f"- {name}: {_inline(why)}" for name, why in failed]
-        if part.name == "bandwidth" and chart:
-            lines += ["", f"![Shares of a device-to-device copy]({chart})"]
+        if part.name == "bandwidth" and picture:
+            lines += ["", f"![Shares of a device-to-device copy]({picture})"]
     took = ", ".join(f"{name} {outcome.seconds:.0f}" for name, outcome in outcomes.items())
-    lines += ["", f"{spent:.0f} s in all; by part: {took}. Each part had a process of its own."]
+    lines += ["", f"Seconds by part: {took}. Each part had a process of its own."]
     return "\n".join(lines) + "\n"
 
 
@@ -67,9 +94,9 @@ def _figure(number: float | None, form: str) -> str:
 def bandwidth(outcomes: Outcomes) -> list[str]:
     """GB/s and shares, the copy of PyTorch, CuPy and JAX beside them."""
     rows = layouts(outcomes)
-    found = dict(values(outcomes, "bandwidth"))
+    found = {name: row for name, row in values(outcomes, "bandwidth") if "seconds" in row}
     if not rows:
-        return ["Not measured."]
+        return []
     heads = [
         "layout",
         "plan",
@@ -102,8 +129,7 @@ def bandwidth(outcomes: Outcomes) -> list[str]:
             ]
         table.append(cells)
     lines = _table(heads, table)
-    lines += ["", *_means(rows), *_losses(rows), "", *_doubts(found)]
-    return [line for line in lines if line is not None]
+    return [*lines, "", *_means(rows), *_doubts(found)]
 
 
 def _means(rows: list[Row]) -> list[str]:
@@ -127,28 +153,9 @@ def _means(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _losses(rows: list[Row]) -> list[str]:
-    behind = [
-        f"{row.name} ({name}, {ratio:.2f})"
-        for row in rows
-        for peer, name in PEERS.items()
-        if (ratio := row.ratio(peer)) is not None and ratio < 1 - NOISE
-    ]
-    return [
-        f"- Behind by more than {NOISE:.0%}: {'; '.join(behind)}."
-        if behind
-        else "- Behind none of those compared."
-    ]
-
-
 def _doubts(found: dict[str, dict[str, Any]]) -> list[str]:
-    """Whether the results were right, and how steady the times were."""
-    wrong = [
-        f"- **{name}: {row['right']}**" for name, row in found.items() if row["right"] != "right"
-    ]
-    lines = wrong or [
-        "- Every result is NumPy's, byte by byte, where the destination was poisoned before."
-    ]
+    """How steady the times were, and who could not take part."""
+    lines = []
     pairs = [row["seconds"] for row in found.values() if "memcpy again" in row["seconds"]]
     apart = [abs(p["memcpy again"] / p["memcpy"] - 1) for p in pairs]
     if apart:
@@ -166,14 +173,11 @@ def _doubts(found: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def bandwidth_jax(outcomes: Outcomes) -> list[str]:
-    found = [(name, row) for name, row in values(outcomes, "bandwidth_jax") if "seconds" in row]
-    if not found:
-        return ["Not measured."]
     heads = ["layout", "µs a copy", "spread", "the host's µs a call", ""]
     return _table(heads, [
         [name, f"{r['seconds'] * 1e6:.1f}", f"{r['spread']:.1%}", f"{r['dispatch'] * 1e6:.1f}",
-         r["right"] if r["seconds"] > 1.1 * r["dispatch"] else f"{r['right']}; bound by the host"]
-        for name, r in found
+         "" if r["seconds"] > 1.1 * r["dispatch"] else "bound by the host"]
+        for name, r in values(outcomes, "bandwidth_jax") if "seconds" in r
     ])  # fmt: skip
 
 
@@ -193,7 +197,7 @@ def small(outcomes: Outcomes) -> list[str]:
                 for who in ("arraybridge", "torch", "cupy")
             ]
         table.append(cells)
-    return _table(heads, table) or ["Not measured."]
+    return _table(heads, table)
 
 
 def host(outcomes: Outcomes) -> list[str]:
@@ -209,14 +213,14 @@ def host(outcomes: Outcomes) -> list[str]:
     lines += ["", *_table(["first copies of a process, disk cache", *[f"{t}, ms" for t in times], "Numba loaded"], [
         [row["cache"], *[f"{row[t] * 1e3:.2f}" for t in times], str(row["numba"])] for row in first
     ])]  # fmt: skip
-    return lines if rows or first else ["Not measured."]
+    return lines if rows or first else []
 
 
 def exchanges(outcomes: Outcomes) -> list[str]:
     return _table(["exchange", "ours, ns", "peer", "peer, ns", "ratio"], [
         [name.partition(" / ")[0], f"{r['ours']:,.0f}", r["peer"], f"{r['theirs']:,.0f}", f"{r['ratio']:.2f}"]
         for name, r in values(outcomes, "exchanges")
-    ]) or ["Not measured."]  # fmt: skip
+    ])  # fmt: skip
 
 
 def transfers(outcomes: Outcomes) -> list[str]:
@@ -242,9 +246,7 @@ def transfers(outcomes: Outcomes) -> list[str]:
 
 
 def behavior(outcomes: Outcomes) -> list[str]:
-    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behavior")] or [
-        "Not measured."
-    ]
+    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behavior")]
 
 
 def suite(outcomes: Outcomes) -> list[str]:
@@ -259,6 +261,17 @@ def suite(outcomes: Outcomes) -> list[str]:
     return lines + [f"- skipped, {count}: {why}" for why, count in skips.items()]
 
 
+def kernels(outcomes: Outcomes) -> list[str]:
+    found = [row for _, row in values(outcomes, "kernels")]
+    made = [row["seconds"] for row in found if row["seconds"] is not None]
+    if not found:
+        return []
+    return [
+        f"{len(made)} compiled, {sum(made):.1f} s of work by {found[0]['processes']} processes; "
+        f"{len(found) - len(made)} on disk already."
+    ]
+
+
 def sanitizers(outcomes: Outcomes) -> list[str]:
     lines = []
     for name, row in values(outcomes, "sanitizers"):
@@ -266,19 +279,29 @@ def sanitizers(outcomes: Outcomes) -> list[str]:
         if row.get("not reached"):
             said += f"; **not reached: {', '.join(row['not reached'])}**"
         lines.append(f"- {name}: {row['nests']} nests; {said}")
-    return lines or ["Not measured."]
+    return lines
 
 
 def counters(outcomes: Outcomes) -> list[str]:
-    found = [row for name, row in values(outcomes, "counters") if name == "ncu"]
-    heads = list(dict.fromkeys(key for row in found for key in row))
-    lines = _table(heads, [[str(row.get(key, "")) for key in heads] for row in found])
-    others = [(name, row) for name, row in values(outcomes, "counters") if name != "ncu"]
-    lines += ["", *[f"- {name}: {row['nests']} nests; {row['summary']}" for name, row in others]]
-    return lines if found or others else ["Not measured."]
+    found = [(name, row) for name, row in values(outcomes, "counters") if "kernel" in row]
+    heads = list(dict.fromkeys(key for _, row in found for key in row))
+    lines = _table(
+        ["layout", *heads], [[name, *[row.get(key, "") for key in heads]] for name, row in found]
+    )
+    others = [(name, row) for name, row in values(outcomes, "counters") if "kernel" not in row]
+    return (
+        lines
+        + ["" for _ in found[:1]]
+        + [f"- {name}: {row['nests']} nests; {row['summary']}" for name, row in others]
+    )
 
 
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
-    "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host, "exchanges": exchanges,
-    "transfers": transfers, "behavior": behavior, "suite": suite, "sanitizers": sanitizers, "counters": counters,
+    "kernels": kernels, "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host,
+    "exchanges": exchanges, "transfers": transfers, "behavior": behavior, "suite": suite, "sanitizers": sanitizers,
+    "counters": counters,
 }  # fmt: skip
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

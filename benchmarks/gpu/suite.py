@@ -15,6 +15,9 @@ from .record import leave_if_lost
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: The files of tests/gpu, what only a device can tell first: the last is the longest, and cut first.
+FILES = ("streams", "transfers", "guide", "", "copies")
+
 # In place of pyproject.toml's: its pytest may be newer than the one here, and what other versions of the
 # libraries warn of is no failure.
 SETTINGS = """[pytest]
@@ -77,12 +80,16 @@ def _short(report: Any) -> str:
     return "\n".join([*errors[:12], *places[-6:]])[:1600] or text[-800:]
 
 
+def paths() -> list[Path]:
+    return [ROOT / "tests" / "gpu" / f"test_gpu{'_' * bool(name)}{name}.py" for name in FILES]
+
+
 def run(record: Any) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else the machine has for pytest
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "pytest.ini")
         settings.write_text(SETTINGS)
-        files = sorted(str(path) for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
+        files = [str(path) for path in paths()]
         arguments = [
             "-c",
             str(settings),

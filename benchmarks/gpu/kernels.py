@@ -1,0 +1,69 @@
+"""The kernels of all the parts, compiled ahead in as many processes as there are cores, and kept on disk.
+
+Numba takes a second for each, and the parts would compile them one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+from . import rehearsal
+from .sanitized import NESTS, of_layout
+
+
+def plans() -> Iterator[Any]:
+    """One plan a kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles."""
+    from arraybridge.kernels.common_layouts import cuda_plans
+    from tests.support.small_layouts import small_layouts
+
+    from ..layouts import LAYOUTS
+
+    nests = [*NESTS, *map(of_layout, LAYOUTS), *map(of_layout, small_layouts())]
+    found = [plan for nest in nests for plan in nest.plans]
+    found += [plan for _, plan in cuda_plans((1, 2, 4, 8, 16))]
+    seen = {("memcpy", ())}
+    for plan in found:
+        if plan[:2] not in seen:
+            seen.add(plan[:2])
+            yield plan
+
+
+def compiled(plan: Any) -> float | None:
+    """Have a kernel on disk; seconds that it took, None where it was there."""
+    from arraybridge.kernels import disk
+    from arraybridge.kernels.cuda import cache, context
+
+    device, start = context.device(0), time.perf_counter()
+    if cache.found(plan, device) is not None:
+        return None
+    cache.compiled(plan, device)
+    if not cache.is_cached(plan, device.capability):
+        raise OSError(f"not kept in {disk.folder()}: {disk.problem()}")
+    return time.perf_counter() - start
+
+
+def _start() -> None:
+    if rehearsal.WANTED:
+        rehearsal.install()
+
+
+def run(record: Any) -> None:
+    from arraybridge.kernels.cuda.plan import name
+
+    processes = len(os.sched_getaffinity(0))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _start)
+    try:
+        waited = {pool.submit(compiled, plan): plan for plan in plans()}
+        for done in as_completed(waited, record.left()):
+            plan = waited[done]
+            title = f"{name(plan)} {plan.constants}"
+            record.attempt(
+                title, lambda done=done: {"seconds": done.result(), "processes": processes}
+            )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
