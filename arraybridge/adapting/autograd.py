@@ -116,8 +116,13 @@ class Differentiation:
         """Return the gradients at the wanted ones of ``primals``; they can be differentiated."""
         raise NotImplementedError
 
-    def shapes(self, flat: FlatFunction, arguments: Sequence[Shape]) -> Outcome | None:
-        """Return the shapes of the outcome, from those of the arguments; None if it cannot."""
+    def shapes(
+        self, flat: FlatFunction, arguments: Sequence[Shape], device: Device | None
+    ) -> Outcome | None:
+        """Return the shapes of the outcome, from those of the arguments; None if it cannot.
+
+        Of arguments on a device; None is the CPU.
+        """
         return None
 
     def map_function(
@@ -172,7 +177,9 @@ class FlatFunction:
             return self.run(arrays)
         assert self.call is not None
         function, args, kwargs = self.call
-        return _outcome(self, function(*_filled(args, arrays), **_filled(kwargs, arrays)))
+        if kwargs:
+            kwargs = _filled(kwargs, arrays)
+        return _outcome(self, function(*_filled(args, arrays), **kwargs))
 
     def is_float(self, x: Any) -> bool:
         """Whether a gradient may be asked with respect to an array, or a `Shape`."""
@@ -430,7 +437,8 @@ def _outcome(flat: FlatFunction, result: Any) -> Outcome:
         else:
             given = shapes.others[len(found.others) : len(found.others) + 1]
             dtype = given[0].dtype if given and type(x) in _PYTHON else None
-            native = np.asarray(x, dtype)
+            # On the host, wherever the library has its arrays.
+            return found.take(converted(np.asarray(x, dtype), "numpy", options.result_cast))
         return found.take(flat.cast(native))
 
     return found.outcome(mapped(take, result, is_array))

@@ -121,9 +121,9 @@ def adapt(
         that require gradients becomes part of PyTorch's graph, one with JAX's tracers a
         ``jax.custom_vjp``. The function is to have no side effects.
     callback : bool, default False
-        Called with JAX's tracers (inside ``jax.jit`` and ``jax.vmap``), the function runs on the
-        host when the compiled program does, by ``jax.pure_callback``. Implied by
-        ``differentiable``.
+        Called with JAX's tracers (inside ``jax.jit`` and ``jax.vmap``), the function runs when the
+        compiled program does, on the device that it is compiled for if ``library`` computes there,
+        else on the host. Implied by ``differentiable``.
     result_shape_dtypes : tree of arrays or ``jax.ShapeDtypeStruct``, or callable, optional
         For tracers, what the function returns, or a function of its arguments that returns it
         (``lambda x, y: x``: as the first). PyTorch knows by itself what its functions return.

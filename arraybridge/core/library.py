@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
@@ -303,6 +304,21 @@ class Devices(Arrays):
     def current_stream(self, device: Device) -> int | None:
         """Return the stream on which the library would read, in the standard's numbering."""
         return None
+
+    @contextmanager
+    def on_stream(self, device: Device, stream: int) -> Iterator[None]:
+        """Return a context in which the library's work is in order with a stream of a CUDA device.
+
+        By default its own stream waits for that one at the start, and that one for it at the end.
+        """
+        from ..kernels.cuda import context
+
+        own = self.current_stream(device) or context.LEGACY
+        context.order(device.id, waiting=own, after=stream)
+        try:
+            yield
+        finally:  # what is queued uses the memory, whatever was raised
+            context.order(device.id, waiting=stream, after=own)
 
     def read_on(self, x: Any, device: Device, stream: int | None) -> None:
         """Notify the library that a copy of ``x`` was queued on a stream of another library's.

@@ -16,7 +16,7 @@ from .record import leave_if_lost
 ROOT = Path(__file__).resolve().parents[2]
 
 #: The files of tests/gpu, what only a device can tell first: the last is the longest, and cut first.
-FILES = ("streams", "transfers", "guide", "", "copies")
+FILES = ("streams", "transfers", "callbacks", "guide", "", "copies")
 
 # In place of pyproject.toml's: its pytest may be newer than the one here, and what other versions of the
 # libraries warn of is no failure.

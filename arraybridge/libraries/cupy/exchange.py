@@ -10,6 +10,8 @@ support".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cupy
@@ -161,6 +163,11 @@ class CuPy(Library):
 
     def current_stream(self, device: Device) -> int | None:
         return cupy.cuda.get_current_stream(device.id).ptr or _DEFAULT_STREAM
+
+    @contextmanager
+    def on_stream(self, device: Device, stream: int) -> Iterator[None]:
+        with cupy.cuda.Device(device.id), cupy.cuda.ExternalStream(stream, device.id):
+            yield
 
     def native_namespace(self) -> Any:
         from .namespace import native

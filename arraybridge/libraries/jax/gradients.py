@@ -5,10 +5,9 @@ signature, and so is what pulls back: ``jax.vjp`` alone, of a compiled function,
 and 210 µs to pull back, however little there is to compute; compiled as a whole they take 22 and 25
 µs. ``jax.vjp`` alone serves others, whose Python may look at values.
 
-Functions of other libraries inside ``jax.jit``, ``jax.grad`` and ``jax.vmap`` are called on the
-host by XLA: through ``buffer_callback`` if one CPU is all there is, else through
-``jax.pure_callback``. With ``differentiable=True`` the call is a ``jax.custom_vjp``, whose gradient
-is another such call. It computes the function again: a callback may be left out, repeated and
+Functions of other libraries inside ``jax.jit``, ``jax.grad`` and ``jax.vmap`` are called by XLA
+(`callbacks`). With ``differentiable=True`` the call is a ``jax.custom_vjp``, whose gradient is
+another such call. It computes the function again: a callback may be left out, repeated and
 reordered, so that nothing can be kept from one to the next.
 """
 
@@ -26,7 +25,8 @@ from jax.custom_derivatives import SymbolicZero
 
 from ...adapting.autograd import Differentiation, FlatFunction, Outcome, Pullback, Shape, Slot
 from ...core.records import ConversionError
-from .state import NARROWED, only_one_cpu
+from .callbacks import Callback, device_of_calls
+from .state import NARROWED
 
 
 class JaxGradients(Differentiation):
@@ -45,7 +45,8 @@ class JaxGradients(Differentiation):
     def record(self, flat: FlatFunction, arrays: list[Any]) -> Any:
         shapes = flat.shapes
         if shapes is None:
-            shapes = flat.differentiation.shapes(flat, [_shape(x) for x in arrays])
+            device = device_of_calls(flat)
+            shapes = flat.differentiation.shapes(flat, [_shape(x) for x in arrays], device)
         if shapes is None:
             options = flat.options
             raise TypeError(
@@ -238,39 +239,13 @@ def _shape(x: Any) -> Shape:
 
 
 def _operation(flat: FlatFunction, shapes: Sequence[Shape], count: int, method: str | None) -> Any:
-    """Return the function of JAX's arrays that calls ``flat`` on the host.
+    """Return the function of JAX's arrays that calls ``flat``.
 
     The shapes are those of its floats, of which there are ``count``, and its others; the method is
     the ``vmap_method``.
     """
     structs = tuple([_struct(flat, shape) for shape in shapes])
-
-    def host(*arrays: Any) -> tuple[Any, ...]:
-        return _host(flat, structs, method, arrays)
-
-    def fill(_: object, out: Sequence[Any], *buffers: Any) -> None:
-        arrays = [np.asarray(x).copy() for x in buffers]  # the function may keep them
-        for x in arrays:
-            x.flags.writeable = flat.options.library != "numpy"
-        for place, found in zip(out, host(*arrays), strict=True):
-            np.asarray(place)[...] = found
-
-    def called(*arrays: Any) -> Any:
-        # Of arrays that have values each callback would be compiled, and that kept, in every call.
-        if not any(isinstance(x, jax.core.Tracer) for x in arrays):
-            values = [jnp.asarray(x) for x in arrays]  # numbers too
-            places = {device for x in values for device in x.devices()}
-            if len(places) == 1 and next(iter(places)).platform == "cpu":
-                place = next((x.sharding for x in values if x.committed), None)
-                return tuple([jnp.array(x, device=place) for x in host(*values)])
-        # pure_callback gives the function arrays that XLA may still be copying: on the CPU by the
-        # threads that run callbacks, which wait for ever once each of them is inside one.
-        if only_one_cpu():
-            from jax.experimental.buffer_callback import buffer_callback
-
-            return buffer_callback(fill, structs, vmap_method=method)(*arrays)
-        return jax.pure_callback(host, structs, *arrays, vmap_method=method)
-
+    called = Callback(flat, structs, method)
     if not flat.options.differentiable:
         return called
     operation = jax.custom_vjp(called)
@@ -305,37 +280,6 @@ def _struct(flat: FlatFunction, shape: Shape) -> jax.ShapeDtypeStruct:
             f"result_dtype={{{shape.dtype!r}: {str(narrow)!r}}} to adapt"
         )
     return jax.ShapeDtypeStruct(shape.shape, dtype)
-
-
-def _host(
-    flat: FlatFunction, structs: Any, method: str | None, arrays: Sequence[Any]
-) -> tuple[Any, ...]:
-    """Call the function on what XLA hands over."""
-    with flat.differentiation.untracked():
-        seen = [flat.argument(x) for x in arrays]
-        versions = [getattr(x, "_version", None) for x in seen]
-        outcome: Outcome = flat(seen)
-    results = (*outcome.floats, *outcome.others)
-    for x, version in zip(seen, versions, strict=True):
-        if getattr(x, "_version", None) != version and not any(y is x for y in results):
-            raise ConversionError(
-                f"{flat.options.function} wrote to the copy of an argument that cannot be written "
-                "(jax, read-only): take what it returns"
-            )
-    found = [flat.result(x, "numpy") for x in results]
-    if len(found) != len(structs):
-        raise ConversionError(
-            f"{flat.options.function} returned {len(found)} arrays; {len(structs)} were expected"
-        )
-    batched = method in ("expand_dims", "broadcast_all")
-    for x, struct in zip(found, structs, strict=True):
-        shape = x.shape[x.ndim - len(struct.shape) :] if batched else x.shape
-        if (x.dtype, shape) != (struct.dtype, struct.shape):
-            raise ConversionError(
-                f"{flat.options.function} returned {x.dtype} {x.shape}, where "
-                f"{struct.dtype} {struct.shape} was expected"
-            )
-    return tuple(found)
 
 
 def _pulled_back(

@@ -539,6 +539,10 @@ class Torch(Library):
             return int(torch.cuda.current_stream(device.id).cuda_stream)
         return None
 
+    def on_stream(self, device: Device, stream: int) -> Any:
+        place = torch.device("cuda", device.id)
+        return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=place))  # type: ignore[no-untyped-call]
+
     def native_namespace(self) -> Any:
         from .namespace import native
 

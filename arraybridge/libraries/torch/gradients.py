@@ -8,7 +8,7 @@ which saves its tensors, so that PyTorch notices when they are written before ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ import torch
 from ...adapting.autograd import Differentiation, FlatFunction, Outcome, Pullback, Shape
 from ...core.records import ConversionError
 from ...core.registry import library_named
+from ...dlpack import Device
 from .state import has_tangent, transform_level
 from .tables import BY_NAME, DLPACK_DTYPES
 
@@ -43,7 +44,8 @@ class TorchGradients(Differentiation):
 
     @contextmanager
     def untracked(self) -> Iterator[None]:
-        with torch.inference_mode(False), torch.no_grad():
+        usual = not torch.is_inference_mode_enabled()
+        with nullcontext() if usual else torch.inference_mode(False), torch.no_grad():
             yield
 
     def gradients(
@@ -78,11 +80,13 @@ class TorchGradients(Differentiation):
         zeros = torch.zeros_like
         return [zeros(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
 
-    def shapes(self, flat: FlatFunction, arguments: Sequence[Shape]) -> Outcome:
+    def shapes(
+        self, flat: FlatFunction, arguments: Sequence[Shape], device: Device | None
+    ) -> Outcome:
         """Call the function with fake tensors, which have no elements."""
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        device = flat.options.conversion.get("device")
+        device = flat.options.conversion.get("device", device)
         place = None if device is None else library_named("torch").native_device(device)
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         with mode, _fakes_only(mode), torch.no_grad():

@@ -133,6 +133,73 @@ class TestNumPy:
             jax.jit(lambda x: f(x, out=out))(X)
 
 
+DTYPES = (
+    "bool int8 uint8 int16 int32 uint32 float16 bfloat16 float32 complex64 float8_e4m3fn "
+    "float8_e5m2"
+).split()
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=needs("torch"))])
+@pytest.mark.parametrize("shape", [(), (0, 3), (3, 4)])
+def test_every_data_type(shape, library, views):
+    for dtype in DTYPES:
+        x = jnp.asarray(np.arange(np.prod(shape)).reshape(shape), dtype)
+        f = ab.adapt(library, callback=True, result_shape_dtypes=lambda x: x, alias_readonly=views)(
+            lambda x: x
+        )
+        found = jax.jit(f)(x)
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(x))
+
+
+@pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=needs("torch"))])
+class TestViews:
+    """alias_readonly=True: no copy of what XLA has."""
+
+    @staticmethod
+    def compiled(library, function):
+        adapted = ab.adapt(
+            library, callback=True, alias_readonly=True, result_shape_dtypes=lambda x: x
+        )
+        return jax.jit(adapted(function))
+
+    def test_the_memory_itself(self, library):
+        x, seen = jnp.arange(4096.0), []
+        f = self.compiled(library, lambda t: seen.append(ab.inspect(t)[1]) or t * 2)
+        np.testing.assert_array_equal(f(x), np.asarray(x) * 2)
+        assert seen == [x.unsafe_buffer_pointer()]
+
+    def test_kept(self, library):
+        kept = []
+        f = self.compiled(library, lambda t: kept.append(t[1:]) or t * 2)
+        with pytest.raises(Exception, match="kept a view of an argument"):
+            jax.block_until_ready(f(X))
+        kept.clear()
+
+    def test_in_what_is_thrown_away(self, library):
+        def function(t):
+            cycle = [t]
+            cycle.append(cycle)
+            return t[::-1].copy() if library == "numpy" else t.flip(0)
+
+        np.testing.assert_array_equal(self.compiled(library, function)(X), X[::-1])
+
+    def test_written(self, library):
+        def function(t):
+            t += 1
+            return t
+
+        with pytest.raises(Exception, match="read-only"):
+            jax.block_until_ready(self.compiled(library, function)(jnp.array(X)))
+
+
+def test_a_function_that_calls_jax():
+    product = jax.jit(lambda x: jnp.tanh(x) @ x.T)
+    f = like_first(lambda x: np.asarray(product(jnp.asarray(x))) @ x)
+    np.testing.assert_allclose(jax.jit(f)(X), np.tanh(X) @ X.T @ X, rtol=1e-5)
+
+
 @needs("torch")
 class TestPyTorch:
     def test_shapes_are_found(self):
@@ -211,9 +278,16 @@ def step(x):
     g = jax.grad(f)(x)
     return h(x - 0.1 * g), jnp.tanh(x).sum()
 x = jnp.linspace(0, 1, 1 << 21)
+if len(jax.devices()) > 1:
+    spread = jax.sharding.NamedSharding(jax.make_mesh((2,), "i"), jax.sharding.PartitionSpec("i"))
+    x = jax.device_put(x, spread)
 for _ in range(10):
     x, loss = step(x)  # several are on their way at once
-print(float(x[0]), float(loss))
+y = np.linspace(0, 1, 1 << 21, dtype=np.float32)
+for _ in range(10):
+    y = np.sort(y - 0.1 * np.cos(y))
+np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-5)
+print(len(x.devices()))
 """
 
 
@@ -225,7 +299,10 @@ ENVIRONMENT = os.environ | {
 
 
 @pytest.mark.heavy  # imports both libraries anew
-def test_large_arrays_do_not_deadlock():
+@pytest.mark.parametrize("devices", [1, 2])
+def test_large_arrays_do_not_deadlock(devices):
     """On one XLA thread too, where a callback that waits for a copy would wait for itself."""
-    done = run_python("-c", PROGRAM, env=ENVIRONMENT)
+    flags = f"--xla_force_host_platform_device_count={devices} {ENVIRONMENT['XLA_FLAGS']}"
+    done = run_python("-c", PROGRAM, env=ENVIRONMENT | {"XLA_FLAGS": flags})
     assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == f"{devices}\n"
