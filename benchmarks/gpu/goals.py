@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -103,7 +104,8 @@ def goals(outcomes: dict[str, Outcome]) -> list[Goal]:
         *_bandwidth(layouts(outcomes)),
         _small(outcomes),
         _uploads(outcomes),
-        *_behavior(outcomes),
+        _sanitizers(outcomes),
+        *_tests(outcomes),
     ]
 
 
@@ -209,41 +211,37 @@ def _uploads(outcomes: dict[str, Outcome]) -> Goal:
     )
 
 
-def _behavior(outcomes: dict[str, Outcome]) -> list[Goal]:
-    found = []
+def _sanitizers(outcomes: dict[str, Outcome]) -> Goal:
     passed = {name for name, _ in values(outcomes, "sanitizers")}
     failed = failures(outcomes, "sanitizers")
     good = {"memcheck", "racecheck"} <= passed or (None if not failed else False)
     if failed and all("is not on the path" in why or why.startswith("cut") for _, why in failed):
         good = None
-    found.append(_judged("sanitizers clean", good, ", ".join(sorted(passed)) + _first(failed)))
-    checks = {name for name, _ in values(outcomes, "behavior")}
-    wrong = failures(outcomes, "behavior")
-    for wanted, mine in (
-        ("capture and replay right", lambda name: name.startswith("graph")),
-        ("no new context", lambda name: name == "no new context"),
-        (
-            "streams and threads right",
-            lambda name: not name.startswith("graph") and name != "no new context",
-        ),
+    return _judged("sanitizers clean", good, ", ".join(sorted(passed)) + _first(failed))
+
+
+def _tests(outcomes: dict[str, Outcome]) -> Iterator[Goal]:
+    """Of the tests of a kind none failed; of all none was skipped, save for a second device."""
+    tests = [(name, row) for name, row in values(outcomes, "suite") if name != "pytest"]
+    passed = [name for name, row in tests if row["outcome"] == "passed"]
+    failed = failures(outcomes, "suite")
+    for wanted, kind in (
+        ("copies are captured in graphs", "captured"),
+        ("no new context", "no_context"),
+        ("streams and threads are right", "test_gpu_streams"),
+        ("transfers are right", "test_gpu_transfers"),
     ):
-        bad = [pair for pair in wrong if mine(pair[0])]
-        some = [name for name in checks if mine(name)]
-        good = not bad if some or bad else None
-        found.append(_judged(wanted, good, f"{len(some)} checks passed{_first(bad)}"))
-    tests = [row for name, row in values(outcomes, "suite") if name != "pytest"]
-    red = failures(outcomes, "suite")
+        wrong = [pair for pair in failed if kind in pair[0]]
+        right = [name for name in passed if kind in name]
+        good = not wrong if right or wrong else None
+        yield _judged(wanted, good, f"{len(right)} tests passed{_first(wrong)}")
     skipped = [
-        row["why"] for row in tests if row["outcome"] == "skipped" and "second" not in row["why"]
+        row for _, row in tests if row["outcome"] == "skipped" and "second" not in row["why"]
     ]
     ended = any(name == "pytest" for name, _ in values(outcomes, "suite"))
-    green = sum(row["outcome"] == "passed" for row in tests)
-    good = None if not tests and not red else bool(ended and not red and not skipped and green)
-    text = f"{green} passed, {len(red)} failed, {len(skipped)} skipped besides those for a second device"
-    found.append(
-        _judged("tests/gpu/test_gpu.py green, nothing skipped but a second device", good, text)
-    )
-    return found
+    good = bool(ended and passed and not failed and not skipped) if tests or failed else None
+    text = f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped besides those for a second device"
+    yield _judged("tests/gpu green, nothing skipped but a second device", good, text)
 
 
 def _first(failed: list[tuple[str, str]]) -> str:

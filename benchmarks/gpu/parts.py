@@ -46,8 +46,7 @@ CALLS = {
         _KERNELS,
         Part("sanitizers", "Sanitizers", 60, 60),
         Part("bandwidth", "The layouts", 90),
-        Part("behavior", "Graphs, streams, contexts, threads", 45),
-        Part("suite", "Tests", 90),
+        Part("suite", "Tests", 120),
         Part("small", "Small copies", 30),
     ),
     2: (

@@ -245,10 +245,6 @@ def transfers(outcomes: Outcomes) -> list[str]:
     return lines
 
 
-def behavior(outcomes: Outcomes) -> list[str]:
-    return [f"- {name}: {row['right']}" for name, row in values(outcomes, "behavior")]
-
-
 def suite(outcomes: Outcomes) -> list[str]:
     found = [row for name, row in values(outcomes, "suite") if name != "pytest"]
     passed = [row for row in found if row["outcome"] == "passed"]
@@ -298,7 +294,7 @@ def counters(outcomes: Outcomes) -> list[str]:
 
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
     "kernels": kernels, "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host,
-    "exchanges": exchanges, "transfers": transfers, "behavior": behavior, "suite": suite, "sanitizers": sanitizers,
+    "exchanges": exchanges, "transfers": transfers, "suite": suite, "sanitizers": sanitizers,
     "counters": counters,
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Streams, graphs and threads on a CUDA device: copies happen in the order that is promised."""
 
+import ctypes
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,9 @@ VIEWS = {
     "step": lambda x: x[:, ::3],
     "shifted": lambda x: x[:, 1:-2],
     "flat": lambda x: x.view(-1)[1:],
+    "channels": lambda x: x.view(torch.uint8).view(400, 1000, 3).permute(2, 0, 1),
+    "heads": lambda x: x.view(6, 100, 5, 100).transpose(1, 2),
+    "six axes": lambda x: x.view(5, 12, 10, 10, 5, 10).permute(4, 2, 5, 0, 3, 1),
 }
 view_of = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 
@@ -195,6 +199,37 @@ def test_threads_with_streams_of_their_own():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_no_context_is_made_or_left_current():
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def current():
+        context = ctypes.c_void_p()
+        assert driver.cuCtxGetCurrent(ctypes.byref(context)) == 0
+        return context.value
+
+    def elsewhere():  # no context is current in a new thread, and torch is not called there
+        before = current()
+        cuda.copy(y.data_ptr(), x.data_ptr(), (200, 300), (1200, 4), (4, 800), 4, 1, 0)
+        return before, current()
+
+    x = torch.rand(300, 200, device="cuda")
+    ab.contiguous(x.t()[1:])  # the kernel is loaded, and the allocator has the memory
+    torch.cuda.synchronize()
+    before, free = current(), torch.cuda.mem_get_info()[0]
+    y = ab.contiguous(x.t())
+    torch.cuda.synchronize()
+    assert current() == before
+    assert free - torch.cuda.mem_get_info()[0] < 64 << 20  # a context takes hundreds of MB
+    active, flags = ctypes.c_int(), ctypes.c_uint()
+    assert driver.cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active)) == 0
+    assert active.value == 1
+    with ThreadPoolExecutor(1) as pool:
+        before, after = pool.submit(elsewhere).result()
+    assert before == after
+    torch.cuda.synchronize()
+    assert torch.equal(y, x.t())
 
 
 @view_of

@@ -189,13 +189,15 @@ def test_the_file_has_what_several_calls_found(tmp_path):
     for row in bandwidth(0.95):
         append(path, part="bandwidth", **row)
     append(path, part="bandwidth", ended={"seconds": 50, "notes": []})
-    append(path, part="behavior", name="several threads", values={"right": "eight threads"})
+    name = "tests/gpu/test_gpu_streams.py::test_copies_are_captured[flat]"
+    append(path, part="suite", name=name, values={"outcome": "passed", "seconds": 1})
     report.write(path)
     text = path.with_suffix(".md").read_text()
     assert "- 16 cores" in text
     assert "| geometric mean of the 24 layouts without a step: >= 0.90 | **met** |" in text
-    assert "- several threads: eight threads" in text
-    assert "came to no end: the call was stopped" in text  # behavior has no last row
+    assert "| copies are captured in graphs | **met** | 1 tests passed |" in text
+    assert "| transfers are right | **not measured** |" in text
+    assert "came to no end: the call was stopped" in text  # the suite has no last row
     assert "Not measured: its turn did not come." in text
     assert path.with_suffix(".svg").exists()
 
