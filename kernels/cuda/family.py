@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda.box import box
 from arraybridge.kernels.cuda.channels import merge, split
+from arraybridge.kernels.cuda.plain import plain
 from arraybridge.kernels.cuda.rows import rows
 from arraybridge.kernels.cuda.shift import shift
 from arraybridge.kernels.cuda.tile import tile
-from arraybridge.kernels.cuda.transpose import narrow, plain
 
 
 class Member(NamedTuple):
@@ -43,7 +43,6 @@ FAMILY: dict[str, Member] = {
     "shift": Member(shift, ("unit", "axes", "mode"), 6),
     "tile": Member(tile, ("width", "columns", "axes"), 6),
     "plain": Member(plain, ("width", "columns", "axes"), 6),
-    "narrow": Member(narrow, ("width", "axes"), 5),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes"), 6),
     "box": Member(box, ("width", "run", "places", "lines", "far", "axes", "staging"), 5),

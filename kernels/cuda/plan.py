@@ -9,11 +9,11 @@ from arraybridge.kernels.cuda.boxes import plan_box
 from arraybridge.kernels.cuda.channels import IDENTITY
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import outer
+from arraybridge.kernels.cuda.plain import PLAIN
 from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
 from arraybridge.kernels.cuda.tile import SIZE, TILE
-from arraybridge.kernels.cuda.transpose import LEAST_PITCH, PLAIN, ROWS, WIDE
 from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import Canonical
 
@@ -244,13 +244,6 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     strides = [across.dst, down.src, *[a.dst for a in rest], *[a.src for a in rest]]
     aligned = _common(dst + dst_offset, src + src_offset, *strides)
     aligned = _common(aligned, down.extent * width, across.extent * width)
-    offsets = (dst_offset, src_offset)
-    if aligned < _VECTOR and width <= 2:
-        # Lanes read `_VECTOR // width` rows apart: where that brings four and more of them to one
-        # of the 32 banks, `box`, which skews its rows, is better.
-        if gcd(_VECTOR // width * down.src, 128) >= 64:
-            return None
-        return _narrow(down, across, rest, width, offsets)
     widths = (TILE if aligned == _VECTOR else PLAIN).get(width)
     if widths is None:
         return None
@@ -272,29 +265,8 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
         (down.extent, across.extent, high, wide, *extents),
         (*division(high), *division(wide), *divisions),
         (down.src, across.dst, *steps),
-        *offsets,
-    )
-
-
-def _narrow(
-    down: Axis, across: Axis, rest: list[Axis], width: int, offsets: tuple[int, int]
-) -> Plan | None:
-    """Tiles of 1- and 2-byte items that are not dense in vectors of 16 bytes."""
-    # The first vector of a column may begin before it, so that one more may be needed at its end.
-    high = -(-(down.extent + _VECTOR // width - 1) // ROWS)
-    wide = -(-across.extent * width // WIDE)
-    if high * wide * ROWS * WIDE > _WASTE * down.extent * across.extent * width:
-        return None
-    pitch = LEAST_PITCH + (down.src - LEAST_PITCH) % _VECTOR
-    extents, divisions, steps = outer(rest)
-    return Plan(
-        "narrow",
-        (width, len(rest)),
-        high * wide * prod([axis.extent for axis in rest]),
-        (down.extent, across.extent, high, wide, pitch, *extents),
-        (*division(high), *division(wide), *divisions),
-        (down.src, across.dst, *steps),
-        *offsets,
+        dst_offset,
+        src_offset,
     )
 
 

@@ -187,6 +187,7 @@ class Code(NamedTuple):
     architecture: int
     registers: int  # a thread's
     spilled: int  # **bytes** stored in and loaded from local memory, the stack's included
+    shared: int  # **bytes** of shared memory, a block's
     instructions: tuple[Instruction, ...]
     labels: dict[str, int]  # name -> index of the instruction that it stands before
 
@@ -316,7 +317,15 @@ def parsed(architecture: int, log: str, listing: str) -> Code:
             instructions.append(Instruction(opcode, conditional, jump))
     (registers,) = re.findall(r"Used (\d+) registers", log)
     spilled = re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", log)
-    return Code(architecture, int(registers), sum(map(int, spilled)), tuple(instructions), labels)
+    shared = sum(map(int, re.findall(r"(\d+) bytes smem", log)))
+    return Code(
+        architecture,
+        int(registers),
+        sum(map(int, spilled)),
+        shared,
+        tuple(instructions),
+        labels,
+    )
 
 
 @cache
