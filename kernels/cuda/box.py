@@ -27,7 +27,6 @@ SHARED = 24576
     LINES, LINES_OF_A,  # lines where A counts one, and for each one more
     LINE,  # bytes of the vectors of a line, negative
     PITCH, PITCH_2, PITCH_3,  # of the axes that make lines
-    STRIDE, STRIDE_2, STRIDE_3,  # theirs in the source
     INNER,  # items of a run's axes but A
     CHUNK,  # items of a chunk of a run; with two place axes, the extent of the first
     LANES, ALIGNMENT,  # lanes of a run, and a mask of the address at which the first of them begins
@@ -36,7 +35,7 @@ SHARED = 24576
     STEP, ASIDE,  # from one place of a thread to its next: places or items, and bytes
     EDGES,  # whether runs begin or end within a word
     EXTENTS,
-) = range(32)  # fmt: skip
+) = range(29)  # fmt: skip
 
 # Its divisions, two numbers each: `indices.divide` for the first two divisors, `short` for others.
 (
@@ -60,22 +59,14 @@ SHARED = 24576
 
 
 def box(
-    ops: Any,
-    width: int,
-    run: int,
-    places: int,
-    lines: int,
-    far: int,
-    axes: int,
-    staging: str = "registers",
+    ops: Any, width: int, run: int, places: int, lines: int, axes: int, staging: str = "registers"
 ) -> Any:
     """Make the kernel for items of `width` bytes.
 
     `run`: axes that make a run, 1 to 3: all but the last, A, whole. `places`: axes that make the
     places, 0 to 2: all but the last, B, whole; with 0 the run itself is cut in chunks, which are
     the places. `lines`: axes of the run over which the source jumps, 0 to 3; all others lie within
-    a line. `far`: 1 where the lines of a box lie so far apart that 32 bits do not hold the
-    distance. `axes`: what the grid walks over beside the pieces of A and B. `staging`: see
+    a line. `axes`: what the grid walks over beside the pieces of A and B. `staging`: see
     `tuning.Tuning`.
 
     In shared memory a line keeps its address modulo 16, so that where an item lies is linear in its
@@ -112,31 +103,21 @@ def box(
         # needed.
         x = origin
         d = q  # bytes from the line's first vector
-        off = i32(0)
         if lines > 0:
             line = short(q, divisions[BY_LINE], divisions[BY_LINE + 1])
             d = i32(d + line * extents[LINE])
             x = i32(x + line * extents[PITCH])
-            if far:
-                start += wide(line) * steps[LINE_SRC]
-            else:
-                off = i32(line * extents[STRIDE])
+            start += wide(line) * steps[LINE_SRC]
             if lines > 1:
                 up = short(line, divisions[BY_LINES], divisions[BY_LINES + 1])
                 x = i32(x + up * extents[PITCH_2])
-                if far:
-                    start += wide(up) * steps[LINE_2_SRC]
-                else:
-                    off = i32(off + up * extents[STRIDE_2])
+                start += wide(up) * steps[LINE_2_SRC]
             if lines > 2:
                 up = short(line, divisions[BY_LINES_2], divisions[BY_LINES_2 + 1])
                 x = i32(x + up * extents[PITCH_3])
-                if far:
-                    start += wide(up) * steps[LINE_3_SRC]
-                else:
-                    off = i32(off + up * extents[STRIDE_3])
+                start += wide(up) * steps[LINE_3_SRC]
         d = i32(d - (x & 15))
-        return start + i64(i32(off + d)), i32(x + d), (d < length) & (q < total)
+        return start + i64(d), i32(x + d), (d < length) & (q < total)
 
     @ops.device
     def maybe(address, there):

@@ -13,7 +13,6 @@ from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, divis
 from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 
 _VECTOR = 16
-_FAR = 2**31 - 2**17  # bytes from which on distances within a box are 64-bit
 
 
 def short(divisor: int, most: int) -> tuple[int, int]:
@@ -95,8 +94,6 @@ def _laid_out(
     a_lines = count // cut_a if a in lines else 0
     counted = count - a_lines * (cut_a - 1)
     beyond = count + 4 * THREADS // vectors + 1  # lines that a thread may think of
-    reach = sum([beyond // prod(line_n[:k]) * abs(step) for k, step in enumerate(line_stride)])
-    far = int(reach > _FAR)
     run_pitch = _excess(n, [pitch[k] for k in range(box.run)])
     if skew:  # as if a run had an axis within a word and another one over the words
         n = line_n = [4 // item]
@@ -130,7 +127,6 @@ def _laid_out(
         at.PLACE: place_pitch, at.PLACE_2: place_excess,
         at.STEP: step, at.ASIDE: side * place_pitch, at.EDGES: edges,
         **dict(enumerate(line_pitch, at.PITCH)),
-        **dict(enumerate([] if far else line_stride, at.STRIDE)),
         **dict(enumerate(run_pitch, at.RUN)),
     }  # fmt: skip
     divisions = (
@@ -148,7 +144,7 @@ def _laid_out(
     }  # fmt: skip
     outer_extents, outer_divisions, outer_steps = outer(rest)
     axes_of = len(run_pitch), len(places), len(line_pitch)
-    constants = (item, *axes_of, far, len(rest), staging)
+    constants = (item, *axes_of, len(rest), staging)
     grid = pieces_a * pieces_b * prod([axis.extent for axis in rest])
     return Plan(
         "box",

@@ -8,32 +8,31 @@ from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.network import join_table, split_table
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-#: A selector that leaves a word as it is, passed when the kernel runs: see `_held`.
-IDENTITY = 0x3210
 
-
-def _held(ops: Any) -> Any:
-    """Make ``held(v, selector)``: 16 bytes as they are, which no compiler knows.
-
-    Else ptxas replaces a vector load of which single words are used by as many loads of a word,
-    which take as many sectors each.
-    """
-    prmt = ops.prmt
+def _vectors(ops: Any, channels: int) -> Any:
+    """Make ``vectors(at, step)``: the words of as many vectors as there are channels."""
+    load = ops.ld[16]
 
     @ops.device
-    def held(v, selector):
+    def vectors(at, step):
+        a = load(at)
+        b = load(at + step)
+        if channels == 2:
+            return (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
+        c = load(at + 2 * step)
+        if channels == 3:
+            return (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3])
+        d = load(at + 3 * step)
         return (
-            prmt(v[0], v[1], selector),
-            prmt(v[1], v[0], selector),
-            prmt(v[2], v[3], selector),
-            prmt(v[3], v[2], selector),
-        )
+            a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3],
+            c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3],
+        )  # fmt: skip
 
-    return held
+    return vectors
 
 
 def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int) -> Any:
-    """Make the kernel that takes channels apart (HWC to CHW) or keeps some (a step of 2 to 4).
+    """Make the kernel that takes channels apart (HWC to CHW), or keeps some of bytes.
 
     A thread loads as many vectors as there are channels, and stores one for each that is kept, its
     bytes chosen in registers. A thread's vectors lie side by side: what a warp's second request
@@ -42,54 +41,20 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
     `width`: bytes an item, 1, 2, 4 or 8. `channels`: 2, 3 or 4; `kept`: those that are wanted, in
     the destination's order. `axes`: of the nest of pieces, at least 1.
 
-    ``extents``: pieces in all, then their nest; ``divisions``: `IDENTITY` and 0, then the nest;
-    ``steps``: from channel to channel in the destination, then the nest. Everything is a multiple
-    of 16 bytes.
+    ``extents``: pieces in all, then their nest, as `divisions`; ``steps``: from channel to channel
+    in the destination, then the nest. Everything is a multiple of 16 bytes.
     """
-    cuda, i32, u32 = ops.cuda, ops.i32, ops.u32
-    load, store = ops.ld[16], ops.st[16]
-    place = decode(ops, axes, extent=1, pair=2, step=1)
-    table = split_table(width, channels, kept)
-    apart = ops.permute(table, 4 * channels)
-    needed = {byte // 16 for byte in table}  # no other vector need be within the source
-    first, second, third, fourth = (i in needed for i in range(4))
+    cuda, i32, store = ops.cuda, ops.i32, ops.st[16]
+    place, vectors = decode(ops, axes, extent=1, step=1), _vectors(ops, channels)
+    apart = ops.permute(split_table(width, channels, kept), 4 * channels)
     count = len(kept)
-    held = _held(ops)
-    partly = width >= 4 and count < channels  # whole words of the vectors are not used
 
     def kernel(dst, src, extents, divisions, steps):
         e = i32(i32(cuda.blockIdx.x) * THREADS + i32(cuda.threadIdx.x))
         if e < extents[0]:
             to, at = place(e, extents, divisions, steps)
             to += dst
-            at += src
-            zero = u32(0)
-            a = (zero, zero, zero, zero)
-            b = (zero, zero, zero, zero)
-            c = (zero, zero, zero, zero)
-            d = (zero, zero, zero, zero)
-            if first:
-                a = load(at)
-            if second:
-                b = load(at + 16)
-            if third:
-                c = load(at + 32)
-            if fourth:
-                d = load(at + 48)
-            if partly:
-                a = held(a, divisions[0])
-                b = held(b, divisions[0])
-                c = held(c, divisions[0])
-                d = held(d, divisions[0])
-            if channels == 2:
-                v = apart((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]))
-            elif channels == 3:
-                v = apart((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3]))
-            else:
-                v = apart((
-                    a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3],
-                    c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3],
-                ))  # fmt: skip
+            v = apart(vectors(src + at, 16))
             store(to, (v[0], v[1], v[2], v[3]))
             if count > 1:
                 store(to + steps[0], (v[4], v[5], v[6], v[7]))
@@ -113,8 +78,9 @@ def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
     from channel to channel in the source, then the nest. Everything is a multiple of 16 bytes.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, store, fetch, stage = ops.ld[16], ops.st[16], ops.lds[16], ops.sts[16]
-    quotient, place = divide(ops), decode(ops, axes, extent=2, pair=2, step=1)
+    store, fetch, stage = ops.st[16], ops.lds[16], ops.sts[16]
+    quotient, vectors = divide(ops), _vectors(ops, channels)
+    place = decode(ops, axes, extent=2, pair=2, step=1)
     outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
     together = ops.permute(join_table(width, channels), 4 * channels)
     words = THREADS * channels * 4
@@ -133,23 +99,7 @@ def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
         e = i32(start + t)
         if e < extents[0]:
             _, at = place(e, extents, divisions, steps)
-            at += src
-            a = load(at)
-            b = load(at + steps[0])
-            if channels == 2:
-                v = together((a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]))
-            elif channels == 3:
-                c = load(at + 2 * steps[0])
-                v = together(
-                    (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3])
-                )
-            else:
-                c = load(at + 2 * steps[0])
-                d = load(at + 3 * steps[0])
-                v = together((
-                    a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3],
-                    c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3],
-                ))  # fmt: skip
+            v = together(vectors(src + at, steps[0]))
             slot = i32(t * channels)
             stage(sm, spot(slot), (v[0], v[1], v[2], v[3]))
             stage(sm, spot(i32(slot + 1)), (v[4], v[5], v[6], v[7]))

@@ -45,5 +45,5 @@ FAMILY: dict[str, Member] = {
     "plain": Member(plain, ("width", "columns", "axes"), 6),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes"), 6),
-    "box": Member(box, ("width", "run", "places", "lines", "far", "axes", "staging"), 5),
+    "box": Member(box, ("width", "run", "places", "lines", "axes", "staging"), 5),
 }

@@ -218,17 +218,11 @@ def _permute(table: tuple[int, ...], words: int) -> Any:
         def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
             given = [builder.extract_value(args[0], i) for i in range(words)]
             made = []
-            for first, *more in steps:
-                a, b, selector = first
-                value = given[a]
-                if (a, b, selector) != (a, a, 0x3210):
-                    value = _call(
-                        builder, "llvm.nvvm.prmt", [value, given[b], ir.Constant(_I32, selector)]
-                    )
-                for _, b, selector in more:
-                    value = _call(
-                        builder, "llvm.nvvm.prmt", [value, given[b], ir.Constant(_I32, selector)]
-                    )
+            for first, more in steps:
+                value = given[first]
+                for word, selector in more:
+                    operands = value, given[word], ir.Constant(_I32, selector)
+                    value = _call(builder, "llvm.nvvm.prmt", operands)
                 made.append(value)
             return context.make_tuple(builder, result, made)
 

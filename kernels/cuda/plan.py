@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import gcd, prod
 
 from arraybridge.kernels.cuda.boxes import plan_box
-from arraybridge.kernels.cuda.channels import IDENTITY
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import outer
 from arraybridge.kernels.cuda.plain import PLAIN
@@ -154,17 +153,12 @@ def _stream(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     length = extent * width
     if step not in (0, -width) or length < ROW:
         return None
-    mode = "fill" if step == 0 else "reverse"
-    offset = width - _VECTOR if mode == "reverse" else 0
-    aligned = _common(length, dst, *[axis.dst for axis in outside])
-    if mode == "reverse":
-        aligned = _common(aligned, src + offset, *[axis.src for axis in outside])
-    if aligned == _VECTOR:
-        vector = Axis(length // _VECTOR, _VECTOR, -_VECTOR if mode == "reverse" else 0)
-        within = [vector] if vector.extent > 1 else []
-        made = _pieces("rows", _VECTOR, [*within, *outside], mode, width)
-        return made._replace(src_offset=offset)
-    return _shifted(mode, width, length, outside, dst) if width < _VECTOR else None
+    if step == 0 and _common(length, dst, *[axis.dst for axis in outside]) == _VECTOR:
+        vectors = Axis(length // _VECTOR, _VECTOR, 0)
+        return _pieces("rows", _VECTOR, [vectors, *outside], "fill", width)
+    if width == _VECTOR:
+        return None
+    return _shifted("fill" if step == 0 else "reverse", width, length, outside, dst)
 
 
 def _channels(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
@@ -188,7 +182,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
         count, apart, by = plane.extent, plane.dst, plane.src // width
     kept = tuple([first + by * i for i in range(count)])
     offset = -first * width
-    if not 0 <= min(kept) <= max(kept) < channels:
+    if not 0 <= min(kept) <= max(kept) < channels or count < min(channels, width):
         return None
     if _common(dst, src + offset, apart, *[a.dst for a in rest], *[a.src for a in rest]) < _VECTOR:
         return None
@@ -200,7 +194,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
         (width, channels, kept, len(nest)),
         -(-total // THREADS),
         (total, *extents),
-        (IDENTITY, 0, *divisions),
+        divisions,
         (apart, *steps),
         src_offset=offset,
     )

@@ -1,4 +1,4 @@
-"""Rows in vectors: copied, backwards, one item repeated; and pieces of any nest."""
+"""Rows in vectors: copied, or one item repeated; and pieces of any nest."""
 
 from __future__ import annotations
 
@@ -29,31 +29,13 @@ def filled(ops: Any, item: int) -> Any:
     return fill
 
 
-def reversed_items(ops: Any, item: int) -> Any:
-    """Make the device function that puts the items of 16 bytes in reverse order."""
-    prmt, u32 = ops.prmt, ops.u32
-
-    @ops.device
-    def turn(v):
-        if item == 16:
-            return v
-        if item == 8:
-            return (v[2], v[3], v[0], v[1])
-        if item == 4:
-            return (v[3], v[2], v[1], v[0])
-        s = u32(0x1032 if item == 2 else 0x0123)
-        return (prmt(v[3], v[3], s), prmt(v[2], v[2], s), prmt(v[1], v[1], s), prmt(v[0], v[0], s))
-
-    return turn
-
-
 def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
     A block's pieces lie side by side, so that a warp's are as dense as the nest allows, and a
     thread's are a block apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest of pieces at
     least 1 of the `axes`. ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated
-    over 16 bytes. ``reverse``: 16 bytes, their items of `item` bytes in reverse order.
+    over 16 bytes.
 
     ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
     as `divisions` and `steps`: see ``indices.outer``.
@@ -62,15 +44,7 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
     load, store = ops.ld[item if mode == "fill" else width], ops.st[width]
     place = decode(ops, axes, extent=2)
 
-    if mode == "fill":
-        turned = filled(ops, item)
-    elif mode == "reverse":
-        turned = reversed_items(ops, item)
-    else:
-
-        @ops.device
-        def turned(v):
-            return v
+    spread: Any = filled(ops, item if mode == "fill" else 16)
 
     def kernel(dst, src, extents, divisions, steps):
         start = i32(i32(cuda.blockIdx.x) * extents[1])
@@ -85,14 +59,14 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
             v1 = load(src + at1)
             v2 = load(src + at2)
             v3 = load(src + at3)
-            store(dst + to0, turned(v0))
-            store(dst + to1, turned(v1))
-            store(dst + to2, turned(v2))
-            store(dst + to3, turned(v3))
+            store(dst + to0, spread(v0))
+            store(dst + to1, spread(v1))
+            store(dst + to2, spread(v2))
+            store(dst + to3, spread(v3))
         else:
             while e < end:
                 to, at = place(e, extents, divisions, steps)
-                store(dst + to, turned(load(src + at)))
+                store(dst + to, spread(load(src + at)))
                 e = i32(e + THREADS)
 
     return kernel

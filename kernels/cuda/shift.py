@@ -6,7 +6,7 @@ from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.plan_types import THREADS
-from arraybridge.kernels.cuda.rows import filled, reversed_items
+from arraybridge.kernels.cuda.rows import filled
 
 #: Vectors that a thread copies, all loaded before the first is stored.
 PIECES = 2
@@ -27,6 +27,22 @@ def _funnel(ops: Any) -> Any:
         return (prmt(w0, w1, s), prmt(w1, w2, s), prmt(w2, w3, s), prmt(w3, w4, s))
 
     return funnel
+
+
+def _reversed(ops: Any, item: int) -> Any:
+    """Make the device function that puts the items of 16 bytes in reverse order."""
+    prmt, u32 = ops.prmt, ops.u32
+
+    @ops.device
+    def turn(v):
+        if item == 8:
+            return (v[2], v[3], v[0], v[1])
+        if item == 4:
+            return (v[3], v[2], v[1], v[0])
+        s = u32(0x1032 if item == 2 else 0x0123)
+        return (prmt(v[3], v[3], s), prmt(v[2], v[2], s), prmt(v[1], v[1], s), prmt(v[0], v[0], s))
+
+    return turn
 
 
 def _edge(ops: Any, unit: int) -> Any:
@@ -67,7 +83,7 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=2)
     funnel, edge = _funnel(ops), _edge(ops, unit)
 
-    item, spread, turn = ops.ld[unit], filled(ops, unit), reversed_items(ops, unit)
+    item, spread, turn = ops.ld[unit], filled(ops, unit), _reversed(ops, unit)
 
     @ops.device
     def where(e, end, extents, divisions, steps, dst, src):

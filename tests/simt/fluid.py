@@ -78,7 +78,7 @@ def in_flight(of: sass.Code) -> int:
     """Return the bytes that a thread loads before it stores the first of them anywhere."""
     most = now = 0
     for instruction in of.instructions:
-        if instruction.name == "LDG":
+        if instruction.name in sass.LOADS:
             now += instruction.bytes
             most = max(most, now)
         elif instruction.name in ("STS", "STG", "BAR"):

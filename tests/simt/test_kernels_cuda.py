@@ -28,7 +28,7 @@ from tests.support.strategies import Layout
 SETTINGS = [
     {},
     {"otherwise": always},  # a box wherever there can be one
-    {"otherwise": always, "_FAR": 0},  # as for distances that no memory here would hold
+    {"otherwise": always, "_MANY": 0},  # several pieces a thread, in the other kernels
     {"_WASTE": 64},  # tiles that hold little
     {"_WASTE": 64, "_MANY": 0},  # several pieces a thread
     {"_WASTE": 64, "MOST": 2048},  # several launches
@@ -183,7 +183,7 @@ class TestHuge:
             ("plain", (25001, 25001), (4, 100004), 4),
             ("box", (50001, 50001), (1, 50001), 1),
             ("rows", (5, 1 << 23, 64), (64, 320, 1), 1),
-            ("rows", (1 << 20, 1 << 12), (1 << 12, -1), 1),
+            ("shift", (1 << 20, 1 << 12), (1 << 12, -1), 1),
             ("shift", (1 << 20, 4099), (4100, 1), 1),
             ("split", (3, 1 << 30), (1, 3), 1),
             ("merge", (1 << 30, 3), (1, 1 << 30), 1),
