@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from . import rehearsal
-
 POISON = 0xA5
 
 
@@ -49,33 +47,6 @@ class Bare:
         self._call("cuCtxSynchronize")
 
 
-class Rehearsed:
-    """The host's memory, in a rehearsal."""
-
-    def __init__(self) -> None:
-        self._blocks: dict[int, np.ndarray] = {}
-
-    def block(self, contents: np.ndarray) -> int:
-        raw = np.empty(contents.nbytes + 256, np.uint8)
-        start = -raw.ctypes.data % 256
-        held = raw[start : start + contents.nbytes]
-        held[:] = contents
-        self._blocks[held.ctypes.data] = held
-        return held.ctypes.data
-
-    def read(self, address: int, into: np.ndarray) -> None:
-        into[:] = self._blocks[address]
-
-    def free(self, address: int) -> None:
-        del self._blocks[address]
-
-    def wait(self) -> None: ...
-
-
-def bare_memory() -> Bare | Rehearsed:
-    return Rehearsed() if rehearsal.WANTED else Bare()
-
-
 def extents(nest: Any) -> list[tuple[int, int]]:
     """Of the destination and the source: bytes to the item whose indices are all 0, and bytes in all.
 
@@ -93,7 +64,7 @@ def extents(nest: Any) -> list[tuple[int, int]]:
     return sides
 
 
-def copy(memory: Bare | Rehearsed, nest: Any, found: np.ndarray, source: np.ndarray) -> None:
+def copy(memory: Bare, nest: Any, found: np.ndarray, source: np.ndarray) -> None:
     """Copy a nest on the device: of the bytes in ``source`` to those in ``found``, which are replaced."""
     from arraybridge.kernels import cuda
 
@@ -110,7 +81,7 @@ def copy(memory: Bare | Rehearsed, nest: Any, found: np.ndarray, source: np.ndar
             memory.free(address)
 
 
-def copied(memory: Bare | Rehearsed, nest: Any) -> str:
+def copied(memory: Bare, nest: Any) -> str:
     """Copy a nest on the device: "right", or what is wrong with the result."""
     (to, size), (of, length) = extents(nest)
     source = np.random.default_rng(1).integers(0, 255, length, np.uint8)

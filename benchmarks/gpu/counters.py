@@ -18,7 +18,7 @@ import numpy as np
 
 from . import machine, rehearsal
 from .bandwidth import layouts
-from .bare import bare_memory, copy, extents
+from .bare import Bare, copy, extents
 from .sanitized import of_layout
 from .sanitizers import OTHERS, copies, program, run_program, under
 
@@ -105,7 +105,7 @@ def main() -> None:
     if rehearsal.WANTED:
         rehearsal.install()
     ends = float(sys.argv[1])
-    memory = bare_memory()
+    memory = Bare()
     for nest in map(of_layout, layouts()):
         if time.time() > ends:
             break

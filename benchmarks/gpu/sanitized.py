@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..layouts import Layout
 from . import rehearsal
-from .bare import bare_memory, copied
+from .bare import Bare, copied
 
 
 class Nest(NamedTuple):
@@ -113,7 +113,7 @@ def main() -> int:
     if rehearsal.WANTED:
         rehearsal.install()
     ends = float(sys.argv[1])
-    memory = bare_memory()
+    memory = Bare()
     wrong = 0
     for nest in NESTS:
         if time.time() > ends:

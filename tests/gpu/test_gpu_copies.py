@@ -5,7 +5,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.kernels import cuda
-from benchmarks.gpu.bare import bare_memory, copied
+from benchmarks.gpu.bare import Bare, copied
 from benchmarks.gpu.sanitized import NESTS
 from tests.support.cuda_arrays import CUDA, cases, first_wrong, image, on_host, place, placed, torch
 
@@ -51,7 +51,7 @@ def test_layouts_to_the_other_library(library, layout):
 
 @pytest.fixture(scope="module")
 def bare():
-    return bare_memory()
+    return Bare()
 
 
 @pytest.mark.parametrize("nest", NESTS, ids=lambda nest: nest.name)

@@ -55,6 +55,9 @@ class Stub:
     returns that code. `raised` is what went wrong inside calls, which returned an unknown error.
     """
 
+    #: As `driver.FUNCTIONS`: name -> (symbol, types of the arguments).
+    table = driver.FUNCTIONS
+
     def __init__(
         self, *capabilities: tuple[int, int], version: int = 13000, missing: tuple[str, ...] = ()
     ) -> None:
@@ -88,12 +91,12 @@ class Stub:
     def lookup(self, symbol: str) -> int:
         """The address of a function, as of a library's symbol."""
         name = symbol.partition("_v")[0]
-        if name not in driver.FUNCTIONS or driver.FUNCTIONS[name][0] != symbol:
+        if name not in self.table or self.table[name][0] != symbol:
             return 0
         if name in self.missing:
             return 0
         if name not in self._callbacks:
-            types = [c_void_p if _is_pointer(t) else t for t in driver.FUNCTIONS[name][1]]
+            types = [c_void_p if _is_pointer(t) else t for t in self.table[name][1]]
             self._callbacks[name] = ctypes.CFUNCTYPE(c_int, *types)(self._answer(name))
         return ctypes.cast(self._callbacks[name], c_void_p).value or 0
 
@@ -125,8 +128,10 @@ class Stub:
     def capture(self, stream: int) -> Iterator[set[int]]:
         """Capture what is put on a stream; yields the streams that take part."""
         self.captures[stream] = {stream}
-        yield self.captures[stream]
-        del self.captures[stream]
+        try:
+            yield self.captures[stream]
+        finally:
+            del self.captures[stream]
 
     def called(self, *names: str) -> list[Call]:
         """The calls of some functions, in order."""
