@@ -86,19 +86,25 @@ def in_turns(
     *,
     rounds: int,
     calls: int,
+    failed: dict[str, str],
     seconds: float = 3.0,
 ) -> dict[str, list[float]]:
     """The times of each contender, measured turn by turn; fewer rounds where ``seconds`` are over.
 
-    Each is warmed up first: its code is compiled and loaded, its allocator has the memory.
+    Each is warmed up first: its code is compiled and loaded, its allocator has the memory. What one
+    raises then is put into ``failed``, and the others are measured without it.
     """
-    found: dict[str, list[float]] = {name: [] for name in contenders}
-    for work in contenders.values():
-        measure(work, calls)
+    found: dict[str, list[float]] = {}
+    for name, work in contenders.items():
+        try:
+            measure(work, calls)
+            found[name] = []
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"[:300]
     start = time.perf_counter()
     for turn in range(rounds):
-        for name, work in contenders.items():
-            found[name].append(measure(work, calls))
+        for name, times in found.items():
+            times.append(measure(contenders[name], calls))
         if turn >= 2 and time.perf_counter() - start > seconds:
             break
     return found

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -17,7 +18,7 @@ from .ours import kernels_needed
 CALLS = 200  # fewer than the launches that the driver queues before it makes the host wait
 
 
-def calls() -> dict[str, float]:
+def calls() -> Iterator[dict[str, float]]:
     """Microseconds of calls whose layout is known."""
     import torch
 
@@ -49,8 +50,10 @@ def calls() -> dict[str, float]:
         contenders["cupy.ascontiguousarray"] = lambda _: cupy.ascontiguousarray(a)
     except ImportError:
         pass
-    times = in_turns(contenders, host, rounds=15, calls=CALLS, seconds=6)
-    return {who: statistics.median(found) * 1e6 for who, found in times.items()}
+    failed: dict[str, str] = {}
+    times = in_turns(contenders, host, rounds=15, calls=CALLS, failed=failed, seconds=6)
+    yield {who: statistics.median(found) * 1e6 for who, found in times.items()}
+    assert not failed, failed
 
 
 def new_layouts() -> dict[str, float]:

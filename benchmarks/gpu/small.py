@@ -59,15 +59,17 @@ def measure(kind: str, nbytes: int) -> Iterator[dict[str, Any]]:
     except ImportError:
         pass
     found: dict[str, Any] = {"kind": kind, "bytes": sources[0].numel() * sources[0].itemsize}
+    failed: dict[str, str] = {}
     by_events = lambda work, calls: events(work, calls, 4_000_000)  # noqa: E731
     for what, way, calls in (
         ("burst", burst, CALLS),
         ("waited", waited, 40),
         ("device", by_events, 100),
     ):
-        times = in_turns(able, way, rounds=9, calls=calls, seconds=0.6)
+        times = in_turns(able, way, rounds=9, calls=calls, failed=failed, seconds=0.6)
         found[what] = {who: statistics.median(each) for who, each in times.items()}
     yield found
+    assert not failed, failed
     assert torch.equal(ab.contiguous(sources[0]), sources[0].contiguous()), "the copy is wrong"
 
 

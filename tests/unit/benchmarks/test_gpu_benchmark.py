@@ -11,6 +11,7 @@ import pytest
 from arraybridge.kernels.cuda import build
 from arraybridge.kernels.cuda.family import FAMILY
 from benchmarks.gpu import counters, goals, kernels, machine, parts, report, sanitizers, suite
+from benchmarks.gpu.clock import in_turns
 from benchmarks.gpu.parts import CALLS, PARTS, Part
 from benchmarks.gpu.record import Outcome, Record, append, outcomes, rows
 from benchmarks.gpu.sanitized import NESTS, of_layout
@@ -44,7 +45,6 @@ def bandwidth(speed):
                 },
                 "spread": {"arraybridge": 0.01},
                 "failed": {},
-                "rounds": 9,
             },
         }
         for layout in LAYOUTS
@@ -306,6 +306,19 @@ def test_times_of_layouts_stay_whatever_their_check_says(tmp_path):
     goal = next(goal for goal in goals.goals(found) if goal.wanted.startswith("the 26 layouts'"))
     assert goal.verdict == "missed"
     assert timed[2] in goal.figures
+
+
+def test_a_contender_that_raises_is_left_out_and_named():
+    failed = {}
+    times = in_turns(
+        {"good": abs, "bad": lambda turn: 1 / (turn - turn)},
+        lambda work, calls: float(work(-calls)),
+        rounds=3,
+        calls=2,
+        failed=failed,
+    )
+    assert times == {"good": [2.0, 2.0, 2.0]}
+    assert failed == {"bad": "ZeroDivisionError: division by zero"}
 
 
 @pytest.fixture
