@@ -56,6 +56,7 @@ CALLS = {
         Part("transfers", "Transfers", 55),
         Part("host", "Host latency", 40),
         Part("exchanges", "Exchange latency", 20),
+        Part("callbacks", "Functions of PyTorch inside jax.jit", 30),
     ),
 }
 """Two calls, as a machine is lent for minutes at a time; their parts in the order of their worth.

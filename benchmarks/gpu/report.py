@@ -292,10 +292,31 @@ def counters(outcomes: Outcomes) -> list[str]:
     )
 
 
+def callbacks(outcomes: Outcomes) -> list[str]:
+    found = [row for _, row in values(outcomes, "callbacks") if "bytes" in row]
+    names = list(dict.fromkeys(name for row in found for name in row["waited"]))
+    table = [
+        [
+            f"{row['bytes']:,}",
+            title,
+            *[_figure(s and s * 1e6, ".1f") for s in map(times.get, names)],
+        ]
+        for row in found
+        for title, times in (("call and wait", row["waited"]), ("a call of 20", row["burst"]))
+    ]
+    crossed = [row["copies"] for _, row in values(outcomes, "callbacks") if "copies" in row]
+    lines = _table(["bytes", "µs", *names], table)
+    return lines + [
+        f"Copies between host and device in a call: {name} {count}"
+        for each in crossed
+        for name, count in each.items()
+    ]
+
+
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
     "kernels": kernels, "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host,
     "exchanges": exchanges, "transfers": transfers, "suite": suite, "sanitizers": sanitizers,
-    "counters": counters,
+    "counters": counters, "callbacks": callbacks,
 }  # fmt: skip
 
 

@@ -501,3 +501,14 @@ def test_rehearsal(tmp_path):
     assert len(list(out.glob("*.svg"))) == 1
     for error in ("NameError", "TypeError", "AttributeError", "KeyError", "ended by", "stopped"):
         assert error not in text
+
+
+def test_goals_of_callbacks():
+    def verdicts(copies, seconds):
+        row = {"bytes": 4096, "waited": {"arraybridge, views": seconds, "torch2jax": 1e-4}}
+        rows = [{"name": "a", "values": row}, {"name": "b", "values": {"copies": copies}}]
+        return [goal.verdict for goal in goals.goals(outcome("callbacks", *rows))[-2:]]
+
+    assert verdicts({"arraybridge": 0, "jax.pure_callback": 2}, 1.1e-4) == ["met", "met"]
+    assert verdicts({"arraybridge": 1}, 1.3e-4) == ["missed", "missed"]
+    assert [goal.verdict for goal in goals.goals({})[-2:]] == ["not measured"] * 2
