@@ -91,15 +91,22 @@ def cases() -> Iterator[Case]:
         found = [lambda x=x, f=f: jax.block_until_ready(f(x)) for f in both]
         yield Case(name, found[0], "by hand", found[1])
         yield Case(name, found[0], "JAX alone", found[2])
-    sort = ab.adapt("numpy", callback=True, result_shape_dtypes=lambda x: x)(np.sort)
-    x = jnp.linspace(1, -1, 1_000)
-    ours_, peer = (
-        jax.jit(sort),
-        jax.jit(lambda x: jax.pure_callback(np.sort, jax.ShapeDtypeStruct(x.shape, x.dtype), x)),
-    )
-    yield Case(
-        "numpy.sort in jit, 1,000",
-        lambda: jax.block_until_ready(ours_(x)),
-        "jax.pure_callback",
-        lambda: jax.block_until_ready(peer(x)),
-    )
+    for name, function, size in (("sort", np.sort, 1_000), ("negative", np.negative, 1_000_000)):
+        x = jnp.linspace(1, -1, size)
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        peer = jax.jit(lambda x, f=function, like=like: jax.pure_callback(f, like, x))
+        for kind, views in (("", False), (", views", True)):
+            ours_ = jax.jit(
+                ab.adapt(
+                    "numpy",
+                    callback=True,
+                    alias_readonly=views,
+                    result_shape_dtypes=lambda x: x,
+                )(function)
+            )
+            yield Case(
+                f"numpy.{name} in jit, {size:,}{kind}",
+                lambda f=ours_, x=x: jax.block_until_ready(f(x)),
+                "jax.pure_callback",
+                lambda f=peer, x=x: jax.block_until_ready(f(x)),
+            )
