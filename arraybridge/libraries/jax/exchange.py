@@ -261,10 +261,9 @@ def _described_packed(x: jax.Array) -> TensorInfo:
         raise ConversionError("the JAX array has no memory: it was deleted or donated")
     _check_one_device(x)
     (device,) = x.devices()
-    kind = _PLATFORMS.get(device.platform)
-    if kind is None:
+    place, shape = LIBRARY.place(device), x.shape  # the platform of CUDA and ROCm is "gpu"
+    if place is None:
         raise ConversionError(f"JAX could not export the array: {device} has no DLPack type")
-    place, shape = Device(kind, jax.devices(device.platform).index(device)), x.shape
     return TensorInfo(
         "jax", 0, 0, shape, c_strides(shape), _packed_dtypes[x.dtype], place, readonly=True,
         padded=True, pending=("packed",),
