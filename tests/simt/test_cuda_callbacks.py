@@ -176,6 +176,14 @@ def test_the_second_device(gpu):
         assert not on_host(gpu)
 
 
+def test_a_program_for_cuda_has_the_call(monkeypatch):
+    """JAX makes the program without a device; jax.pure_callback's calls have another name."""
+    monkeypatch.setattr(callbacks, "device_of_calls", lambda flat: CUDA)
+    f = ab.adapt("numpy", callback=True, result_shape_dtypes=lambda x: x)(np.sort)
+    lowered = jax.jit(f).trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert "@xla_buffer_python_gpu_callback(" in lowered
+
+
 class TestViews:
     """alias_readonly=True: of the memory itself."""
 
@@ -271,3 +279,8 @@ class TestWhere:
     def test_where(self, monkeypatch, gpu, platforms, name, options, where):
         with library(gpu, "gpua"):
             assert self.found(monkeypatch, platforms, name, **options) == where
+
+    def test_a_library_whose_stream_nobody_knows(self, monkeypatch, gpu):
+        with library(gpu, "gpua") as a:
+            monkeypatch.delattr(type(a.library), "current_stream")
+            assert self.found(monkeypatch, ["gpu"], "gpua") is None

@@ -198,8 +198,10 @@ def device_of_calls(flat: FlatFunction) -> Device | None:
     platforms = {device.platform for device in jax.devices()}
     if platforms == {"cpu"}:
         return CPU
-    kinds = library_named(flat.options.library).accepts.devices
-    cuda = DeviceType.CUDA in kinds & library_named("jax").accepts.devices
+    library = library_named(flat.options.library)
+    cuda = DeviceType.CUDA in library.accepts.devices & library_named("jax").accepts.devices
+    # A library whose stream nobody knows (TensorFlow) cannot be put in order with XLA's.
+    cuda = cuda and type(library).current_stream is not Library.current_stream
     if platforms == {"gpu"} and cuda and "device" not in flat.options.conversion:
         return Device(DeviceType.CUDA, 0)
     return None
