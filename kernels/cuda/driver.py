@@ -3,7 +3,7 @@
 The library (``libcuda.so.1``, ``nvcuda.dll``) is loaded by the first call that needs it, and
 started (``cuInit``) by the first that needs a device. Every call that fails raises a `CUDAError`
 that names the call, the driver's error, and what can be done about those that users meet.
-Source: CUDA driver API reference, 13.0; everything used is in 12.0 too.
+Source: CUDA driver API reference, 13.0; all but `cuFuncLoad` (12.4) is in 12.0 too.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
         "cuLibraryGetKernel": (_pointer, c_void_p, c_char_p),
         "cuLibraryUnload": (c_void_p,),
         "cuKernelGetFunction": (_pointer, c_void_p),
+        "cuFuncLoad": (c_void_p,),
         "cuLaunchKernel": (c_void_p, *[c_uint] * 7, c_void_p, _pointer, _pointer),
     }.items()
 }
@@ -160,6 +161,10 @@ class Driver:
     def unchecked(self, name: str) -> Any:
         """Return a function that returns its code: one whose failure is an answer."""
         return ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
+
+    def has(self, name: str) -> bool:
+        """Tell whether the driver has a function, which newer ones do."""
+        return bool(self._lookup(FUNCTIONS[name][0]))
 
     def address(self, name: str) -> int:
         """Return the address of a function, or raise `CUDAError`."""

@@ -106,6 +106,8 @@ def load(plan: Plan, device: Device) -> int:
         _kernels[device.capability, kernel] = common
         with current(device), relaxed():
             cuda.cuKernelGetFunction(function, common)
+            if cuda.has("cuFuncLoad"):  # or the first launch loads the code, as captures forbid
+                cuda.cuFuncLoad(function)
         _functions[device.ordinal, kernel] = function.value or 0
         return _functions[device.ordinal, kernel]
 

@@ -56,7 +56,7 @@ class TestCalls:
             *(PUSHED, "cuThreadExchangeStreamCaptureMode"),
             *("cuLibraryLoadData", "cuLibraryGetKernel"),
             *("cuThreadExchangeStreamCaptureMode", POPPED),
-            *(PUSHED, "cuThreadExchangeStreamCaptureMode", "cuKernelGetFunction"),
+            *(PUSHED, "cuThreadExchangeStreamCaptureMode", "cuKernelGetFunction", "cuFuncLoad"),
             *("cuThreadExchangeStreamCaptureMode", POPPED),
             # Whose memory it is.
             *(PUSHED, *["cuThreadExchangeStreamCaptureMode"] * 2, POPPED),
@@ -274,7 +274,7 @@ class TestErrors:
         [
             *("cuInit", "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain"),
             *("cuLinkCreate", "cuLinkAddData", "cuLinkComplete"),
-            *("cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction"),
+            *("cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction", "cuFuncLoad"),
             *("cuCtxGetCurrent", PUSHED, "cuLaunchKernel", "cuThreadExchangeStreamCaptureMode"),
         ],
     )
@@ -290,7 +290,8 @@ class TestErrors:
         assert "free memory of the device" in str(error).lower()
         assert stub.stack == []
         assert not stub.links
-        assert call in ("cuKernelGetFunction", "cuLaunchKernel") or not stub.libraries
+        loaded = call in ("cuKernelGetFunction", "cuFuncLoad", "cuLaunchKernel")
+        assert loaded or not stub.libraries
         del stub.fail[call]
         assert "cuLaunchKernel" in copied(stub)  # it works again
         assert len(stub.libraries) == 1
@@ -503,6 +504,21 @@ class TestStreams:
             assert queue_of(call) == stream
             assert context.capturing(context.device(0), stream)
         assert not context.capturing(context.device(0), stream)
+
+    @pytest.mark.parametrize("missing", [(), ("cuFuncLoad",)], ids=["12.4", "12.0"])
+    def test_code_is_loaded_before_the_launch_that_a_graph_captures(
+        self, missing, monkeypatch, tmp_path
+    ):
+        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
+        monkeypatch.setattr(build, "ptx", stub_driver.ptx)
+        with stub_driver.installed(Stub((9, 0), (9, 0), missing=missing)) as stub:
+            for device in (0, 1):  # each has a copy of its own
+                stream = stub.stream(device)
+                for asked in (1, 0):
+                    with stub.capture(stream):
+                        copied(stub, stream=stream, device=device)
+                    assert len(stub.called("cuFuncLoad")) == (0 if missing else asked)
+            assert len(stub.libraries) == 1
 
     def test_the_mode_of_the_thread_is_put_back(self, stub):
         copied(stub)

@@ -78,6 +78,7 @@ class Stub:
         self.libraries: dict[int, bytes] = {}
         self.kernels: dict[int, tuple[Any, ...]] = {}
         self.functions: dict[int, tuple[int, int]] = {}  # handle -> (context, kernel)
+        self.loaded: set[int] = set()  # those whose code is on the device
         self.pinned: dict[int, Any] = {}
         self.pointers: dict[range, int] = {}  # device memory: addresses -> the device
         self.managed: set[range] = set()
@@ -372,10 +373,18 @@ class Stub:
         self._unsafe()
         handle = next(self._handles)
         self.functions[handle] = (self._current(), kernel)
+        if "cuFuncLoad" in self.missing:  # an older driver, which loads at once
+            self.loaded.add(handle)
         _set(c_void_p, function, handle)
+
+    def cuFuncLoad(self, function: int) -> None:
+        if function not in self.loaded:
+            self._unsafe()
+            self.loaded.add(function)
 
     def cuLaunchKernel(self, function: int, *rest: Any) -> None:
         context, _ = self.functions[function]
+        Stub.cuFuncLoad(self, function)
         self._put(rest[7], context)
         if self._current() != context:
             raise Code(INVALID_CONTEXT)
