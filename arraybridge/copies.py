@@ -98,6 +98,8 @@ class _Others:
             from .protocols.assembled import whole
 
             return _of_bare_memory(whole(x))
+        if x is given and library is not PROTOCOL:  # it has an interface, and no type that is known
+            x, library = library.export(x), PROTOCOL
         return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
 
 
@@ -276,7 +278,7 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
         raise ConversionError(info.refused)
     for what, rule in _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
-        if ours != theirs:
+        if ours != theirs and not (what == "device" and ours.host and theirs.host):
             raise ConversionError(f"{name} has {what} {ours}, {source} {theirs}: {rule}")
     if wanted.readonly or wanted.pending or wanted.refused:
         raise ConversionError(f"{name} cannot be written: {_why_not(wanted, name, source)}")

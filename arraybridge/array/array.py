@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ..conversion import convert
-from ..core.copiers import copier_for
+from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
 from ..core.library import Library, place_named
 from ..core.records import ConversionError, TensorInfo, no_copy_allowed
@@ -266,7 +266,7 @@ class Array(ArrayObject):
             return to_capsule(block, versioned=versioned, move=True)
         copier = copier_for(info, library, library)
         if copier is None:
-            raise ConversionError(f"nothing here copies on {info.device}; pass copy=None")
+            raise ConversionError(no_copy(info, library))
         own = copier.copy(x, library, library, info, info.device)
         return to_capsule(library.export(own, stream), versioned=versioned)
 
@@ -352,7 +352,7 @@ class Array(ArrayObject):
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
         from ..protocols.cuda_array_interface import interface_of
 
-        return interface_of(self._library.export(self._native))
+        return interface_of(self._library.export(self._native), stream=1)  # which waits by now
 
     def __dir__(self) -> list[str]:
         members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
@@ -456,8 +456,10 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         raise ConversionError(info.refused)
     if copy or (device is not None and device != info.device):
         target = library
-        if library is PROTOCOL:
-            target = library_named("numpy") if info.device.host else library
+        if type(library).wrap is Library.wrap:  # it makes no arrays
+            from .fallback import fallback_library
+
+            target = library_named(fallback_library(device or info.device))
         alias = library.alias(native)
         found, info = routed(alias, library, target, Request(device, copy))
         result = execute(alias, found, info)

@@ -113,5 +113,5 @@ def _allocated(cls: Any, prototype: int) -> int:
         x = cls._home.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))
     except NotImplementedError:
         raise BufferError(f"{name} allocates no memory on {device} for others") from None
-    address: int = cls._home.export(x).to_struct()
+    address: int = cls._home.export(x, stream=-1).to_struct()  # nothing is written yet
     return address

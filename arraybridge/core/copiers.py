@@ -268,13 +268,12 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
 
 def no_copy(info: TensorInfo, source: Library) -> str:
     """Return why nothing can copy outside the host, and what to do."""
-    if info.device.type == DeviceType.CUDA:
-        why = no_kernel(info.device)
-        if why is not None and allocates(source):
-            return f"no kernel copies on {info.device}: {why}"
+    why = no_kernel(info.device) if kernel_for(info.device) is None else None
     if allocates(source):
-        return f"no kernel copies on {info.device}: arraybridge.register_kernel adds one"
+        remedy = why or "arraybridge.register_kernel adds one"
+        return f"no kernel copies on {info.device}: {remedy}"
+    but = f" ({why})" if why else ""
     return (
-        f"{source.name} has nothing that makes a copy on {info.device}: copy it in the library "
+        f"{source.name} has nothing that makes a copy on {info.device}{but}: copy it in the library "
         "that made it, and convert the copy"
     )

@@ -510,9 +510,13 @@ def absent_device(library: str, wanted: Device, count: int) -> str | None:
     )
 
 
+_NVIDIA = (
+    "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi tells both; "
+    "CUDA_VISIBLE_DEVICES may hide GPUs)"
+)
 _TAKES = {
-    DeviceType.CUDA: "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi "
-    "tells both; CUDA_VISIBLE_DEVICES may hide GPUs)",
+    DeviceType.CUDA: _NVIDIA,
+    DeviceType.CUDA_MANAGED: _NVIDIA,
     DeviceType.ROCM: "an AMD GPU and its driver (rocminfo tells both; HIP_VISIBLE_DEVICES may "
     "hide GPUs)",
     DeviceType.ONEAPI: "a SYCL device and its runtime (sycl-ls lists both)",

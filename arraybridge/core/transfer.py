@@ -261,7 +261,9 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
         return None
     if place.type == CPU.type:
         if type(source).to_host is Library.to_host:
-            return f"{source.name} arrays on {info.device} cannot be fetched"
+            why = no_driver() if info.device.type in ON_CUDA else None
+            but = f": {why}" if why else ""
+            return f"{source.name} arrays on {info.device} cannot be fetched{but}"
     elif source is target or moves(source, place):
         if type(source).to_device is Library.to_device:
             return f"{source.name} arrays on {info.device} cannot be moved"

@@ -52,8 +52,7 @@ class NumbaCUDA(Library):
         tensor = tensor_of(x, interface, _place(x))
         if x.gpu_data is not None:
             tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
-        wanted = self.current_stream(tensor.device) if stream is None else stream
-        order(interface["stream"], wanted, tensor.device)
+        order(interface["stream"] or self.current_stream(tensor.device), stream, tensor.device)
         return tensor
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:

@@ -24,7 +24,6 @@ from ..layout import in_bytes, in_elements
 from ..ndarrays import NATIVE, dlpack_dtype, numpy_dtype
 
 _DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST})
-_LEGACY_STREAM = 1  # CUDA's legacy default stream, in this interface as in DLPack
 
 
 class CudaArrayInterface(Library):
@@ -45,7 +44,7 @@ class CudaArrayInterface(Library):
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface)
-        order(interface.get("stream"), _LEGACY_STREAM if stream is None else stream, tensor.device)
+        order(interface.get("stream"), stream, tensor.device)
         return tensor
 
 
@@ -169,18 +168,29 @@ def device_of_pointer(pointer: int) -> Device:
     return Device(kind, max(ordinal, 0))
 
 
+def captures(stream: int | None, device: Device) -> bool:
+    """Tell whether what is put on a stream becomes part of a CUDA graph."""
+    try:
+        return stream not in (None, -1) and context.capturing(context.device(device.id), stream)
+    except CUDAError:  # as the next call will say
+        return False
+
+
 def order(producer: int | None, consumer: int | None, device: Device) -> None:
     """Make later work on stream ``consumer`` wait for the current work on stream ``producer``.
 
-    On the device: the host does not wait. Streams of CUDA are 1 (legacy default), 2 (per-thread
-    default), else handles. None for the producer: there is nothing to wait for. None or -1 for the
-    consumer: it does not want to. ConversionError if the driver refuses; a stream is of another
-    device, or gone, say.
+    Streams of CUDA are 1 (legacy default), 2 (per-thread default), else handles. None for the
+    producer: there is nothing to wait for. A consumer of None is the host where it can read the
+    memory, and then waits; else the legacy default stream. -1 does not want to wait.
+    ConversionError if the driver refuses; a stream is of another device, or gone, say.
     """
-    if producer is None or consumer in (None, -1) or producer == consumer:
+    if producer is None or consumer == -1:
         return
     try:
-        context.order(device.id, consumer, producer)
+        if consumer is None and device.host:
+            context.wait(device.id, producer)
+        else:
+            context.order(device.id, consumer, producer)
     except CUDAError as error:
         if error.code is None:
             return  # there is no driver, and so nobody to run anything

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo
 from ..core.registry import RECORDS, library_named
-from ..dlpack import ManagedTensor, acquire, exchange_api, is_capsule
+from ..dlpack import DeviceType, ManagedTensor, acquire, exchange_api, is_capsule
 from ..layout import span
 from .foreign import handed_on, lost, no_array, own
 from .frames import opened_frame
@@ -36,10 +36,17 @@ class Protocol(Library):
         return not getattr(x, "immutable", False)
 
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
+        if x.device.type in _ON_CUDA:
+            # Nobody says on which stream it was written. A producer that was asked for none has
+            # made the legacy default stream wait, for which a captured graph cannot wait.
+            from .cuda_array_interface import captures, order
+
+            order(None if captures(stream, x.device) else 1, stream, x.device)
         return x
 
 
 LIBRARY = Protocol()
+_ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 
 
 def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Library]:
@@ -70,7 +77,10 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
     if own(x, "__dlpack__") is not None:
         _guard(x)
         api = exchange_api(type(x))
-        return (acquire(x) if api is None else api.acquire(x)), LIBRARY
+        tensor = None if api is None else api.acquire(x)
+        if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders no streams
+            tensor = acquire(x)
+        return tensor, LIBRARY
     if own(x, "__cuda_array_interface__") is not None:
         from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
 

@@ -35,7 +35,7 @@ _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
 _Prepared = tuple[Any, ...]  # of `launch.Launch`, which needs a driver
 
 _prepared: dict[_Key, _Prepared] = {}
-_placed: set[int] = set()  # the number of a piece and, in the last 8 bits, of its device
+_placed: dict[int, int] = {}  # the number of a piece -> the device that it was last used on
 _compact: dict[tuple[Any, ...], _Prepared] = {}  # the same, by the key of `compact`
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
@@ -89,7 +89,8 @@ def copy(
     -----
     As for host memory (``arraybridge.kernels.cpu.copy``): the caller answers for the addresses;
     source and destination must not overlap. Which device has the memory is asked once for every
-    2 MB, which is what the driver gives to one device at a time.
+    2 MB, the least that the driver maps at a time, and again once another device has used it:
+    PyTorch's expandable segments and memory of other processes (CUDA IPC) come and go.
     """
     key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     launches = _prepared.get(key)
@@ -97,7 +98,7 @@ def copy(
         launches = _prepare(key)
     if stream is None or stream <= 0:
         stream = context.handle(stream)
-    if (dst >> 21) << 8 | device not in _placed or (src >> 21) << 8 | device not in _placed:
+    if _placed.get(dst >> 21) != device or _placed.get(src >> 21) != device:
         _place(launches, device, dst, src)
     _enqueue(launches, dst, src, stream)
 
@@ -118,7 +119,7 @@ def _place(launches: _Prepared, device: int, *addresses: int) -> None:
                 )
             if len(_placed) >= PAGES:
                 _placed.clear()
-            _placed.add((address >> 21) << 8 | device)
+            _placed[address >> 21] = device
 
 
 def compact(

@@ -192,6 +192,15 @@ def order(device: int, waiting: int | None, after: int | None, *, of: int | None
             _give_back(there, event)
 
 
+def wait(device: int, stream: int | None) -> None:
+    """Wait on the host until a stream of a device has done what is on it now."""
+    queue, where = handle(stream), _known(device)
+    with current(where), relaxed():
+        event = _recorded(where, queue)
+        driver.installed().cuEventSynchronize(event)
+        _give_back(where, event)
+
+
 def _recorded(device: Device, stream: int) -> int:
     """Record an event on a stream; the device's context is current."""
     cuda = driver.installed()

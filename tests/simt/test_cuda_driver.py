@@ -455,6 +455,16 @@ class TestDriver:
         assert "cuPointerGetAttribute" not in copied(stub, device=0)
         assert len(stub.called("cuPointerGetAttribute")) < asked
 
+    def test_memory_that_is_another_device_s_by_now(self, stub):
+        """As an expandable segment of PyTorch's, or what another process shares, may be."""
+        here = range(DST, DST + 2**21)
+        stub.pointers |= {here: 0, range(SRC, SRC + 2**21): 0}
+        copied(stub, device=0)
+        stub.pointers |= {here: 1, range(SRC, SRC + 2**21): 1}
+        assert "cuLaunchKernel" in copied(stub, device=1)  # whoever says so rightly is served
+        with pytest.raises(ValueError, match=f"{DST:#x} is CUDA device 1's"):
+            copied(stub, device=0)
+
     @pytest.mark.parametrize("kind", ["managed", "unknown"])
     def test_memory_that_several_can_have(self, stub, kind):
         if kind == "managed":

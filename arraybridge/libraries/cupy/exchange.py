@@ -82,7 +82,9 @@ class CuPy(Library):
         if wanted != -1:  # -1: the consumer does not want to wait
             with cupy.cuda.Device(info.device.id):
                 current = cupy.cuda.get_current_stream()
-                if wanted != (current.ptr or _DEFAULT_STREAM):
+                if stream is None and info.device.host:  # managed memory, and the host reads it
+                    current.synchronize()
+                elif wanted != (current.ptr or _DEFAULT_STREAM):
                     cupy.cuda.ExternalStream(wanted).wait_event(current.record())
         return ManagedTensor.adopt(
             info.data,

@@ -7,7 +7,8 @@ CPU refuse the same calls in other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -15,9 +16,12 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge import dlpack
 from arraybridge.cli import main
 from arraybridge.core.planner import absent_device
 from arraybridge.core.registry import library_named
+from arraybridge.kernels import cuda
+from arraybridge.kernels.cuda import driver, transfer
 from tests.support.optional import needs
 
 NOT_HERE = r"finds no|has no"
@@ -191,3 +195,92 @@ def test_what_is_said_of_one_of_several() -> None:
     assert str(absent_device("X", ab.Device.parse("metal"), 0)).startswith(
         "X finds no usable metal device here; without one"
     )
+
+
+class OnADevice:
+    """An array of no known library in the memory of a CUDA device, which is none."""
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.kind, 0
+
+    def __dlpack__(self, **_: object) -> object:
+        kind = dlpack.DataType.named("float32")
+        device = ab.Device(self.kind)
+        tensor = dlpack.ManagedTensor.adopt(
+            64, (2, 3), kind, owner=self, device=device, strides=(1, 2)
+        )
+        return dlpack.to_capsule(tensor)
+
+
+class ByInterface:
+    """The same, by the CUDA array interface."""
+
+    def __init__(self, kind: int) -> None:
+        fields = {"shape": (2, 3), "typestr": "<f4", "data": (64, False), "version": 3}
+        self.__cuda_array_interface__ = fields | {"strides": (4, 8), "stream": 77}
+
+
+SOURCES = {
+    "DLPack": OnADevice,
+    "capsule": lambda kind: OnADevice(kind).__dlpack__(),
+    "interface": ByInterface,
+    "Array": lambda kind: ab.from_dlpack(OnADevice(kind)),
+    "Array of the interface": lambda kind: ab.from_dlpack(ByInterface(kind)),
+    "pointer": lambda kind: ab.from_pointer(
+        64, (2, 3), "f4", device=ab.Device(kind), strides=(1, 2)
+    ),
+}
+CALLS = {
+    "copy": lambda x: ab.convert(x, "torch", copy=True),
+    "cast": lambda x: ab.convert(x, "numpy", dtype="f8"),
+    "fetch": lambda x: ab.convert(x, "numpy", device="cpu"),
+    "contiguous": ab.contiguous,
+    "copyto": lambda x: ab.copyto(x, ab.from_dlpack(OnADevice(2))),
+    "from_dlpack, copy": lambda x: ab.from_dlpack(x, copy=True),
+    "from_dlpack, device": lambda x: ab.from_dlpack(x, device="cpu"),
+    "__dlpack__": lambda x: ab.from_dlpack(x).__dlpack__(copy=True, max_version=(1, 0)),
+    "to the CPU": lambda x: ab.from_dlpack(x).__dlpack__(dl_device=(1, 0), max_version=(1, 0)),
+    "unify": lambda x: ab.unify(x, X),
+    "adapt": lambda x: ab.adapt("numpy", device="cpu")(np.sum)(x),
+}
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No driver, wherever this runs."""
+    monkeypatch.setattr(driver, "_NAMES", {sys.platform: ("no-such-driver",)})
+    driver.install(None)
+    yield
+    driver.install(None)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("call", CALLS)
+def test_memory_of_a_device_without_a_driver(source: str, call: str, no_driver: None) -> None:
+    """Nobody reads it, and who is asked to says what is missing, in words of our own."""
+    x = SOURCES[source](2)
+    with pytest.raises((ab.ConversionError, ImportError)) as caught:
+        CALLS[call](x)
+    assert re.search(
+        "no NVIDIA driver|no usable cuda device|no installed library computes on cuda:0"
+        "|cannot address|in the library that made",
+        str(caught.value),
+    ), caught.value
+
+
+def test_the_kernels_without_a_driver(no_driver: None) -> None:
+    block = np.zeros(16, "f4")
+    at = block.ctypes.data
+    for call in (
+        lambda: cuda.copy(at, at + 32, (2, 3), (12, 4), (4, 8), 4),
+        lambda: cuda.compact(at, at + 32, (2, 3), (1, 2), 4),
+        lambda: transfer.upload(at, at + 32, (2, 3), (12, 4), 4, None, 0),
+        lambda: transfer.fetch(at, at + 32, 24, None, 0),
+        lambda: transfer.move(at, at + 32, 24, (None, None), (0, 1)),
+    ):
+        with pytest.raises(cuda.CUDAError, match="no NVIDIA driver"):
+            call()
+    assert "no NVIDIA driver" in str(cuda.unavailable())
