@@ -147,6 +147,61 @@ def test_memory_of_cupy_is_not_reused_while_torch_reads_it():
         del poison
 
 
+def test_the_host_reads_managed_memory_after_the_gpu_wrote_it():
+    cupy = pytest.importorskip("cupy")
+    side = cupy.cuda.Stream(non_blocking=True)
+    x = cupy.ndarray((700, 900), "f4", cupy.cuda.malloc_managed(700 * 900 * 4))
+    x[...] = 0
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.ExternalStream(side.ptr)):
+        torch.cuda._sleep(SLOW)
+    with side:
+        x += 3
+        y = ab.convert(x, "numpy")
+    assert y.ctypes.data == x.data.ptr
+    assert (y == 3).all()
+
+
+class Foreign:
+    """A tensor as an object of no known library."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **keywords):
+        return self.x.__dlpack__(stream=1 if stream is None else stream, **keywords)
+
+
+@pytest.mark.parametrize("target", ["torch", "jax"])
+def test_memory_of_no_known_library_is_waited_for(target):
+    x = place(target, np.zeros(3, "f4"))  # skips where there is none
+    side = torch.cuda.Stream()
+    x = torch.zeros(700, 900, device="cuda")
+    torch.cuda.synchronize()
+    torch.cuda._sleep(SLOW)
+    x += 3
+    with torch.cuda.stream(side):
+        y = ab.convert(Foreign(x), target, copy=False)
+        found = on_host(y + 1)
+    np.testing.assert_array_equal(found, np.full((700, 900), 4, "f4"))
+
+
+def test_numba_s_default_stream_is_waited_for():
+    numba_cuda = pytest.importorskip("numba.cuda")
+    side, ones = torch.cuda.Stream(), np.ones((700, 900), "f4")
+    x = numba_cuda.device_array((700, 900), "f4")
+    torch.cuda.synchronize()
+    torch.cuda._sleep(SLOW)
+    ab.convert(x, "torch").fill_(3)  # on the legacy default stream, which is Numba's, too
+    with torch.cuda.stream(side):
+        y = ab.convert(x, "torch") + 1
+    side.synchronize()
+    assert np.array_equal(on_host(y), 4 * ones)
+
+
 @pytest.mark.parametrize("stream", [None, -1, 1, 2, "handle"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_exports_take_every_stream(library, stream):
