@@ -11,6 +11,7 @@ Source: Numba's documentation, "CUDA Array Interface (Version 3)".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -157,15 +158,14 @@ def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
 
 def device_of_pointer(pointer: int) -> Device:
     """Return the device of a pointer, as the driver knows it; CUDA device 0 if it does not."""
-    if not pointer:
-        return Device(DeviceType.CUDA)
-    try:
-        ordinal = context.device_of(pointer)
-        kind = DeviceType.CUDA_MANAGED if context.managed(pointer) else DeviceType.CUDA
-    except CUDAError:
+    found = None
+    with suppress(CUDAError):
+        found = context.memory_of(pointer) if pointer else None
+    if found is None:
         return Device(DeviceType.CUDA)
     # A pointer that the driver does not know leaves an ordinal below zero (CU_DEVICE_INVALID).
-    return Device(kind, max(ordinal, 0))
+    kind = DeviceType.CUDA_MANAGED if found.managed else DeviceType.CUDA
+    return Device(kind, max(found.ordinal, 0))
 
 
 def captures(stream: int | None, device: Device) -> bool:

@@ -111,11 +111,11 @@ def _place(launches: _Prepared, device: int, *addresses: int) -> None:
         raise ValueError("a copy to or from address 0 (NULL): there is no memory")
     with context.current(context.device(device)), context.relaxed():
         for address in addresses:
-            owner = context.owner(address)
-            if owner not in (None, device):
+            found = context.memory_of(address)
+            if found and found.own and found.ordinal != device:
                 raise ValueError(
-                    f"the memory at {address:#x} is CUDA device {owner}'s, and the copy is on "
-                    f"device {device}: copy it to that device first"
+                    f"the memory at {address:#x} is CUDA device {found.ordinal}'s, and the copy is "
+                    f"on device {device}: copy it to that device first"
                 )
             if len(_placed) >= PAGES:
                 _placed.clear()

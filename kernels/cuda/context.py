@@ -277,41 +277,26 @@ def _happened(event: int) -> bool:
     return True
 
 
-def device_of(address: int) -> int:
-    """Return the number of the device whose memory an address lies in.
+class Memory(NamedTuple):
+    """What CUDA knows of an address."""
 
-    CUDAError where CUDA knows no such memory.
-    """
-    return _attribute(_DEVICE_ORDINAL, address)
-
-
-def managed(address: int) -> bool:
-    """Tell whether memory is managed: the host and the devices have it in turn.
-
-    CUDAError where CUDA knows no such memory.
-    """
-    return bool(_attribute(_IS_MANAGED, address))
+    ordinal: int  # the number of its device
+    managed: bool  # whether the host and the devices have it in turn
+    own: bool  # whether it is the device's alone: neither managed nor the host's
 
 
-def owner(address: int) -> int | None:
-    """Return the number of the device whose own memory an address lies in.
-
-    None for memory that more than one device can have (managed, or the host's), and where CUDA
-    knows no such memory.
-    """
+def memory_of(address: int) -> Memory | None:
+    """Return what CUDA knows of the memory that an address lies in; None where it knows none."""
+    cuda = driver.installed()
+    cuda.start()
+    value, found = c_int(), []
     try:
-        if _attribute(_MEMORY_TYPE, address) != _DEVICE or managed(address):
-            return None
-        return device_of(address)
+        for which in (_DEVICE_ORDINAL, _IS_MANAGED, _MEMORY_TYPE):
+            cuda.cuPointerGetAttribute(addressof(value), which, address)
+            found.append(value.value)
     except CUDAError as error:
         if error.code != _INVALID_VALUE:
             raise
         return None
-
-
-def _attribute(which: int, address: int) -> int:
-    cuda = driver.installed()
-    cuda.start()
-    value = c_int()
-    cuda.cuPointerGetAttribute(addressof(value), which, address)
-    return value.value
+    ordinal, managed, kind = found
+    return Memory(ordinal, bool(managed), kind == _DEVICE and not managed)

@@ -472,11 +472,15 @@ class TestDriver:
             stub.managed.add(range(DST, DST + 2**21))
         assert "cuLaunchKernel" in copied(stub, device=0)
 
-    def test_device_of(self, stub):
+    def test_what_is_known_of_memory(self, stub):
         stub.pointers[range(4096, 8192)] = 1
-        assert context.device_of(5000) == 1
+        assert context.memory_of(5000) == (1, False, True)
+        stub.managed.add(range(4096, 8192))
+        assert context.memory_of(5000) == (1, True, False)
+        assert context.memory_of(9000) is None  # malloc's, which Grace Hopper and Jetson reach
+        stub.fail["cuPointerGetAttribute"] = 700
         with pytest.raises(cuda.CUDAError, match="cuPointerGetAttribute"):
-            context.device_of(9000)
+            context.memory_of(5000)
 
 
 class TestStreams:
