@@ -12,7 +12,6 @@ function is given copies; ``alias_readonly=True`` asks for views, which it must 
 
 from __future__ import annotations
 
-import functools
 import gc
 import weakref
 from collections.abc import Sequence
@@ -48,7 +47,6 @@ class Callback:
 
     def __init__(self, flat: FlatFunction, structs: Structs, method: str | None) -> None:
         self.flat, self.structs, self.method = flat, structs, method
-        self.batched = method in ("expand_dims", "broadcast_all")
         self.views = bool(flat.options.conversion.get("alias_readonly"))
         self.taken: set[Any] = set()  # data types and axes of arguments on a device
 
@@ -59,10 +57,12 @@ class Callback:
             places = {device for x in values for device in x.devices()}
             if len(places) == 1 and next(iter(places)).platform == "cpu":
                 place = next((x.sharding for x in values if x.committed), None)
-                return tuple([jnp.array(x, device=place) for x in self.on_host(*values)])
+                found = self.on_host(*values)
+                for x, struct in zip(found, self.structs, strict=True):
+                    self._check(x.dtype, x.shape, struct)
+                return tuple([jnp.array(x, device=place) for x in found])
         if device_of_calls(self.flat) is None:
-            make: Any = functools.partial(jax.pure_callback, self.on_host, self.structs)
-            return make(*arrays, vmap_method=self.method)
+            return jax.pure_callback(self.on_host, self.structs, *arrays, vmap_method=self.method)
         return buffer_callback(self.fill, self.structs, vmap_method=self.method)(*arrays)
 
     def on_host(self, *arrays: Any) -> tuple[np.ndarray, ...]:
@@ -70,10 +70,7 @@ class Callback:
         flat = self.flat
         with flat.differentiation.untracked():
             results = self._results([flat.argument(x) for x in arrays])
-        found = tuple([flat.result(x, "numpy") for x in results])
-        for x, struct in zip(found, self.structs, strict=True):
-            self._check(x.dtype, x.shape, struct)
-        return found
+        return tuple([flat.result(x, "numpy") for x in results])
 
     def fill(self, context: Any, out: Sequence[Any], *buffers: Any) -> None:
         """Call the function on XLA's buffers, and write its results to others."""
@@ -102,6 +99,7 @@ class Callback:
             for x in arrays:
                 x.flags.writeable = self.flat.options.library != "numpy"
         for buffer, x in zip(out, self.on_host(*arrays), strict=True):
+            self._check(x.dtype, x.shape, buffer)
             np.asarray(buffer)[...] = x
 
     def _fill_on_device(
@@ -113,11 +111,11 @@ class Callback:
         library = library_named(name)
         with library.on_stream(where, stream), self.flat.differentiation.untracked():
             seen = [self._device_array(_tensor(x, memory), library) for x in buffers]
-            for buffer, x, struct in zip(out, self._results(seen), self.structs, strict=True):
+            for buffer, x in zip(out, self._results(seen), strict=True):
                 if isinstance(x, np.ndarray):  # a number
                     x = convert(x, name, device=where)
                 info = library.describe(x)
-                self._check(numpy_dtype(info.dtype), info.shape, struct)
+                self._check(numpy_dtype(info.dtype), info.shape, buffer)
                 written = _tensor(buffer, None, readonly=False)
                 try:
                     if info.pending or info.device != where or kernel_for(where) is None:
@@ -159,12 +157,11 @@ class Callback:
             )
         return results
 
-    def _check(self, dtype: Any, shape: tuple[int, ...], struct: jax.ShapeDtypeStruct) -> None:
-        one = shape[len(shape) - len(struct.shape) :] if self.batched else shape
-        if dtype != struct.dtype or one != struct.shape:
+    def _check(self, dtype: Any, shape: tuple[int, ...], wanted: Any) -> None:
+        if dtype != wanted.dtype or shape != wanted.shape:
             raise ConversionError(
                 f"{self.flat.options.function} returned {dtype} {shape}, where "
-                f"{struct.dtype} {struct.shape} was expected"
+                f"{wanted.dtype} {wanted.shape} was expected"
             )
 
 

@@ -96,6 +96,16 @@ class TestNumPy:
         with pytest.raises(NotImplementedError, match="vmap_method"):
             jax.vmap(like_first(np.sort, vmap_method=None))(X)
 
+    def test_vmap_of_some_arguments(self):
+        """As with jax.pure_callback, the results have the mapped axis, whole."""
+        told = {"result_shape_dtypes": lambda x, y: x, "vmap_method": "expand_dims"}
+        mapped = lambda f: jax.jit(  # noqa: E731
+            jax.vmap(ab.adapt("numpy", callback=True, **told)(f), in_axes=(0, None))
+        )
+        np.testing.assert_allclose(mapped(lambda x, y: x + y)(X, X[0]), X + X[0])
+        with pytest.raises(Exception, match=r"\(1, 4\), where float32 \(3, 4\) was expected"):
+            jax.block_until_ready(mapped(lambda x, y: y + 1)(X, X[0]))
+
     @pytest.mark.parametrize(
         ("function", "match"),
         [
@@ -192,6 +202,43 @@ class TestViews:
 
         with pytest.raises(Exception, match="read-only"):
             jax.block_until_ready(self.compiled(library, function)(jnp.array(X)))
+
+
+@needs("torch")
+def test_gradients_of_views():
+    """What autograd keeps of them is gone when the gradient is there."""
+    f = ab.adapt("torch", differentiable=True, alias_readonly=True)(lambda t: (t.sin() * t).sum())
+    right = jax.grad(lambda x: (jnp.sin(x) * x).sum())(X)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(X), right, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(f)))(X), right, rtol=1e-5)
+
+
+def test_several_devices():
+    """A program for several runs the function on each, or on the part of the array that it has."""
+    done = run_python("-c", SPREAD, env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"})
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+SPREAD = """
+import jax, jax.numpy as jnp, numpy as np, arraybridge as ab
+from jax.sharding import NamedSharding, PartitionSpec as P
+shapes = []
+f = ab.adapt("numpy", callback=True, result_shape_dtypes=lambda x: x)(
+    lambda x: shapes.append(x.shape) or np.negative(x)
+)
+mesh = jax.make_mesh((2,), "i")
+x = jnp.arange(12.0).reshape(6, 2)
+spread = jax.device_put(x, NamedSharding(mesh, P("i")))
+for program, given, seen in [
+    (f, jax.device_put(x, jax.devices()[1]), [(6, 2)]),
+    (f, spread, [(6, 2)] * 2),
+    (jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")), spread, [(3, 2)] * 2),
+]:
+    found = jax.block_until_ready(jax.jit(program)(given))
+    np.testing.assert_array_equal(found, -np.asarray(x))
+    assert shapes == seen, shapes
+    shapes.clear()
+"""
 
 
 def test_a_function_that_calls_jax():
