@@ -46,8 +46,9 @@ CALLS = {
         _KERNELS,
         Part("sanitizers", "Sanitizers", 60, 60),
         Part("bandwidth", "The layouts", 90),
-        Part("suite", "Tests", 120),
+        Part("suite", "Tests", 100),
         Part("small", "Small copies", 30),
+        Part("exchanges", "Exchange latency", 20),
     ),
     2: (
         _KERNELS,
@@ -55,7 +56,6 @@ CALLS = {
         Part("bandwidth_jax", "The layouts, by JAX", 55),
         Part("transfers", "Transfers", 55),
         Part("host", "Host latency", 40),
-        Part("exchanges", "Exchange latency", 20),
         Part("callbacks", "Functions of PyTorch inside jax.jit", 30),
     ),
 }
