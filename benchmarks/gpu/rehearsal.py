@@ -1,7 +1,7 @@
 """A rehearsal without a GPU: the driver, and the CUDA device of PyTorch and CuPy, are emulated on the host.
 
 arraybridge is the real one, with its calls of the driver and its launches: a stub of the driver answers them
-(tests/support/stub_driver.py), with device memory in the host's and the CPU's kernels for the device's. Each name of a
+(tests/support/stub_driver.py), with device memory in the host's and NumPy's copies for the kernels'. Each name of a
 library that is replaced must be there, so that no misspelt one passes. What is measured means nothing, and all work
 happens at once: what is out of order on a device is not noticed.
 """
@@ -161,12 +161,13 @@ def _replace(owner: Any, **others: Any) -> None:
 
 def _driver() -> Any:
     """Put the emulated driver in the place of its library."""
-    from arraybridge.kernels import cpu, cuda
+    from arraybridge import layout
+    from arraybridge.kernels import cuda
     from arraybridge.kernels.cuda import build, driver
     from tests.support import stub_driver
 
     class GPU(stub_driver.Stub):
-        """A device whose memory is the host's, and whose kernels are the CPU's."""
+        """A device whose memory is the host's, and whose kernels are copies of NumPy's."""
 
         table = driver.FUNCTIONS | {
             name.partition("_v")[0]: (name, types) for name, types in FUNCTIONS.items()
@@ -190,8 +191,12 @@ def _driver() -> Any:
         def cuLaunchKernel(self, function: int, *rest: Any) -> None:
             super().cuLaunchKernel(function, *rest)
             plan, dst, src = self.launched(function, *rest)
-            layout, to, of = self.layouts[plan]
-            self.do(rest[7], lambda: cpu.copy(dst - to, src - of, *layout))
+            shape, *strides, itemsize, to, of = self.layouts[plan]
+            written, read = (
+                np.asarray(layout.Memory(address, shape, steps, f"|V{itemsize}"))
+                for address, steps in zip((dst - to, src - of), strides, strict=True)
+            )
+            self.do(rest[7], lambda: np.copyto(written, read))
 
         def cuMemcpyDtoDAsync(self, dst: int, src: int, nbytes: int, stream: int) -> None:
             super().cuMemcpyDtoDAsync(dst, src, nbytes, stream)
@@ -238,8 +243,8 @@ def _driver() -> Any:
         made = plan(shape, dst, src, itemsize, *rest, **named)
         if len(made) == 1:
             launch = made[0]._replace(dst_offset=0, src_offset=0)
-            layout = tuple(shape), tuple(dst), tuple(src), itemsize
-            gpu.layouts[launch] = layout, made[0].dst_offset, made[0].src_offset
+            starts = made[0].dst_offset, made[0].src_offset
+            gpu.layouts[launch] = tuple(shape), tuple(dst), tuple(src), itemsize, *starts
         return made
 
     gpu, load, plan = GPU(), ctypes.CDLL, cuda.plans
