@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -102,7 +102,7 @@ def burst(work: Callable[[int], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def measure(nbytes: int) -> dict[str, Any]:
+def measure(nbytes: int) -> Iterator[dict[str, Any]]:
     import jax
     import numpy as np
 
@@ -112,11 +112,13 @@ def measure(nbytes: int) -> dict[str, Any]:
     for name, f in calls.items():
         np.testing.assert_allclose(np.asarray(f(xs[0])), right, rtol=1e-5, atol=1e-6, err_msg=name)
     works = {name: lambda turn, f=f: f(xs[turn % 4]) for name, f in calls.items()}
+    failed: dict[str, str] = {}
     found: dict[str, Any] = {"bytes": nbytes, "platform": next(iter(xs[0].devices())).platform}
     for way, how in (("waited", waited), ("burst", burst)):
-        times = in_turns(works, how, rounds=7, calls=20, seconds=2)
+        times = in_turns(works, how, rounds=7, calls=20, failed=failed, seconds=2)
         found[way] = {name: statistics.median(each) for name, each in times.items()}
-    return found
+    yield found
+    assert not failed, failed
 
 
 def crossing() -> dict[str, Any]:
