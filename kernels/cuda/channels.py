@@ -66,24 +66,28 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
     return kernel
 
 
-def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
+def merge(
+    ops: Any, width: int, channels: int, axes: int, dense: bool = False, pieces: int = 1
+) -> Any:
     """Make the kernel that puts channels together (CHW to HWC); width and channels as for `split`.
 
     A thread loads one vector of each channel and interleaves them in registers; a block's results
     go through shared memory, so that a warp's stores are dense. `axes`: of the nest of a channel's
-    vectors, at least 1.
+    vectors, at least 1. `dense`: the whole destination is one run. `pieces`: 1 or 2 vectors of a
+    channel a thread; 2 along one axis, see ``indices.even``.
 
     ``extents``: pieces in all, vectors of a row of the destination, then the nest, of which the
     innermost axis is a row of pieces; vectors of a row are the first of the `divisions`; ``steps``:
-    from channel to channel in the source, then the nest. Everything is a multiple of 16 bytes.
+    from channel to channel in the source, from piece to piece of a thread there, then the nest.
+    Everything is a multiple of 16 bytes.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     store, fetch, stage = ops.st[16], ops.lds[16], ops.sts[16]
     quotient, vectors = divide(ops), _vectors(ops, channels)
-    place = decode(ops, axes, extent=2, pair=2, step=1)
-    outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
+    place = decode(ops, axes, extent=2, pair=2, step=2)
+    outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=4) if axes > 1 else None
     together = ops.permute(join_table(width, channels), 4 * channels)
-    words = THREADS * channels * 4
+    words = pieces * THREADS * channels * 4
     # Vectors change places within 128 bytes, so that 8 threads that stage meet 32 banks: 2 channels
     # would meet every second vector of 16, 4 every fourth of 32.
     turn = {2: 1, 3: 0, 4: 3}[channels]
@@ -92,27 +96,37 @@ def merge(ops: Any, width: int, channels: int, axes: int) -> Any:
     def spot(slot):
         return i32((slot ^ (slot >> 3 & turn)) * 16)
 
+    @ops.device
+    def staged(sm, e, words):
+        v = together(words)
+        slot = i32(e * channels)
+        stage(sm, spot(slot), (v[0], v[1], v[2], v[3]))
+        stage(sm, spot(i32(slot + 1)), (v[4], v[5], v[6], v[7]))
+        if channels > 2:
+            stage(sm, spot(i32(slot + 2)), (v[8], v[9], v[10], v[11]))
+        if channels > 3:
+            stage(sm, spot(i32(slot + 3)), (v[12], v[13], v[14], v[15]))
+
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)
         t = i32(cuda.threadIdx.x)
-        start = i32(i32(cuda.blockIdx.x) * THREADS)
+        start = i32(i32(cuda.blockIdx.x) * (pieces * THREADS))
         e = i32(start + t)
         if e < extents[0]:
             _, at = place(e, extents, divisions, steps)
-            v = together(vectors(src + at, steps[0]))
-            slot = i32(t * channels)
-            stage(sm, spot(slot), (v[0], v[1], v[2], v[3]))
-            stage(sm, spot(i32(slot + 1)), (v[4], v[5], v[6], v[7]))
-            if channels > 2:
-                stage(sm, spot(i32(slot + 2)), (v[8], v[9], v[10], v[11]))
-            if channels > 3:
-                stage(sm, spot(i32(slot + 3)), (v[12], v[13], v[14], v[15]))
+            at += src
+            v = vectors(at, steps[0])
+            if pieces > 1:
+                w = vectors(at + steps[1], steps[0])
+            staged(sm, t, v)
+            if pieces > 1:
+                staged(sm, i32(t + THREADS), w)
         cuda.syncthreads()
-        for k in range(channels):
+        for k in range(pieces * channels):
             n = i32(start * channels + k * THREADS + t)
             if n < i32(extents[0] * channels):
                 vector = fetch(sm, spot(i32(k * THREADS + t)))
-                if axes == 1:
+                if dense:
                     store(dst + i64(n) * 16, vector)
                 else:
                     row = quotient(n, divisions[0], divisions[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arraybridge.kernels.cuda.plan_types import Axis, division
+from arraybridge.kernels.cuda.plan_types import THREADS, Axis, division
 
 
 def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -20,6 +20,20 @@ def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple
     extents = tuple([axis.extent for axis in axes[:-1]])
     divisions = tuple([part for extent in extents for part in division(extent)])
     return extents, divisions, tuple([step for axis in axes for step in axis[1:]])
+
+
+def even(axes: Sequence[Axis], pieces: int) -> tuple[int, int] | None:
+    """Return the steps from piece to piece of a thread, if those of all threads lie along one axis.
+
+    A block has `THREADS` times `pieces` of them, a thread's are `THREADS` apart. One index taken
+    apart then serves them all, and no block is in part beyond the end.
+    """
+    below = 1
+    for extent, dst, src in axes:
+        if THREADS % below == 0 and below * extent % (pieces * THREADS) == 0:
+            return THREADS // below * dst, THREADS // below * src
+        below *= extent
+    return None
 
 
 def divide(ops: Any) -> Any:

@@ -68,10 +68,10 @@ def _load(width: int) -> Any:
     return load
 
 
-def _load_vector() -> Any:
+def _load_vector(hint: str = "") -> Any:
     """Load 16 bytes in PTX: LLVM narrows a vector of which not every element is used."""
     kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
-    text = "ld.global.nc.v4.u32 {$0, $1, $2, $3}, [$4];"
+    text = f"ld.global.nc{hint}.v4.u32 {{$0, $1, $2, $3}}, [$4];"
 
     @intrinsic
     def load(typingctx: Any, address: Any) -> Any:
@@ -95,6 +95,24 @@ def _store(width: int) -> Any:
             return context.get_dummy_value()
 
         return types.void(types.int64, _VALUE[width]), codegen
+
+    return store
+
+
+def _store_streaming() -> Any:
+    """Store 16 bytes that nobody reads soon."""
+    kind = ir.FunctionType(ir.VoidType(), [_I64, *[_I32] * 4])
+    text = "st.global.cs.v4.u32 [$0], {$1, $2, $3, $4};"
+
+    @intrinsic
+    def store(typingctx: Any, address: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
+            parts = [builder.extract_value(args[1], i) for i in range(4)]
+            asm = ir.InlineAsm(kind, text, "l,r,r,r,r,~{memory}", side_effect=True)
+            builder.call(asm, [args[0], *parts])
+            return context.get_dummy_value()
+
+        return types.void(types.int64, _VALUE[16]), codegen
 
     return store
 
@@ -236,15 +254,20 @@ def _device(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True, inline="always")(function)
 
 
+_LOAD, _STORE = _load_vector(), _store(16)
+
 #: What a kernel's factory is given: see the module's docstring. ``ld``, ``st`` (global) and
-#: ``lds``, ``sts`` (shared) are one operation a width in bytes.
+#: ``lds``, ``sts`` (shared) are one operation a width in bytes; ``load`` and ``store`` those of 16
+#: bytes, by cache hint.
 OPS: Any = SimpleNamespace(
     cuda=cuda,
     i32=types.int32,
     i64=types.int64,
     u32=types.uint32,
-    ld={width: _load(width) if width < 16 else _load_vector() for width in _WIDTHS},
-    st={width: _store(width) for width in _WIDTHS},
+    ld={**{width: _load(width) for width in _WIDTHS[:-1]}, 16: _LOAD},
+    st={**{width: _store(width) for width in _WIDTHS[:-1]}, 16: _STORE},
+    load={"": _LOAD, "no_allocate": _load_vector(".L1::no_allocate.L2::128B")},
+    store={"": _STORE, "cs": _store_streaming()},
     lds={width: _load_shared(width) for width in _WIDTHS},
     sts={width: _store_shared(width) for width in _WIDTHS},
     copy_async={width: _copy_async(width) for width in (4, 8, 16)},

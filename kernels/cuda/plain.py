@@ -12,20 +12,29 @@ from arraybridge.kernels.cuda.tile import SIZE
 PLAIN: dict[int, tuple[int, ...]] = {4: (64, 32, 128), 8: (32, 64)}
 
 
-def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
+def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registers") -> Any:
     """Make the kernel that transposes tiles item by item, 32 of them side by side on both sides.
 
     The tile lies in shared memory as in the source, its rows one item longer than they need be: 32
     threads that read down a column meet 32 different banks. `width`: bytes an item, 4 or 8;
-    `columns`: items that a tile is wide, see `PLAIN`; the rest as of `tile`.
+    `columns`: items that a tile is wide, see `PLAIN`; `staging`: see `tuning.Tuning`; the rest as
+    of `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, fetch, stage = ops.ld[width], ops.st[width], ops.lds[width], ops.sts[width]
+    copy, wait = ops.copy_async[width], ops.wait_async
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
     rows = SIZE // width // columns
     row = (columns + 1) * width  # bytes
     words = rows * row // 4
     warp = 32 * width  # bytes side by side
+
+    @ops.device
+    def taken(sm, x, address):
+        if staging == "cp.async":
+            copy(sm, x, address)
+        else:
+            stage(sm, x, load(address))
 
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)
@@ -47,8 +56,10 @@ def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
         if (live_rows >= rows) & (live_columns >= columns):
             for k in range(rows // 8):
                 for h in range(columns // 32):
-                    stage(sm, i32(s + (8 * k * row + h * warp)), load(a + h * warp))
+                    taken(sm, i32(s + (8 * k * row + h * warp)), a + h * warp)
                 a += 8 * steps[0]
+            if staging == "cp.async":
+                wait()
             cuda.syncthreads()
             for k in range(columns // 8):
                 for h in range(rows // 32):
@@ -58,8 +69,10 @@ def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
             for k in range(rows // 8):
                 for h in range(columns // 32):
                     if (i32(first + 8 * k) < live_rows) & (i32(lane + 32 * h) < live_columns):
-                        stage(sm, i32(s + (8 * k * row + h * warp)), load(a + h * warp))
+                        taken(sm, i32(s + (8 * k * row + h * warp)), a + h * warp)
                 a += 8 * steps[0]
+            if staging == "cp.async":
+                wait()
             cuda.syncthreads()
             for k in range(columns // 8):
                 for h in range(rows // 32):

@@ -7,7 +7,7 @@ from math import gcd, prod
 
 from arraybridge.kernels.cuda.boxes import plan_box
 from arraybridge.kernels.cuda.family import FAMILY
-from arraybridge.kernels.cuda.indices import outer
+from arraybridge.kernels.cuda.indices import even, outer
 from arraybridge.kernels.cuda.plain import PLAIN
 from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
@@ -97,9 +97,11 @@ def _one(
         axes = [Axis(item // width, width, width), *axes]
     made = None
     if axes[0].dst == width:
-        made = _stream(axes, width, dst, src) or _channels(axes, width, dst, src)
+        made = _stream(axes, width, dst, src, tuning) or _channels(axes, width, dst, src, tuning)
         if made is None and size > small:
-            made = _transpose(axes, width, dst, src) or plan_box(axes, width, dst, src, tuning)
+            made = _transpose(axes, width, dst, src, tuning) or plan_box(
+                axes, width, dst, src, tuning
+            )
     return made or _pieces("gather", width, axes)
 
 
@@ -126,20 +128,29 @@ def _runs(
     if width >= 8 or length < 2 * ROW or size <= small:
         vectors = length // width
         within = [Axis(vectors, width, width)] if vectors > 1 else []
-        return _pieces("rows", width, [*within, *axes])
-    return _shifted("copy", width, length, axes, dst)
+        return _pieces("rows", width, [*within, *axes], tuning=tuning)
+    return _shifted("copy", width, length, axes, dst, src, tuning)
 
 
-def _shifted(mode: str, unit: int, length: int, axes: list[Axis], dst: int) -> Plan:
+def _shifted(
+    mode: str, unit: int, length: int, axes: list[Axis], dst: int, src: int, tuning: Tuning
+) -> Plan:
     """`shift`, of runs of `length` bytes; `axes` are those outside the runs."""
     aligned = _common(dst, *[axis.dst for axis in axes])
     vectors = -(-(length + (_VECTOR - unit if aligned < _VECTOR else 0)) // _VECTOR)
     total = vectors * prod([axis.extent for axis in axes])
     span = THREADS if total < _MANY else SHIFTED * THREADS
+    within = [Axis(vectors, 0, 0)]
+    alike = span > THREADS and even(within, SHIFTED) is not None
+    by = -1
+    if tuning.shift == "known" and mode != "fill":
+        sign = 1 if mode == "copy" else -1
+        if _common(*[axis.src - sign * axis.dst for axis in axes]) == _VECTOR:
+            by = (src - sign * dst + (unit if mode == "reverse" else 0)) % _VECTOR
     extents, divisions, steps = outer(axes)
     return Plan(
         "shift",
-        (unit, len(axes), mode),
+        (unit, len(axes), mode, alike, by),
         -(-total // span),
         (total, span, vectors, length, *extents),
         (*division(vectors), *divisions),
@@ -147,7 +158,7 @@ def _shifted(mode: str, unit: int, length: int, axes: list[Axis], dst: int) -> P
     )
 
 
-def _stream(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+def _stream(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
     """An item repeated, or items in reverse order, along the destination's run."""
     (extent, _, step), outside = axes[0], axes[1:]
     length = extent * width
@@ -155,17 +166,18 @@ def _stream(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
         return None
     if step == 0 and _common(length, dst, *[axis.dst for axis in outside]) == _VECTOR:
         vectors = Axis(length // _VECTOR, _VECTOR, 0)
-        return _pieces("rows", _VECTOR, [vectors, *outside], "fill", width)
+        return _pieces("rows", _VECTOR, [vectors, *outside], "fill", width, tuning)
     if width == _VECTOR:
         return None
-    return _shifted("fill" if step == 0 else "reverse", width, length, outside, dst)
+    mode = "fill" if step == 0 else "reverse"
+    return _shifted(mode, width, length, outside, dst, src, tuning)
 
 
-def _channels(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+def _channels(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
     """Two to four channels of the source taken apart, or put together."""
     if width > 8:
         return None
-    return _split(axes, width, dst, src) or _merge(axes, width, dst, src)
+    return _split(axes, width, dst, src) or _merge(axes, width, dst, src, tuning)
 
 
 def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
@@ -200,7 +212,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     )
 
 
-def _merge(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
     if len(axes) < 2:
         return None
     (channels, _, apart), (extent, step, near), *rest = axes
@@ -213,18 +225,22 @@ def _merge(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     vectors = length // _VECTOR
     nest = [Axis(vectors, channels * _VECTOR, _VECTOR), *rest]
     total = prod([axis.extent for axis in nest])
+    row = vectors * channels * _VECTOR  # bytes
+    dense = all(axis.dst == row * prod([a.extent for a in rest[:k]]) for k, axis in enumerate(rest))
+    further = even(nest, tuning.merge)
+    pieces = tuning.merge if further else 1
     extents, divisions, steps = outer(nest)
     return Plan(
         "merge",
-        (width, channels, len(nest)),
-        -(-total // THREADS),
+        (width, channels, len(nest), dense, pieces),
+        -(-total // (pieces * THREADS)),
         (total, vectors * channels, *extents),
         (*division(vectors * channels), *divisions),
-        (apart, *steps),
+        (apart, further[1] if further else 0, *steps),
     )
 
 
-def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
     """Tiles of two axes, one of them dense in the destination, the other in the source."""
     down = axes[0]
     across = next((axis for axis in axes[1:] if abs(axis.src) == width), None)
@@ -238,23 +254,26 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     strides = [across.dst, down.src, *[a.dst for a in rest], *[a.src for a in rest]]
     aligned = _common(dst + dst_offset, src + src_offset, *strides)
     aligned = _common(aligned, down.extent * width, across.extent * width)
-    widths = (TILE if aligned == _VECTOR else PLAIN).get(width)
+    tiled = aligned == _VECTOR
+    size = tuning.tile if tiled and (tuning.tile, width) in TILE else SIZE
+    widths = TILE.get((size, width)) if tiled else PLAIN.get(width)
     if widths is None:
         return None
     # The shape that wastes least of its tiles.
     high, wide, columns = min(
         [
-            (-(-down.extent // (SIZE // width // columns)), -(-across.extent // columns), columns)
+            (-(-down.extent // (size // width // columns)), -(-across.extent // columns), columns)
             for columns in widths
         ],
         key=lambda tiles: tiles[0] * tiles[1],
     )
-    if high * wide * SIZE > _WASTE * down.extent * across.extent * width:
+    if high * wide * size > _WASTE * down.extent * across.extent * width:
         return None
+    chosen = (size, tuning.loads, tuning.stores) if tiled else (tuning.plain,)
     extents, divisions, steps = outer(rest)
     return Plan(
-        "tile" if aligned == _VECTOR else "plain",
-        (width, columns, len(rest)),
+        "tile" if tiled else "plain",
+        (width, columns, len(rest), *chosen),
         high * wide * prod([axis.extent for axis in rest]),
         (down.extent, across.extent, high, wide, *extents),
         (*division(high), *division(wide), *divisions),
@@ -264,12 +283,24 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     )
 
 
-def _pieces(kernel: str, width: int, axes: list[Axis], mode: str = "copy", item: int = 16) -> Plan:
+def _pieces(
+    kernel: str,
+    width: int,
+    axes: list[Axis],
+    mode: str = "copy",
+    item: int = 16,
+    tuning: Tuning = DEFAULT,
+) -> Plan:
     """`rows` or `gather`."""
     total = prod([axis.extent for axis in axes])
     span = THREADS if total < _MANY else PIECES * THREADS
     extents, divisions, steps = outer(axes)
-    constants = (width, len(axes), mode, item) if kernel == "rows" else (width, len(axes))
+    constants: tuple[object, ...] = (width, len(axes))
+    if kernel == "rows":
+        apart = even(axes, PIECES) if span > THREADS else None
+        hints = (tuning.loads, tuning.stores) if width == _VECTOR else ("", "")
+        constants = (*constants, mode, item, apart is not None, *hints)
+        steps = (*(apart or ()), *steps)
     return Plan(kernel, constants, -(-total // span), (total, span, *extents), divisions, steps)
 
 

@@ -29,20 +29,33 @@ def filled(ops: Any, item: int) -> Any:
     return fill
 
 
-def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) -> Any:
+def rows(
+    ops: Any,
+    width: int,
+    axes: int,
+    mode: str = "copy",
+    item: int = 16,
+    even: bool = False,
+    loads: str = "",
+    stores: str = "",
+) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
     A block's pieces lie side by side, so that a warp's are as dense as the nest allows, and a
     thread's are a block apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest of pieces at
     least 1 of the `axes`. ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated
-    over 16 bytes.
+    over 16 bytes. `even`: the pieces of every thread lie along one axis, see ``indices.even``.
+    `loads` and `stores`, of 16 bytes: see `tuning.Tuning`.
 
     ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
-    as `divisions` and `steps`: see ``indices.outer``.
+    as `divisions` and `steps`: see ``indices.outer``. If `even`, ``steps`` begin with those from
+    piece to piece of a thread.
     """
     cuda, i32 = ops.cuda, ops.i32
     load, store = ops.ld[item if mode == "fill" else width], ops.st[width]
-    place = decode(ops, axes, extent=2)
+    if width == 16:
+        load, store = load if mode == "fill" else ops.load[loads], ops.store[stores]
+    place = decode(ops, axes, extent=2, step=2 if even else 0)
 
     spread: Any = filled(ops, item if mode == "fill" else 16)
 
@@ -50,7 +63,19 @@ def rows(ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16) ->
         start = i32(i32(cuda.blockIdx.x) * extents[1])
         end = min(extents[0], i32(start + extents[1]))
         e = i32(start + i32(cuda.threadIdx.x))
-        if i32(e + 3 * THREADS) < end:
+        if even:
+            to, at = place(e, extents, divisions, steps)
+            to += dst
+            at += src
+            v0 = load(at)
+            v1 = load(at + steps[1])
+            v2 = load(at + 2 * steps[1])
+            v3 = load(at + 3 * steps[1])
+            store(to, spread(v0))
+            store(to + steps[0], spread(v1))
+            store(to + 2 * steps[0], spread(v2))
+            store(to + 3 * steps[0], spread(v3))
+        elif i32(e + 3 * THREADS) < end:
             to0, at0 = place(e, extents, divisions, steps)
             to1, at1 = place(i32(e + THREADS), extents, divisions, steps)
             to2, at2 = place(i32(e + 2 * THREADS), extents, divisions, steps)

@@ -12,9 +12,17 @@ from arraybridge.kernels.cuda.rows import filled
 PIECES = 2
 
 
-def _funnel(ops: Any) -> Any:
-    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on."""
+def _funnel(ops: Any, known: int) -> Any:
+    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on; it may be known."""
     prmt, u32 = ops.prmt, ops.u32
+    if known >= 0:
+        chosen = ops.permute(tuple(range(known, known + 16)), 8)
+
+        @ops.device
+        def permuted(words, by):
+            return chosen(words)
+
+        return permuted
 
     @ops.device
     def funnel(words, by):
@@ -65,14 +73,18 @@ def _edge(ops: Any, unit: int) -> Any:
     return edge
 
 
-def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
+def shift(
+    ops: Any, unit: int, axes: int, mode: str = "copy", even: bool = False, by: int = -1
+) -> Any:
     """Make the kernel that copies runs of bytes whose two sides may start anywhere.
 
     A thread makes aligned vectors of 16 bytes of the destination, from the two vectors of the
     source that they lie in; the first and the last of a run, where they are not whole, are stored
     in pieces. `unit`: bytes of which everything is a multiple, and (but for ``copy``) bytes an
     item: 1, 2, 4 or 8. ``fill``: a run repeats one item. ``reverse``: it has the source's items, of
-    which `src` is the first, backwards.
+    which `src` is the first, backwards. `even`: both vectors of every thread are of one run. `by`:
+    where in the first of two vectors of the source one of the destination begins, in bytes, if that
+    is the same everywhere; else -1.
 
     ``extents``: vectors in all, vectors a block (`THREADS` or `PIECES` times as many), vectors a
     run, bytes a run, then the nest of runs; vectors a run are the first of the `divisions`;
@@ -81,7 +93,9 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store = ops.ld[16], ops.st[16]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=2)
-    funnel, edge = _funnel(ops), _edge(ops, unit)
+    funnel, edge = _funnel(ops, by), _edge(ops, unit)
+
+    further = 16 * THREADS if mode == "copy" else -16 * THREADS
 
     item, spread, turn = ops.ld[unit], filled(ops, unit), _reversed(ops, unit)
 
@@ -110,7 +124,8 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
         aligned = at & ~15
         if (i < length) & (aligned + 16 > low):
             a = load(aligned)
-        if (i < length) & (aligned != at) & (aligned + 16 < low + i64(length)):
+        two = (by > 0) | ((by < 0) & (aligned != at))
+        if two & (i < length) & (aligned + 16 < low + i64(length)):
             b = load(aligned + 16)
         return (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
 
@@ -136,8 +151,11 @@ def shift(ops: Any, unit: int, axes: int, mode: str = "copy") -> Any:
         end = min(extents[0], i32(start + extents[1]))
         e = i32(start + i32(cuda.threadIdx.x))
         to, i, at, low = where(e, end, extents, divisions, steps, dst, src)
-        f = i32(e + THREADS)
-        to1, i1, at1, low1 = where(f, end, extents, divisions, steps, dst, src)
+        if even:
+            to1, i1, at1, low1 = to + 16 * THREADS, i32(i + 16 * THREADS), at + further, low
+        else:
+            f = i32(e + THREADS)
+            to1, i1, at1, low1 = where(f, end, extents, divisions, steps, dst, src)
         length = extents[3]
         if mode == "fill":
             if i < length:

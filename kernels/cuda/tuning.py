@@ -18,6 +18,19 @@ class Tuning(NamedTuple):
     #: How `box` takes lines to shared memory: through ``"registers"``, or by ``"cp.async"``, which
     #: needs none and has all loads in flight at once (sm_80 and later).
     box: str = "registers"
+    #: Whether `shift` is compiled for ``"any"`` distance of the two sides, modulo 16, or for each
+    #: ``"known"`` one, which takes fewer instructions and more kernels.
+    shift: str = "any"
+    #: Vectors of a channel that a thread of `merge` takes at once, where the layout is even.
+    merge: int = 1
+    #: How `plain` takes items to shared memory: as `box`.
+    plain: str = "registers"
+    #: Bytes of a tile, of items of 2 bytes and more.
+    tile: int = 16384
+    #: Hints to the caches in `rows` and `tile`: loads of 16 bytes that ``"no_allocate"`` in L1, and
+    #: stores of 16 bytes that stream (``"cs"``: evicted first).
+    loads: str = ""
+    stores: str = ""
 
 
 DEFAULT = Tuning()
@@ -25,6 +38,12 @@ DEFAULT = Tuning()
 #: What may be chosen, the default first.
 CHOICES: dict[str, tuple[Any, ...]] = {
     "box": ("registers", "cp.async"),
+    "shift": ("any", "known"),
+    "merge": (1, 2),
+    "plain": ("registers", "cp.async"),
+    "tile": (16384, 8192),
+    "loads": ("", "no_allocate"),
+    "stores": ("", "cs"),
 }
 
 

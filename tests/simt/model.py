@@ -23,6 +23,7 @@ import numpy as np
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import Axis, Plan
+from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from benchmarks import layouts
 
 from .launch import launch
@@ -94,11 +95,13 @@ def needed(nest: Nest) -> int:
     return int((last - first + 1).sum()) - shared
 
 
-def plan_of(nest: Nest) -> tuple[Plan, int, int]:
+def plan_of(nest: Nest, tuning: Tuning = DEFAULT) -> tuple[Plan, int, int]:
     """The family's launch, and the addresses to which its offsets are added."""
     dense = layout.c_strides(nest.shape, nest.itemsize)
     (made,), dst, src = planned(
-        nest.shape, dense, nest.strides, nest.itemsize, DST, SRC + nest.start, small=plans.SMALL
+        *(nest.shape, dense, nest.strides, nest.itemsize, DST, SRC + nest.start),
+        small=plans.SMALL,
+        tuning=tuning,
     )
     return made, dst, src
 

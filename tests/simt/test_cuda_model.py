@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from arraybridge import layout
+from arraybridge.kernels.cuda.tuning import CHOICES, DEFAULT
 from benchmarks.layouts import LAYOUTS, Layout
 from tests.simt import model
 from tests.simt.model import SECTOR, Nest, looked_at
@@ -45,6 +46,20 @@ def test_layout(entry: Layout) -> None:
     line = on_page(entry)
     told = model.table([model.row(entry, line.split(" | ")[5])]).splitlines()[-1]
     assert told == line, "run python -m tests.simt.model --write"
+
+
+@each_layout
+def test_variants_move_no_more(entry: Layout) -> None:
+    """Sectors and conflicts of what a device's tuning may choose instead."""
+    nest, today = model.of_layout(entry), looked_at(entry)
+    for field, choices in CHOICES.items():
+        for choice in choices[1:]:
+            plan, dst, src = model.plan_of(nest, DEFAULT._replace(**{field: choice}))
+            if plan == today.made:
+                continue
+            own = model.estimate(nest, plan, dst, src)
+            assert own.sectors >= today.own.sectors - 0.005, (field, choice)
+            assert own.conflicts <= today.own.conflicts + 0.005, (field, choice)
 
 
 @pytest.mark.heavy

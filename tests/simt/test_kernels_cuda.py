@@ -15,8 +15,8 @@ from arraybridge import layout
 from arraybridge.kernels.cuda import indices
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MOST, Plan
-from arraybridge.kernels.cuda.tile import SIZE, TILE
-from arraybridge.kernels.cuda.tuning import CHOICES, Tuning
+from arraybridge.kernels.cuda.tile import TILE
+from arraybridge.kernels.cuda.tuning import CHOICES, DEFAULT, Tuning
 from benchmarks.layouts import LAYOUTS
 from tests.simt import Endless, interpreter, launch
 from tests.simt.nest import always, copied, planned, plans
@@ -62,19 +62,82 @@ def copy_drawn(first: int) -> Iterator[str]:
             raise
 
 
-def copy_tiles(width: int, columns: int) -> None:
+def copy_tiles(size: int, width: int, columns: int) -> None:
     """Copy by tiles of one shape: whole ones, and parts of them."""
-    rows, unit = SIZE // width // columns, 16 // width
+    rows, unit = size // width // columns, 16 // width
     few = 2 * unit
     for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
         (made,) = copied(
             *((wide, high), (high * width, width), (width, wide * width), width),
-            TILE={width: (columns,)}, _WASTE=1000,
+            TILE={(size, width): (columns,)}, _WASTE=1000, tuning=DEFAULT._replace(tile=size),
         )  # fmt: skip
-        assert (made.kernel, made.constants[1]) == ("tile", columns)
+        assert (made.kernel, made.constants[1], made.constants[3]) == ("tile", columns, size)
 
 
-TILES = [(width, columns) for width, each in TILE.items() for columns in each]
+def drawn_even(number: int) -> tuple[Any, ...]:
+    """A layout whose threads' pieces lie along one axis, and as `drawn`; or one that nearly is."""
+    rng = guarded.Draw("even", number * guarded.BLOCK)
+    kind = rng.choice(["rows", "rows", "fill", "reverse", "channels", "channels", "shift"])
+    item = rng.choice([1, 2, 4, 8])
+    run = rng.choice([16, 64, 512, 1024] if kind != "shift" else [512, 1024]) * 16 // item
+    outer = [rng.choice([1, 2, 3, 4, 8]) for _ in range(3)]
+    while prod(outer) * run * item < 32768 and rng.randrange(8):
+        outer[rng.randrange(3)] *= 2
+    if kind == "channels":
+        channels = rng.choice([2, 3, 4])
+        shape, apart = (*outer, run, channels), [channels, 0, 1, 2, 3]
+    else:
+        shape, apart = (*outer, run), [3, 0, 1, 2]
+    if kind == "shift":
+        pad = rng.choice([0, 16, item, 3 * item])
+    else:
+        pad = 0
+    order = apart[:1] if kind != "channels" else [3]
+    rest = [k for k in range(len(shape)) if k not in order]
+    while rest:
+        order.append(rest.pop(rng.randrange(len(rest))))
+    strides, size = [0] * len(shape), item
+    for k in order:  # innermost first
+        strides[k] = size
+        size = size * shape[k] + (pad if k == order[0] else rng.choice([0, 0, 16]))
+    if kind == "fill":
+        strides[3] = 0
+    elif kind == "reverse":
+        strides[3] *= -1
+    dense = list(layout.c_strides(shape, item))
+    if rng.randrange(2):  # rows of the destination with gaps
+        dense[:3] = [stride + stride // (16 * item) * 16 for stride in dense[:3]]
+    starts = [0, 0] if kind != "shift" else [rng.randrange(16 // item) * item for _ in "ds"]
+    tuning = Tuning(*[rng.choice(choices) for choices in CHOICES.values()])
+    return Layout(shape, tuple(dense), tuple(strides), item), starts, {"_MANY": 0, "tuning": tuning}
+
+
+def named(plan: Plan) -> list[tuple[str, object]]:
+    """The constants of a plan, with their names."""
+    names = FAMILY[plan.kernel].constants if plan.kernel in FAMILY else ()
+    return list(zip(names, plan.constants, strict=True))
+
+
+def copy_even(first: int, count: int) -> Iterator[Plan]:
+    for number in range(first, first + count):
+        given, starts, believed = drawn_even(number)
+        try:
+            yield from copied(*given, *starts, **believed)
+        except AssertionError as error:
+            error.add_note(f"even, number {number}: {given}, {starts}, {believed}")
+            raise
+
+
+def copy_odd(width: int, staging: str) -> None:
+    """Copy by tiles of odd sizes: whole ones, and parts of them."""
+    (made,) = copied(
+        *((261, 133), (133 * width, width), (width, 261 * width), width),
+        tuning=DEFAULT._replace(plain=staging),
+    )
+    assert (made.kernel, made.constants[-1]) == ("plain", staging)
+
+
+TILES = [(*key, columns) for key, each in TILE.items() for columns in each]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +146,13 @@ def reached() -> set[str]:
     kernels = set(copy_drawn(0))
     for shape in TILES:
         copy_tiles(*shape)
+    for width in (4, 8):
+        copy_odd(width, "cp.async")
+    made = [(plan.kernel, *named(plan)) for plan in copy_even(0, 200)]
+    for kernel, what in (("rows", "even"), ("shift", "even"), ("merge", "dense")):
+        assert {(kernel, (what, True)), (kernel, (what, False))} <= {
+            (one[0], pair) for one in made for pair in one[1:]
+        }
     return kernels | interpreter.REACHED
 
 
@@ -107,6 +177,11 @@ class TestAgainstNumPy:
     def test_more_that_are_drawn(self, first: int) -> None:
         assert set(copy_drawn(first)) >= {"box", "gather", "rows", "tile"}
 
+    @pytest.mark.heavy
+    def test_more_that_are_even(self) -> None:
+        offsets = {dict(named(plan)).get("by") for plan in copy_even(200, 1800)}
+        assert len(offsets) > 14
+
     @pytest.mark.parametrize(
         "start",
         [0, 1, 2, 4, 7, 8, *(pytest.param(n, marks=pytest.mark.heavy) for n in STARTS_BETWEEN)],
@@ -120,9 +195,14 @@ class TestAgainstNumPy:
             copied((rows, cols), dense, strides, itemsize, start, 7 * start % 16)
             copied((rows, cols), (dense[0] + start, itemsize), strides, itemsize, 0, start)
 
-    @pytest.mark.parametrize(("width", "columns"), TILES)
-    def test_tiles_of_every_shape(self, width: int, columns: int) -> None:
-        copy_tiles(width, columns)
+    @pytest.mark.parametrize(("size", "width", "columns"), TILES)
+    def test_tiles_of_every_shape(self, size: int, width: int, columns: int) -> None:
+        copy_tiles(size, width, columns)
+
+    @pytest.mark.parametrize("staging", CHOICES["plain"])
+    @pytest.mark.parametrize("width", [4, 8])
+    def test_tiles_of_odd_sizes(self, width: int, staging: str) -> None:
+        copy_odd(width, staging)
 
     def test_many_axes(self) -> None:
         shape = (2, 3, 2, 1, 2, 3, 2, 2, 3)

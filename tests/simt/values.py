@@ -85,6 +85,7 @@ BINARY = {
     ast.Sub: _arithmetic(operator.sub),
     ast.Mult: _arithmetic(operator.mul),
     ast.BitAnd: _bitwise(operator.and_),
+    ast.BitOr: _bitwise(operator.or_),
     ast.BitXor: _bitwise(operator.xor),
     ast.LShift: _arithmetic(operator.lshift),
     ast.RShift: _arithmetic(operator.rshift),

@@ -42,7 +42,7 @@ class Program(NamedTuple):
     labels: dict[str, int]  # name -> index of the instruction that it stands before
 
 
-_CODE = re.compile(r"(?:@(!?%p\d+)\s+)?([a-z][\w.]*)\s*(.*);$")
+_CODE = re.compile(r"(?:@(!?%p\d+)\s+)?([a-z][\w.:]*)\s*(.*);$")
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+")
 
 
@@ -243,7 +243,8 @@ class _Machine:
 
     def _move(self, at: int, opcode: str, operands: tuple[str, ...], lanes: np.ndarray) -> None:
         found = re.fullmatch(
-            r"(ld|st)\.(param|global|shared)(?:\.nc)?(?:\.v(\d))?\.([ub]\d+)", opcode
+            r"(ld|st)\.(param|global|shared)(?:\.nc)?(?:\.L1::no_allocate\.L2::128B|\.cs)?(?:\.v(\d))?\.([ub]\d+)",
+            opcode,
         )
         assert found, opcode
         loads, space, count, suffix = found[1] == "ld", found[2], int(found[3] or 1), found[4]

@@ -85,14 +85,18 @@ CASES = [
     *[_transposed(width, rows, 4096) for width, rows in ((8, 16), (4, 32), (16, 8))],
     _transposed(4, 1021, 515),
     _transposed(8, 1021, 515),
-    Case("every other row", (512, 1024), (8192, 4), 4, most=40),
+    Case("every other row", (4096, 1024), (8192, 4), 4, most=24),
+    Case("every other row, odd", (4097, 1040), (8192, 4), 4, most=40),
+    Case("attention heads", (8, 32, 2048, 64), (8388608, 128, 4096, 2), 2, most=32),
     Case("four axes of rows", (4, 6, 10, 64), (1024, 4096, 49152, 4), 4, most=120),
-    Case("columns flipped", (512, 1024), (4096, -4), 4, src=12, most=64),
-    Case("columns flipped, bytes", (512, 4096), (4096, -1), 1, src=15, most=64),
-    Case("columns broadcast", (512, 1024), (4, 0), 4, "s", 64),
+    Case("columns flipped", (4096, 1024), (4096, -4), 4, src=12, most=24),
+    Case("columns flipped, bytes", (4096, 4096), (4096, -1), 1, src=15, most=24),
+    Case("columns broadcast", (4096, 1024), (4, 0), 4, "s", 24),
     Case("columns broadcast, bytes, odd", (512, 1023), (1, 0), 1, "s", 120),
-    Case("inner slice", (512, 1000), (5000, 4), 4, src=12, most=90),
-    Case("inner slice, bytes", (512, 4001), (5001, 1), 1, src=3, most=90),
+    Case("inner slice", (4096, 2048), (10000, 4), 4, src=12, most=72),
+    Case("inner slice, bytes", (4096, 8192), (10000, 1), 1, src=3, most=80),
+    Case("inner slice, odd", (4096, 2000), (10000, 4), 4, src=12, most=90),
+    Case("inner slice, bytes, odd", (4096, 4001), (5001, 1), 1, src=3, most=90),
     Case("columns flipped, odd", (512, 1001), (8008, -4), 4, most=120),
     Case("HWC to CHW, bytes", (3, 512, 512), (1, 1536, 3), 1),
     Case("HWC to CHW, 4-byte items", (4, 512, 512), (4, 8192, 16), 4),
@@ -110,7 +114,7 @@ CASES = [
         (16, 64, 64, 2, 64, 2),
         (4194304, 65536, 256, 32768, 4, 16384),
         4,
-        most=100,
+        most=64,
     ),
     Case(
         "six axes, odd",
@@ -128,14 +132,22 @@ CASES = [
 
 #: What a device's tuning may choose instead of a case's kernel.
 VARIANTS = [
-    case._replace(tuning=tuning)
-    for tuning, names in {
-        Tuning(box="cp.async"): (
-            "transpose, 3-byte items",
-            "first two axes swapped",
-            "six axes, odd",
+    case._replace(tuning=DEFAULT._replace(**tuning))
+    for tuning, names in (
+        (
+            {"box": "cp.async"},
+            ("transpose, 3-byte items", "first two axes swapped", "six axes, odd"),
         ),
-    }.items()
+        ({"shift": "known"}, ("inner slice", "inner slice, bytes", "inner slice, odd")),
+        ({"merge": 2}, ("CHW to HWC, bytes", "CHW to HWC, 2-byte items", "pixel shuffle")),
+        (
+            {"plain": "cp.async"},
+            ("transpose, 4-byte items, odd sizes", "transpose, 8-byte items, odd sizes"),
+        ),
+        ({"tile": 8192}, tuple(f"transpose, {width}-byte items" for width in (2, 4, 8, 16))),
+        ({"loads": "no_allocate"}, ("transpose, 4-byte items", "every other row")),
+        ({"stores": "cs"}, ("transpose, 4-byte items", "every other row")),
+    )
     for case in CASES
     if case.name in names
 ]
