@@ -208,7 +208,7 @@ def check(case: Case) -> None:
         poisoned.data_ptr(), case.bases[0].data_ptr() + case.offset, host.shape, dense, host.strides,
         host.itemsize, 1, 0,
     )  # fmt: skip
-    wrong = _differences("the kernel's", poisoned.cpu().numpy(), wanted)
+    wrong = differences("the kernel's", poisoned.cpu().numpy(), wanted)
     views = on_torch(case)
     if views is not None:
         made = ab.contiguous(views[0])
@@ -220,11 +220,11 @@ def check(case: Case) -> None:
         made = ab.contiguous(on_cupy(case)[0])
         assert made.flags.c_contiguous, "ab.contiguous's result is not contiguous"
         found = cupy.asnumpy(made).view(np.uint8).ravel()
-    wrong += _differences("ab.contiguous's", found, wanted)
+    wrong += differences("ab.contiguous's", found, wanted)
     assert not wrong, "; ".join(wrong)
 
 
-def _differences(whose: str, found: np.ndarray, wanted: np.ndarray) -> list[str]:
+def differences(whose: str, found: np.ndarray, wanted: np.ndarray) -> list[str]:
     if found.shape != wanted.shape:
         return [f"{whose} has {found.size} bytes of {wanted.size}"]
     wrong = np.flatnonzero(found != wanted)

@@ -13,19 +13,29 @@ from multiprocessing import get_context
 from typing import Any
 
 from . import rehearsal
+from .bandwidth import layouts
 from .sanitized import NESTS, of_layout
+from .variants import contenders
 
 
-def plans() -> Iterator[Any]:
-    """One plan a kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles."""
+def plans(capability: tuple[int, int] = (9, 0)) -> Iterator[Any]:
+    """One plan a kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles.
+
+    As a device of a capability is tuned; and of the layouts each variant, too.
+    """
     from arraybridge.kernels.common_layouts import cuda_plans
+    from arraybridge.kernels.cuda import tuning
     from tests.support.small_layouts import small_layouts
 
     from ..layouts import LAYOUTS
 
     nests = [*NESTS, *map(of_layout, LAYOUTS), *map(of_layout, small_layouts())]
-    found = [plan for nest in nests for plan in nest.plans]
-    found += [plan for _, plan in cuda_plans((1, 2, 4, 8, 16))]
+    current = tuning.of(capability)
+    found = [plan for nest in nests for plan in nest.tuned(current)]
+    found += [plan for _, plan in cuda_plans((1, 2, 4, 8, 16), current)]
+    for layout in layouts():
+        for made in contenders(layout, current, capability).values():
+            found += made
     seen = {("memcpy", ())}
     for plan in found:
         if plan[:2] not in seen:
@@ -53,12 +63,13 @@ def _start() -> None:
 
 
 def run(record: Any) -> None:
+    from arraybridge.kernels.cuda import context
     from arraybridge.kernels.cuda.plan import name
 
     processes = len(os.sched_getaffinity(0))
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _start)
     try:
-        waited = {pool.submit(compiled, plan): plan for plan in plans()}
+        waited = {pool.submit(compiled, plan): plan for plan in plans(context.device(0).capability)}
         for done in as_completed(waited, record.left()):
             plan = waited[done]
             title = f"{name(plan)} {plan.constants}"

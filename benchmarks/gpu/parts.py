@@ -53,6 +53,7 @@ CALLS = {
     2: (
         _KERNELS,
         Part("counters", "Counters (ncu), other sanitizers", 75, 75),
+        Part("variants", "Variants of kernels", 60),
         Part("bandwidth_jax", "The layouts, by JAX", 55),
         Part("transfers", "Transfers", 55),
         Part("host", "Host latency", 40),

@@ -14,6 +14,7 @@ from . import chart
 from .goals import NOISE, PEERS, STEPPED, Row, failures, goals, layouts, mean, values
 from .parts import PARTS
 from .record import Outcome, outcomes
+from .variants import NOW, chosen, gains
 
 Outcomes = dict[str, Outcome]
 
@@ -313,10 +314,36 @@ def callbacks(outcomes: Outcomes) -> list[str]:
     ]
 
 
+def variants(outcomes: Outcomes) -> list[str]:
+    """How much faster each variant is, by layout and in the mean, and what the table should have."""
+    found = [(name, row) for name, row in values(outcomes, "variants")]
+    rows = [row for _, row in found]
+    table = [
+        [name, row["plan"], who, f"{row['seconds'][NOW] * 1e6:.1f}", f"{seconds * 1e6:.1f}",
+         f"{row['seconds'][NOW] / seconds - 1:+.1%}", f"{row['spread'][NOW] + row['spread'][who]:.1%}"]
+        for name, row in found
+        for who, seconds in row["seconds"].items()
+        if who != NOW and NOW in row["seconds"]
+    ]  # fmt: skip
+    lines = _table(["layout", "plan", "variant", "now, µs", "variant, µs", "gain", "spread"], table)
+    lines += [""] * bool(lines)
+    lines += [
+        f"- {who}: {gain:+.1%} in the geometric mean of {count} layouts, spread {noise:.1%}."
+        for who, (gain, noise, count) in gains(rows).items()
+    ]
+    lines += [
+        f"- {name}, {who}: {why}" for name, row in found for who, why in row["failed"].items()
+    ]
+    wanted = ", ".join(f"{field}={choice}" for field, choice in chosen(rows).items())
+    if rows:
+        lines.append(f"- The table of tunings should have: {wanted or 'nothing else'}.")
+    return lines
+
+
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
     "kernels": kernels, "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host,
     "exchanges": exchanges, "transfers": transfers, "suite": suite, "sanitizers": sanitizers,
-    "counters": counters, "callbacks": callbacks,
+    "counters": counters, "callbacks": callbacks, "variants": variants,
 }  # fmt: skip
 
 

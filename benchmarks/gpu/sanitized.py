@@ -27,10 +27,14 @@ class Nest(NamedTuple):
 
     @property
     def plans(self) -> tuple[Any, ...]:
+        return self.tuned()
+
+    def tuned(self, *tuning: Any) -> tuple[Any, ...]:
+        """The plans, by a tuning where one is given."""
         from arraybridge.kernels import cuda
 
         return cuda.plans(self.shape, self.dst, self.src, self.itemsize, self._at(self.dst, self.to),
-                          self._at(self.src, self.of))  # fmt: skip
+                          self._at(self.src, self.of), *tuning)  # fmt: skip
 
     @property
     def kernels(self) -> list[str]:
