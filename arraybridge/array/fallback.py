@@ -49,7 +49,7 @@ def fallback_library(device: Device, but: str | None = None) -> str:
     if refusals:
         raise refusals[0]
     if not names:
-        raise BufferError(
+        raise ConversionError(
             f"no library that arraybridge knows computes on {device}: the array can be carried, "
             "inspected and exported; x.to('numpy', device='cpu') copies it to the CPU"
         )

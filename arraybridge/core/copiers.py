@@ -274,6 +274,6 @@ def no_copy(info: TensorInfo, source: Library) -> str:
         return f"no kernel copies on {info.device}: {remedy}"
     but = f" ({why})" if why else ""
     return (
-        f"{source.name} has nothing that makes a copy on {info.device}{but}: copy it in the library "
-        "that made it, and convert the copy"
+        f"{source.name} has nothing that makes a copy on {info.device}{but}: copy it in the "
+        "library that made it, and convert the copy"
     )

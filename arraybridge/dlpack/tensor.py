@@ -40,6 +40,8 @@ class Tensor:
         ``(major, minor)`` of the struct; None for a legacy struct or a bare ``DLTensor``.
     legacy : bool
         True for a legacy struct, which is assumed to be read-only; else unset.
+    ordered : bool
+        True where the legacy default stream of CUDA waits for whoever made the memory; else unset.
     immutable : bool
         Whether nobody writes to the memory, which no flag of DLPack says; unset where not known.
 
@@ -64,11 +66,12 @@ class Tensor:
     """
 
     __slots__ = (
-        "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy", "padded",
-        "readonly", "shape", "strides", "version",
+        "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy", "ordered",
+        "padded", "readonly", "shape", "strides", "version",
     )  # fmt: skip
     immutable: bool  # set where a frame says so
     legacy: bool  # set where a legacy struct is read
+    ordered: bool  # set where a producer was asked for no stream
     version: tuple[int, int] | None
 
     def __init__(self, address: int | c_void_p) -> None:

@@ -46,6 +46,8 @@ class CudaArrayInterface(Library):
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface)
         order(interface.get("stream"), stream, tensor.device)
+        if stream is None:
+            tensor.ordered = True
         return tensor
 
 

@@ -36,9 +36,8 @@ class Protocol(Library):
         return not getattr(x, "immutable", False)
 
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
-        if x.device.type in _ON_CUDA:
-            # Nobody says on which stream it was written. A producer that was asked for none has
-            # made the legacy default stream wait, for which a captured graph cannot wait.
+        if hasattr(x, "ordered"):
+            # For the legacy default stream a graph that is captured cannot wait.
             from .cuda_array_interface import captures, order
 
             order(None if captures(stream, x.device) else 1, stream, x.device)
@@ -71,7 +70,7 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
     if type(x) is ManagedTensor:
         return x, LIBRARY
     if is_capsule(x):
-        return acquire(x), LIBRARY
+        return _ordered(acquire(x)), LIBRARY
     if isinstance(x, type):
         raise no_array(x)
     if own(x, "__dlpack__") is not None:
@@ -79,7 +78,7 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
         api = exchange_api(type(x))
         tensor = None if api is None else api.acquire(x)
         if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders no streams
-            tensor = acquire(x)
+            tensor = _ordered(acquire(x))
         return tensor, LIBRARY
     if own(x, "__cuda_array_interface__") is not None:
         from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
@@ -107,6 +106,13 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
             f"the buffer of {type(x).__name__} has the format {buffer.format!r}, which no dtype of "
             f"NumPy has: pass {remedy}"
         ) from error
+
+
+def _ordered(tensor: ManagedTensor) -> ManagedTensor:
+    """Note that the producer was asked for no stream: so the legacy default one waits for it."""
+    if tensor.device.type in _ON_CUDA:
+        tensor.ordered = True
+    return tensor
 
 
 def _check_interface(x: Any, interface: object) -> None:
