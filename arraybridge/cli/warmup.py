@@ -89,10 +89,10 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
         known.add(device.capability)
         for name, made in cuda_plans(item_sizes, tuning.of(device.capability)):
             start = time.perf_counter()
-            found = cache.found(made, device)
+            found = cache.found(made, device.capability)
             if found is None:
                 cache.compiled(made, device)
             took = time.perf_counter() - start
-            kept = found is not None or cache.is_cached(made, device.capability)
+            kept = cache.found(made, device.capability) is not None
             sm = f"sm_{device.capability[0]}{device.capability[1]}"
             yield f"{plan.name(made)}, {sm} ({name})", took if found is None else None, kept

@@ -142,10 +142,7 @@ def compact(
         dense = c_strides(shape, itemsize)
         whole = (tuple(shape), dense, in_bytes(strides, itemsize), itemsize)
         launches = _prepare((*whole, dst & 15, src & 15, device))
-        with _preparing:
-            if len(_compact) >= KEPT:
-                del _compact[next(iter(_compact))]
-            _compact[tuple(shape), *key[1:]] = launches
+        _keep(_compact, (tuple(shape), *key[1:]), launches)
     if stream is None or stream <= 0:
         stream = context.handle(stream)
     _enqueue(launches, dst, src, stream)
@@ -180,10 +177,14 @@ def _prepare(key: _Key) -> _Prepared:
     except ImportError as error:
         _unavailable = str(error)
         raise
+    return _keep(_prepared, key, made)
+
+
+def _keep(kept: dict[Any, _Prepared], key: Any, launches: _Prepared) -> _Prepared:
     with _preparing:
-        if len(_prepared) >= KEPT:  # a thread that has them still keeps them
-            del _prepared[next(iter(_prepared))]
-        return _prepared.setdefault(key, made)
+        if len(kept) >= KEPT:  # a thread that has them still keeps them
+            del kept[next(iter(kept))]
+        return kept.setdefault(key, launches)
 
 
 def describe(

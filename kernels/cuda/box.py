@@ -174,37 +174,19 @@ def box(
         shift = i32(0)
         step, aside, along = extents[STEP], extents[ASIDE], steps[STEP_DST]
         while i32(p + 3 * step) < stop:
-            if places == 2:
-                c, y = placed(p, divisions, extents, steps)
-                p = i32(p + step)
-                d, z = placed(p, divisions, extents, steps)
+            for _ in range(2):
+                c, y = i64(0), shift
+                d, z = along, i32(shift + aside)
+                if places == 2:
+                    c, y = placed(p, divisions, extents, steps)
+                    d, z = placed(i32(p + step), divisions, extents, steps)
                 v, w = gathered(sm, x, y), gathered(sm, x, z)
                 store(b + c, v)
                 store(b + d, w)
-                p = i32(p + step)
-                c, y = placed(p, divisions, extents, steps)
-                p = i32(p + step)
-                d, z = placed(p, divisions, extents, steps)
-                v, w = gathered(sm, x, y), gathered(sm, x, z)
-                store(b + c, v)
-                store(b + d, w)
-                p = i32(p + step)
-            else:
-                y = i32(shift + aside)
-                z = i32(y + aside)
-                v, w = gathered(sm, x, shift), gathered(sm, x, y)
-                shift = i32(z + aside)
-                store(b, v)
-                b += along
-                store(b, w)
-                b += along
-                v, w = gathered(sm, x, z), gathered(sm, x, shift)
-                shift = i32(shift + aside)
-                store(b, v)
-                b += along
-                store(b, w)
-                b += along
-                p = i32(p + 4 * step)
+                if places < 2:
+                    shift = i32(z + aside)
+                    b += 2 * along
+                p = i32(p + 2 * step)
         while p < stop:
             if places == 2:
                 c, y = placed(p, divisions, extents, steps)

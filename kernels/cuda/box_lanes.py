@@ -88,79 +88,61 @@ def pitches(
     by the skew further away, in bytes.
     """
     pitch = {k: axes[k].src for k in (*range(box.run), *box.places)}
+    extra = dict.fromkeys(box.lines, 0)
 
-    def laid(extra: dict[int, int]) -> int:
+    def laid() -> int:
         size = whole + _VECTOR - 1
         for k in box.lines:
             pitch[k] = size + (axes[k].src - size) % _VECTOR + extra[k]
             size += pitch[k] * (extent[k] - 1)
         return size + _VECTOR - 1
 
-    extra = dict.fromkeys(box.lines, 0)
-    if laid(extra) > SHARED:
+    if laid() > SHARED:
         return None
     # The indices of a warp's lanes: along the run, and at the places of other rows.
     unit = max(4, item)
     each, count, a = unit // item, 128 // unit, box.run - 1
     lanes = min(row.lanes, count)
     digits: dict[int, list[int]] = {}
-    along = [i * each for i in range(lanes)]
+    along = [lane % lanes * each for lane in range(count)]
+    up = [lane // lanes for lane in range(count)]
     for k in range(a):
-        n = extent[k]
-        digits[k] = [i % n for i in along]
-        along = [i // n for i in along]
+        along, digits[k] = _divided(along, extent[k])
     digits[a] = along
-    if lanes < count:
-        up = list(range(count // lanes))
-        digits = {k: n * len(up) for k, n in digits.items()}
-        for k in box.places[:-1]:
-            n = extent[k]
-            digits[k] = [i % n for i in up for _ in range(lanes)]
-            up = [i // n for i in up]
-        for k in box.places[-1:]:
-            digits[k] = [i for i in up for _ in range(lanes)]
-    fixed = [0] * count
-    for k, along in digits.items():
-        if k not in box.lines:
-            stride = axes[k].src
-            fixed = [x + i * stride for x, i in zip(fixed, along, strict=True)]
+    for k in box.places[:-1]:
+        up, digits[k] = _divided(up, extent[k])
+    for k in box.places[-1:]:
+        digits[k] = up
+
+    def offsets() -> list[int]:
+        columns = [[pitch[k] * i for i in indices] for k, indices in digits.items()]
+        return list(map(sum, zip(*columns, strict=True)))
+
     for k in box.lines:
-        others = fixed
-        for j in box.lines:
-            if j != k:
-                step = pitch[j]
-                others = [x + i * step for x, i in zip(others, digits[j], strict=True)]
-        base, indices, most, found = pitch[k], digits[k], 0, 0
-        for more in range(0, 128, _VECTOR):
-            step = base + more
-            banks = len(
-                {(x + i * step) // unit % count for x, i in zip(others, indices, strict=True)}
-            )
+        most = found = 0
+        for extra[k] in range(0, 128, _VECTOR):
+            if laid() > SHARED or most == count:
+                break
+            banks = len({x // unit % count for x in offsets()})
             if banks > most:
-                extra[k] = more
-                if laid(extra) > SHARED:
-                    break
-                most, found = banks, more
-                if most == count:
-                    break
+                most, found = banks, extra[k]
         extra[k] = found
-        laid(extra)
-    read = fixed
-    for k in box.lines:
-        step = pitch[k]
-        read = [x + i * step for x, i in zip(read, digits[k], strict=True)]
-    passes = _passes(read, unit)
+        laid()
+    passes = _passes(offsets(), unit)
     if passes > 1 and item < unit and box.run == 1 and box.lines:
-        found, least = extra[0], dict.fromkeys(box.lines, 0)
-        if laid(least) + _VECTOR * ((extent[0] - 1) // each) <= SHARED:
-            step = each * pitch[0] + _VECTOR
-            read = [x + i // each * step for x, i in zip(fixed, digits[0], strict=True)]
-            skewed = _passes(read, unit)
+        found, extra[0] = extra[0], 0
+        if laid() + _VECTOR * ((extent[0] - 1) // each) <= SHARED:
+            skew = [i // each * _VECTOR for i in digits[0]]
+            skewed = _passes(list(map(int.__add__, offsets(), skew)), unit)
             if skewed < passes:
                 return skewed, pitch, _VECTOR
         extra[0] = found
-        laid(extra)
+        laid()
     return passes, pitch, 0
+
+
+def _divided(numbers: list[int], divisor: int) -> tuple[list[int], list[int]]:
+    return [n // divisor for n in numbers], [n % divisor for n in numbers]
 
 
 def _passes(offsets: list[int], unit: int) -> int:

@@ -8,7 +8,6 @@ the driver's linker makes of it what runs on the device at hand. Numba and NVVM 
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,23 +46,13 @@ def ptx(plan: Plan) -> str:
     where Numba cannot do it: it is not there, only simulates, finds no NVVM, or does not work with
     the NumPy that is installed.
     """
-    with _compiling:
-        try:
-            with _numpy_as_it_was(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # numba-cuda's own, of a newer NumPy
-                return _compiled(plan)
-        except Exception as error:
-            what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-            raise ImportError(f"Numba cannot compile for CUDA here: {what}{error}") from error
-
-
-_compiling = threading.RLock()
-
-
-@driver.forgetting
-def _forget() -> None:
-    global _compiling
-    _compiling = threading.RLock()  # a thread of the parent may have had it
+    try:
+        with _numpy_as_it_was(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numba-cuda's own, of a newer NumPy
+            return _compiled(plan)
+    except Exception as error:
+        what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise ImportError(f"Numba cannot compile for CUDA here: {what}{error}") from error
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from arraybridge.kernels.cuda.context import Device
 from arraybridge.kernels.cuda.plan_types import Plan
 
 
-def found(plan: Plan, device: Device) -> bytes | None:
-    """Read the cubin of a plan's kernel from the disk; None where it has none."""
-    return disk.read(_path(plan, device.capability))
+def found(plan: Plan, capability: tuple[int, int]) -> bytes | None:
+    """Read the cubin of a plan's kernel from the disk; None where it has none that is whole."""
+    return disk.read(_path(plan, capability))
 
 
 def compiled(plan: Plan, device: Device) -> bytes:
@@ -28,11 +28,6 @@ def compiled(plan: Plan, device: Device) -> bytes:
     code = build.cubin(build.ptx(plan), device)
     disk.write(_path(plan, device.capability), code)
     return code
-
-
-def is_cached(plan: Plan, capability: tuple[int, int]) -> bool:
-    """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
-    return disk.read(_path(plan, capability)) is not None
 
 
 def _path(plan: Plan, capability: tuple[int, int]) -> str | None:

@@ -112,14 +112,9 @@ def load(plan: Plan, device: Device) -> int:
         return _functions[device.ordinal, kernel]
 
 
-def is_loaded(plan: Plan, device: Device) -> bool:
-    """Tell whether this process has a plan's kernel ready to run on a device."""
-    return (device.ordinal, (plan.kernel, plan.constants)) in _functions
-
-
 def _loaded(plan: Plan, device: Device) -> int:
     """Load a kernel from the disk, or compile it where the disk has none that is of use."""
-    code = cache.found(plan, device)
+    code = cache.found(plan, device.capability)
     if code is not None:
         try:
             return _library(plan, device, code)

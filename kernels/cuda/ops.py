@@ -206,24 +206,17 @@ def _prmt(typingctx: Any, a: Any, b: Any, selector: Any) -> Any:
     return _u32(_u32, _u32, _u32), codegen
 
 
-@intrinsic
-def _mulhi(typingctx: Any, a: Any, b: Any) -> Any:
-    """Return the upper half of the product of two uint32."""
+def _binary(emit: Callable[[ir.IRBuilder, Any], ir.Value]) -> Any:
+    """Make an intrinsic that takes two uint32 to one."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
-        return _call(builder, "llvm.nvvm.mulhi.ui", args)
+    @intrinsic
+    def operation(typingctx: Any, a: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
+            return emit(builder, args)
 
-    return _u32(_u32, _u32), codegen
+        return _u32(_u32, _u32), codegen
 
-
-@intrinsic
-def _shr(typingctx: Any, a: Any, count: Any) -> Any:
-    """Shift right logically, in 32 bits: Numba's own shift is done in 64."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
-        return builder.lshr(*args)
-
-    return _u32(_u32, _u32), codegen
+    return operation
 
 
 def _permute(table: tuple[int, ...], words: int) -> Any:
@@ -273,8 +266,8 @@ OPS: Any = SimpleNamespace(
     copy_async={width: _copy_async(width) for width in (4, 8, 16)},
     wait_async=_wait_async,
     prmt=_prmt,
-    mulhi=_mulhi,
-    shr=_shr,
+    mulhi=_binary(lambda builder, args: _call(builder, "llvm.nvvm.mulhi.ui", args)),
+    shr=_binary(lambda builder, args: builder.lshr(*args)),  # logical; Numba's own has 64 bits
     permute=_permute,
     device=_device,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd, prod
 
@@ -45,63 +46,48 @@ def plan(
         return ()
     axes = [Axis(*a) for a in zip(form.shape, form.dst_strides, form.src_strides, strict=True)]
     axes.reverse()
-    made: list[Plan] = []
     # Many elements into one cell: the last one stays, as in a loop over them.
     repeated = sum((axis.extent - 1) * axis.src for axis in axes if axis.dst == 0)
     axes = [axis for axis in axes if axis.dst]
-    _parts(axes, form.itemsize, dst, src, 0, repeated, small, tuning, made)
+    made = []
+    for part, to, at in _parts(axes, form.itemsize, 0, repeated):
+        one = _one(part, form.itemsize, (dst + to) % _VECTOR, (src + at) % _VECTOR, small, tuning)
+        made.append(one._replace(dst_offset=one.dst_offset + to, src_offset=one.src_offset + at))
     return tuple(made)
 
 
 def _parts(
-    axes: list[Axis],
-    item: int,
-    dst: int,
-    src: int,
-    dst_offset: int,
-    src_offset: int,
-    small: int,
-    tuning: Tuning,
-    made: list[Plan],
-) -> None:
-    """Append the plans of a nest, halved along its outermost axis while it is too large."""
-    size = item * prod([axis.extent for axis in axes])
-    if axes and size > MOST:
-        extent, dst_stride, src_stride = axes[-1]
-        half = extent // 2
-        if half > 128:
-            half -= half % 128
-        for first, count in ((0, half), (half, extent - half)):
-            part = [*axes[:-1], Axis(count, dst_stride, src_stride)] if count > 1 else axes[:-1]
-            offsets = dst_offset + first * dst_stride, src_offset + first * src_stride
-            _parts(part, item, dst, src, *offsets, small, tuning, made)
+    axes: list[Axis], item: int, dst_offset: int, src_offset: int
+) -> Iterator[tuple[list[Axis], int, int]]:
+    """Yield a nest and its offsets, halved along the outermost axis while it is too large."""
+    if not axes or item * prod([axis.extent for axis in axes]) <= MOST:
+        yield axes, dst_offset, src_offset
         return
-    to, at = (dst + dst_offset) % _VECTOR, (src + src_offset) % _VECTOR
-    one = _one(axes, item, to, at, size, small, tuning)
-    made.append(
-        one._replace(dst_offset=one.dst_offset + dst_offset, src_offset=one.src_offset + src_offset)
-    )
+    *inner, (extent, dst, src) = axes
+    half = extent // 2
+    if half > 128:
+        half -= half % 128
+    for first, count in ((0, half), (half, extent - half)):
+        part = [*inner, Axis(count, dst, src)] if count > 1 else inner
+        yield from _parts(part, item, dst_offset + first * dst, src_offset + first * src)
 
 
-def _one(
-    axes: list[Axis], item: int, dst: int, src: int, size: int, small: int, tuning: Tuning
-) -> Plan:
+def _one(axes: list[Axis], item: int, dst: int, src: int, small: int, tuning: Tuning) -> Plan:
     """Plan a nest that fits one launch: axes innermost first, addresses modulo 16."""
     if not axes:
         return Plan("memcpy", (), 1, steps=(item,))
-    unit = _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes])
-    width = gcd(unit, item)
+    width = gcd(item, _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes]))
+    tiled = item * prod([axis.extent for axis in axes]) > small
     if item >= ROW:
-        return _runs(axes, item, width, size, dst, src, small, tuning)
+        return _runs(axes, item, width, dst, src, tiled, tuning)
     if item > width:
         axes = [Axis(item // width, width, width), *axes]
+    nest = axes, width, dst, src
     made = None
     if axes[0].dst == width:
-        made = _stream(axes, width, dst, src, tuning) or _channels(axes, width, dst, src, tuning)
-        if made is None and size > small:
-            made = _transpose(axes, width, dst, src, tuning) or plan_box(
-                axes, width, dst, src, tuning
-            )
+        made = _stream(*nest, tuning) or _split(*nest) or _merge(*nest, tuning)
+        if made is None and tiled:
+            made = _transpose(*nest, tuning) or plan_box(*nest, tuning)
     return made or _pieces("gather", width, axes)
 
 
@@ -111,21 +97,14 @@ def _common(*numbers: int) -> int:
 
 
 def _runs(
-    axes: list[Axis],
-    length: int,
-    width: int,
-    size: int,
-    dst: int,
-    src: int,
-    small: int,
-    tuning: Tuning,
+    axes: list[Axis], length: int, width: int, dst: int, src: int, tiled: bool, tuning: Tuning
 ) -> Plan:
     """Runs of bytes that are contiguous on both sides."""
-    if width < _VECTOR and size > small:
+    if width < _VECTOR and tiled:
         boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src, tuning)
         if boxed is not None:
             return boxed
-    if width >= 8 or length < 2 * ROW or size <= small:
+    if width >= 8 or length < 2 * ROW or not tiled:
         vectors = length // width
         within = [Axis(vectors, width, width)] if vectors > 1 else []
         return _pieces("rows", width, [*within, *axes], tuning=tuning)
@@ -173,18 +152,12 @@ def _stream(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) ->
     return _shifted(mode, width, length, outside, dst, src, tuning)
 
 
-def _channels(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
-    """Two to four channels of the source taken apart, or put together."""
-    if width > 8:
-        return None
-    return _split(axes, width, dst, src) or _merge(axes, width, dst, src, tuning)
-
-
 def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
+    """Two to four channels of the source taken apart, or some of them kept."""
     (extent, _, step), *rest = axes
     channels, crooked = divmod(step, width)
     length = extent * width
-    if crooked or not 2 <= channels <= 4 or length % _VECTOR or length < ROW:
+    if crooked or not 2 <= channels <= 4 or length % _VECTOR or length < ROW or width > 8:
         return None
     plane = next((a for a in rest if abs(a.src) == width and a.extent <= channels), None)
     first = src % _VECTOR // width
@@ -213,7 +186,8 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
 
 
 def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
-    if len(axes) < 2:
+    """Two to four channels put together."""
+    if len(axes) < 2 or width > 8:
         return None
     (channels, _, apart), (extent, step, near), *rest = axes
     length = extent * width

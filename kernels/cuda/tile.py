@@ -123,7 +123,7 @@ def tile(
     further = THREADS // groups  # cells between a thread's
     pieces = row // cell // further
     column: Any = _column(ops, width, row) if width >= 4 else None
-    pair, quad = _pair(ops, row), _quad(ops, row)
+    square = _pair(ops, row) if width == 2 else _quad(ops, row)
     # Shifts: of a signed number, Numba's // is more than one instruction.
     chunk_bits, item_bits, high_bits = (n.bit_length() - 1 for n in (chunks, items, high))
 
@@ -187,22 +187,16 @@ def tile(
                     x = i32(g * (items * row) + ((w * cell >> 4 ^ (g & 7)) << 4) + (w * cell & 15))
                     if width >= 4:
                         store(b, column(sm, x))
-                    elif width == 2:
-                        p0 = pair(sm, x)
-                        p1 = pair(sm, i32(x + 2 * row))
-                        p2 = pair(sm, i32(x + 4 * row))
-                        p3 = pair(sm, i32(x + 6 * row))
-                        store(b, (p0[0], p1[0], p2[0], p3[0]))
-                        store(b + steps[1], (p0[1], p1[1], p2[1], p3[1]))
                     else:
-                        q0 = quad(sm, x)
-                        q1 = quad(sm, i32(x + 4 * row))
-                        q2 = quad(sm, i32(x + 8 * row))
-                        q3 = quad(sm, i32(x + 12 * row))
+                        q0 = square(sm, x)
+                        q1 = square(sm, i32(x + abreast * row))
+                        q2 = square(sm, i32(x + 2 * abreast * row))
+                        q3 = square(sm, i32(x + 3 * abreast * row))
                         store(b, (q0[0], q1[0], q2[0], q3[0]))
                         store(b + steps[1], (q0[1], q1[1], q2[1], q3[1]))
-                        store(b + 2 * steps[1], (q0[2], q1[2], q2[2], q3[2]))
-                        store(b + 3 * steps[1], (q0[3], q1[3], q2[3], q3[3]))
+                        if width == 1:
+                            store(b + 2 * steps[1], (q0[2], q1[2], q2[2], q3[2]))
+                            store(b + 3 * steps[1], (q0[3], q1[3], q2[3], q3[3]))
                 b += (further * abreast) * steps[1]
 
     return kernel

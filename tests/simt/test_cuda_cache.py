@@ -94,11 +94,11 @@ class TestFoundAgain:
             assert re.search("nvidia_nvvm-[0-9.]+dist-info", told)
 
     def test_is_cached(self, folder, compiled):
-        assert not cache.is_cached(PLAN, (9, 0))
+        assert cache.found(PLAN, (9, 0)) is None
         copied()
-        assert cache.is_cached(PLAN, (9, 0))
-        assert not cache.is_cached(PLAN, (8, 0))
-        assert not cache.is_cached(PLAN._replace(constants=(8, 0)), (9, 0))
+        assert cache.found(PLAN, (9, 0)) is not None
+        assert cache.found(PLAN, (8, 0)) is None
+        assert cache.found(PLAN._replace(constants=(8, 0)), (9, 0)) is None
 
 
 class TestHarm:
