@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ def contenders(layout: Layout, current: Any, capability: tuple[int, int]) -> dic
     }
 
 
-def kernel(at: Case, plans: Iterable[Any]) -> Work:
-    """Launches into buffers that are ready; AssertionError where the first makes other bytes than NumPy's copy."""
+def kernel(at: Case, plans: Iterable[Any], wanted: np.ndarray) -> Work:
+    """Launches into buffers that are ready; AssertionError where the first makes other bytes than are wanted."""
     import torch
 
     from arraybridge.kernels.cuda import context, launch
@@ -67,32 +68,27 @@ def kernel(at: Case, plans: Iterable[Any]) -> Work:
             each(to.data_ptr(), base.data_ptr() + at.offset, 1)
 
     work(0)
-    wanted = np.ascontiguousarray(at.host).view(np.uint8).ravel()
     found = differences("the kernel's", made[0].cpu().numpy(), wanted)
     assert not found, found[0]
     return work
 
 
-def measure(layout: Layout) -> Iterator[dict[str, Any]]:
-    from arraybridge.kernels.cuda import context, tuning
+def measure(layout: Layout, plans: dict[str, Any], **about: Any) -> dict[str, Any]:
     from arraybridge.kernels.cuda.plan import name
 
-    capability = context.device(0).capability
-    current = tuning.of(capability)
-    plans = contenders(layout, current, capability)
-    if len(plans) == 1:
-        return
-    at, able, failed = case(layout), {}, {}
+    at = case(layout)
+    wanted = np.ascontiguousarray(at.host).view(np.uint8).ravel()
+    failed: dict[str, str] = {}
+    able = {}
     for who, made in plans.items():
         try:
-            able[who] = kernel(at, made)
+            able[who] = kernel(at, made, wanted)
         except Exception as error:  # the others are measured all the same
             failed[who] = f"{type(error).__name__}: {error}"[:300]
-    times = in_turns(able, events, rounds=ROUNDS, calls=CALLS, seconds=SECONDS)
-    yield {
+    times = in_turns(able, events, rounds=ROUNDS, calls=CALLS, failed=failed, seconds=SECONDS)
+    return {
+        **about,
         "plan": name(plans[NOW][0]).removeprefix("cuda "),
-        "capability": "{}.{}".format(*capability),
-        "current": current._asdict(),
         "seconds": {who: statistics.median(found) for who, found in times.items()},
         "spread": {who: spread(found) for who, found in times.items()},
         "failed": failed,
@@ -100,8 +96,15 @@ def measure(layout: Layout) -> Iterator[dict[str, Any]]:
 
 
 def run(record: Any) -> None:
+    from arraybridge.kernels.cuda import context, tuning
+
+    capability = context.device(0).capability
+    current = tuning.of(capability)
+    about = {"capability": "{}.{}".format(*capability), "current": current._asdict()}
     for layout in layouts():
-        record.attempt(layout.name, measure, layout, needs=4)
+        plans = contenders(layout, current, capability)
+        if len(plans) > 1:
+            record.attempt(layout.name, partial(measure, layout, plans, **about), needs=4)
 
 
 def gains(found: Iterable[dict[str, Any]]) -> dict[str, tuple[float, float, int]]:

@@ -272,7 +272,8 @@ def _pieces(
     constants: tuple[object, ...] = (width, len(axes))
     if kernel == "rows":
         apart = even(axes, PIECES) if span > THREADS else None
-        hints = (tuning.loads, tuning.stores) if width == _VECTOR else ("", "")
+        hints = ("" if mode == "fill" else tuning.loads, tuning.stores)
+        hints = hints if width == _VECTOR else ("", "")
         constants = (*constants, mode, item, apart is not None, *hints)
         steps = (*(apart or ()), *steps)
     return Plan(kernel, constants, -(-total // span), (total, span, *extents), divisions, steps)
