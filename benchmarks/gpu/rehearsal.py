@@ -229,14 +229,19 @@ def _driver() -> Any:
 
         def __getitem__(self, symbol: str) -> Any:
             address = gpu.lookup(symbol)
-            if not address:
-                raise AttributeError(f"{symbol} is not among the functions that are emulated")
+            if not address:  # of other libraries, which load the driver themselves
+                raise OSError(
+                    f"a rehearsal's driver serves arraybridge and the benchmarks: {symbol}"
+                )
             types = gpu.table[symbol.partition("_v")[0]][1]
             function = ctypes.CFUNCTYPE(c_int, *types)(address)
             function.__name__ = symbol
             return function
 
-        __getattr__ = __getitem__
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # of other libraries, which look functions up by themselves
+                raise OSError("a rehearsal's driver serves arraybridge and the benchmarks alone")
+            return self[name]
 
     def plans(shape: Any, dst: Any, src: Any, itemsize: int, *rest: Any, **named: Any) -> Any:
         """Note which copy a launch makes: any that has the same plan is done alike."""
@@ -340,6 +345,7 @@ def mode(torch: Any, gpu: Any) -> Any:
         Tensor.is_cuda.__get__: on_device,
         Tensor.is_cpu.__get__: lambda x: x.is_cpu and not on_device(x),
         Tensor.__dlpack__: exported,
+        Tensor.__dlpack_device__: lambda x: (2, 0) if on_device(x) else x.__dlpack_device__(),
         Tensor.is_pinned: lambda x, *_: within(x, gpu.pinned_memory),
         Tensor.pin_memory: lambda x, *_: put(x.clone(), gpu.pinned_memory),
         torch.device: torch.device,
@@ -507,6 +513,11 @@ def _cupy(gpu: Any) -> None:
             function(*map(here, arguments), **{k: here(v) for k, v in named.items()})
         )
 
+    def absent(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise SkipTest(f"cupy.cuda.{name} is not emulated")
+
     def known(name: str) -> bool:
         return real is None or hasattr(real, name)
 
@@ -532,7 +543,7 @@ def _cupy(gpu: Any) -> None:
         "cupy.cuda": {
             "Stream": CuPyStream, "ExternalStream": CuPyStream, "Device": lambda *_: Device(), "runtime": runtime,
             "get_current_stream": CuPyStream.current, "UnownedMemory": UnownedMemory,
-            "MemoryPointer": MemoryPointer, "memory": types.SimpleNamespace(OutOfMemoryError=MemoryError),
+            "MemoryPointer": MemoryPointer, "memory": types.SimpleNamespace(OutOfMemoryError=MemoryError), "__getattr__": absent,
         },
         "cupy.cuda.device": {"Device": Device},
     }  # fmt: skip
