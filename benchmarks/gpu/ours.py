@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def kernels_needed() -> None:
     """Run one kernel. Where none can, libraries copy by themselves, and would pass for arraybridge.
@@ -21,3 +23,10 @@ def kernels_needed() -> None:
     why = cuda.unavailable()
     if why is not None:
         raise ImportError(f"arraybridge's kernels cannot run: {why}")
+
+
+def tuning_here() -> Any:
+    """The choices of device 0's planner."""
+    from arraybridge.kernels.cuda import context, tuning
+
+    return tuning.of(context.device(0).capability)

@@ -45,7 +45,7 @@ CALLS = {
     1: (
         _KERNELS,
         Part("sanitizers", "Sanitizers", 60, 60),
-        Part("bandwidth", "The layouts", 90),
+        Part("bandwidth", "The layouts", 105),
         Part("suite", "Tests", 100),
         Part("small", "Small copies", 30),
         Part("exchanges", "Exchange latency", 20),
