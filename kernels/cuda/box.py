@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.indices import decode, divide, staged
 from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: Bytes of shared memory that a block has.
@@ -76,8 +76,7 @@ def box(
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     shr, prmt = ops.shr, ops.prmt
-    load, stage = ops.ld[16], ops.sts[16]
-    copy, wait = ops.copy_async[16], ops.wait_async
+    load, stage, synchronize = staged(ops, staging, 16)
     fetch, single = ops.lds[width], ops.st[width]
     items = max(4 // width, 1)  # items of a unit, which is what a lane writes
     unit = items * width
@@ -121,6 +120,8 @@ def box(
 
     @ops.device
     def maybe(address, there):
+        if staging == "cp.async":
+            return address
         zero = u32(0)
         v = (zero, zero, zero, zero)
         if there:
@@ -269,32 +270,20 @@ def box(
             q = i32(q + 16 * THREADS)
             a3, x3, there3 = vector(q, start, origin, total, length, extents, divisions, steps)
             q = i32(q + 16 * THREADS)
-            if staging == "cp.async":
-                if there0:
-                    copy(sm, x0, a0)
-                if there1:
-                    copy(sm, x1, a1)
-                if there2:
-                    copy(sm, x2, a2)
-                if there3:
-                    copy(sm, x3, a3)
-            else:
-                v0 = maybe(a0, there0)
-                v1 = maybe(a1, there1)
-                v2 = maybe(a2, there2)
-                v3 = maybe(a3, there3)
-                if there0:
-                    stage(sm, x0, v0)
-                if there1:
-                    stage(sm, x1, v1)
-                if there2:
-                    stage(sm, x2, v2)
-                if there3:
-                    stage(sm, x3, v3)
+            v0 = maybe(a0, there0)
+            v1 = maybe(a1, there1)
+            v2 = maybe(a2, there2)
+            v3 = maybe(a3, there3)
+            if there0:
+                stage(sm, x0, v0)
+            if there1:
+                stage(sm, x1, v1)
+            if there2:
+                stage(sm, x2, v2)
+            if there3:
+                stage(sm, x3, v3)
             more = q < total
-        if staging == "cp.async":
-            wait()
-        cuda.syncthreads()
+        synchronize()
         # A row of lanes writes at a place, the next row at the next.
         row = i32(shr(u32(t), divisions[BY_LANES + 1]))
         lanes = extents[LANES]

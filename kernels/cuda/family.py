@@ -38,10 +38,10 @@ class Member(NamedTuple):
 
 
 FAMILY: dict[str, Member] = {
-    "rows": Member(rows, ("width", "axes", "mode", "item", "even", "loads", "stores"), 4),
+    "rows": Member(rows, ("width", "axes", "mode", "item", "even", "hints"), 4),
     "gather": Member(rows, ("width", "axes"), 4),  # stores as dense as they come, loads as they are
     "shift": Member(shift, ("unit", "axes", "mode", "even", "by"), 6),
-    "tile": Member(tile, ("width", "columns", "axes", "size", "loads", "stores"), 6),
+    "tile": Member(tile, ("width", "columns", "axes", "size", "hints"), 6),
     "plain": Member(plain, ("width", "columns", "axes", "staging"), 6),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
     "merge": Member(merge, ("width", "channels", "axes", "dense", "pieces"), 6),

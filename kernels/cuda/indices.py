@@ -36,6 +36,26 @@ def even(axes: Sequence[Axis], pieces: int) -> tuple[int, int] | None:
     return None
 
 
+def staged(ops: Any, staging: str, width: int) -> tuple[Any, Any, Any]:
+    """Return how `width` bytes are taken to shared memory: ``load``, ``stage``, ``synchronize``.
+
+    ``stage(sm, offset, load(address))``, and before others read it ``synchronize()``. By
+    ``"cp.async"`` nothing is loaded: what is staged is the address.
+    """
+    asynchronous = staging == "cp.async"
+    barrier, wait = ops.cuda.syncthreads, ops.wait_async
+
+    @ops.device
+    def synchronize():
+        if asynchronous:
+            wait()
+        barrier()
+
+    if asynchronous:
+        return ops.i64, ops.copy_async[width], synchronize
+    return ops.ld[width], ops.sts[width], synchronize
+
+
 def divide(ops: Any) -> Any:
     """Make the device function ``divide(n, m, s)``: n // d for ``m, s = division(d)``."""
     mulhi, shr, i32, u32 = ops.mulhi, ops.shr, ops.i32, ops.u32

@@ -248,10 +248,11 @@ def _device(function: Callable[..., Any]) -> Any:
 
 
 _LOAD, _STORE = _load_vector(), _store(16)
+_NO_ALLOCATE, _STREAM = _load_vector(".L1::no_allocate.L2::128B"), _store_streaming()
 
 #: What a kernel's factory is given: see the module's docstring. ``ld``, ``st`` (global) and
-#: ``lds``, ``sts`` (shared) are one operation a width in bytes; ``load`` and ``store`` those of 16
-#: bytes, by cache hint.
+#: ``lds``, ``sts`` (shared) are one operation a width in bytes; ``hinted`` a load and a store of
+#: 16 bytes, by cache hint: see `tuning.Tuning`.
 OPS: Any = SimpleNamespace(
     cuda=cuda,
     i32=types.int32,
@@ -259,8 +260,12 @@ OPS: Any = SimpleNamespace(
     u32=types.uint32,
     ld={**{width: _load(width) for width in _WIDTHS[:-1]}, 16: _LOAD},
     st={**{width: _store(width) for width in _WIDTHS[:-1]}, 16: _STORE},
-    load={"": _LOAD, "no_allocate": _load_vector(".L1::no_allocate.L2::128B")},
-    store={"": _STORE, "cs": _store_streaming()},
+    hinted={
+        "": (_LOAD, _STORE),
+        "loads": (_NO_ALLOCATE, _STORE),
+        "stores": (_LOAD, _STREAM),
+        "both": (_NO_ALLOCATE, _STREAM),
+    },
     lds={width: _load_shared(width) for width in _WIDTHS},
     sts={width: _store_shared(width) for width in _WIDTHS},
     copy_async={width: _copy_async(width) for width in (4, 8, 16)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arraybridge.kernels.cuda.indices import decode, divide
+from arraybridge.kernels.cuda.indices import decode, divide, staged
 from arraybridge.kernels.cuda.tile import SIZE
 
 #: Bytes an item -> how many of them a tile may be wide, along the source's run; the shapes that are
@@ -21,20 +21,13 @@ def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registe
     of `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, store, fetch, stage = ops.ld[width], ops.st[width], ops.lds[width], ops.sts[width]
-    copy, wait = ops.copy_async[width], ops.wait_async
+    load, stage, synchronize = staged(ops, staging, width)
+    store, fetch = ops.st[width], ops.lds[width]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
     rows = SIZE // width // columns
     row = (columns + 1) * width  # bytes
     words = rows * row // 4
     warp = 32 * width  # bytes side by side
-
-    @ops.device
-    def taken(sm, x, address):
-        if staging == "cp.async":
-            copy(sm, x, address)
-        else:
-            stage(sm, x, load(address))
 
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)
@@ -56,11 +49,9 @@ def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registe
         if (live_rows >= rows) & (live_columns >= columns):
             for k in range(rows // 8):
                 for h in range(columns // 32):
-                    taken(sm, i32(s + (8 * k * row + h * warp)), a + h * warp)
+                    stage(sm, i32(s + (8 * k * row + h * warp)), load(a + h * warp))
                 a += 8 * steps[0]
-            if staging == "cp.async":
-                wait()
-            cuda.syncthreads()
+            synchronize()
             for k in range(columns // 8):
                 for h in range(rows // 32):
                     store(b + h * warp, fetch(sm, i32(x + (8 * k * width + h * 32 * row))))
@@ -69,11 +60,9 @@ def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registe
             for k in range(rows // 8):
                 for h in range(columns // 32):
                     if (i32(first + 8 * k) < live_rows) & (i32(lane + 32 * h) < live_columns):
-                        taken(sm, i32(s + (8 * k * row + h * warp)), a + h * warp)
+                        stage(sm, i32(s + (8 * k * row + h * warp)), load(a + h * warp))
                 a += 8 * steps[0]
-            if staging == "cp.async":
-                wait()
-            cuda.syncthreads()
+            synchronize()
             for k in range(columns // 8):
                 for h in range(rows // 32):
                     if (i32(first + 8 * k) < live_columns) & (i32(lane + 32 * h) < live_rows):

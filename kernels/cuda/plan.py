@@ -243,7 +243,7 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning)
     )
     if high * wide * size > _WASTE * down.extent * across.extent * width:
         return None
-    chosen = (size, tuning.loads, tuning.stores) if tiled else (tuning.plain,)
+    chosen = (size, tuning.hints) if tiled else (tuning.plain,)
     extents, divisions, steps = outer(rest)
     return Plan(
         "tile" if tiled else "plain",
@@ -272,9 +272,7 @@ def _pieces(
     constants: tuple[object, ...] = (width, len(axes))
     if kernel == "rows":
         apart = even(axes, PIECES) if span > THREADS else None
-        hints = ("" if mode == "fill" else tuning.loads, tuning.stores)
-        hints = hints if width == _VECTOR else ("", "")
-        constants = (*constants, mode, item, apart is not None, *hints)
+        constants = (*constants, mode, item, apart is not None, tuning.hints * (width == 16))
         steps = (*(apart or ()), *steps)
     return Plan(kernel, constants, -(-total // span), (total, span, *extents), divisions, steps)
 

@@ -36,8 +36,7 @@ def rows(
     mode: str = "copy",
     item: int = 16,
     even: bool = False,
-    loads: str = "",
-    stores: str = "",
+    hints: str = "",
 ) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
@@ -45,16 +44,15 @@ def rows(
     thread's are a block apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest of pieces at
     least 1 of the `axes`. ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated
     over 16 bytes. `even`: the pieces of every thread lie along one axis, see ``indices.even``.
-    `loads` and `stores`, of 16 bytes: see `tuning.Tuning`.
+    `hints`: see `tuning.Tuning`.
 
     ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
     as `divisions` and `steps`: see ``indices.outer``. If `even`, ``steps`` begin with those from
     piece to piece of a thread.
     """
     cuda, i32 = ops.cuda, ops.i32
-    load, store = ops.ld[item if mode == "fill" else width], ops.st[width]
-    if width == 16:
-        load, store = load if mode == "fill" else ops.load[loads], ops.store[stores]
+    load, store = ops.hinted[hints] if width == 16 else (ops.ld[width], ops.st[width])
+    load = ops.ld[item] if mode == "fill" else load
     place = decode(ops, axes, extent=2, step=2 if even else 0)
 
     spread: Any = filled(ops, item if mode == "fill" else 16)

@@ -83,15 +83,7 @@ def _quad(ops: Any, row: int) -> Any:
     return quad
 
 
-def tile(
-    ops: Any,
-    width: int,
-    columns: int,
-    axes: int,
-    size: int = SIZE,
-    loads: str = "",
-    stores: str = "",
-) -> Any:
+def tile(ops: Any, width: int, columns: int, axes: int, size: int = SIZE, hints: str = "") -> Any:
     """Make the kernel that transposes tiles: 4 loads and 4 stores of 16 bytes a thread, for 16 KB.
 
     The tile lies in shared memory as in the source: rows of the tile lie along the source's run.
@@ -99,15 +91,15 @@ def tile(
     that read down their columns, and 8 that write their chunks, always meet 32 different banks. A
     thread reads a chunk's worth of items down one column; of small items a word of columns at once,
     transposed in registers. `width`: bytes an item, 1 to 16; `columns`: items that a tile is wide,
-    see `TILE`; `axes`: of the nest of transposes; `size`: bytes of a tile, 8192 or 16384; `loads`
-    and `stores`: see `tuning.Tuning`.
+    see `TILE`; `axes`: of the nest of transposes; `size`: bytes of a tile, 8192 or
+    16384; `hints`: see `tuning.Tuning`.
 
     ``extents``: rows, columns, tiles down, tiles across, then the nest; the tiles are the first two
     `divisions`; ``steps``: from row to row in the source, from column to column in the destination,
     then the nest. Both extents and both sides are multiples of 16 bytes.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, store, stage = ops.load[loads], ops.store[stores], ops.sts[16]
+    (load, store), stage = ops.hinted[hints], ops.sts[16]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
     rows = size // width // columns
     words = size // 4

@@ -27,10 +27,9 @@ class Tuning(NamedTuple):
     plain: str = "registers"
     #: Bytes of a tile, of items of 2 bytes and more.
     tile: int = 16384
-    #: Hints to the caches in `rows` and `tile`: loads of 16 bytes that ``"no_allocate"`` in L1, and
-    #: stores of 16 bytes that stream (``"cs"``: evicted first).
-    loads: str = ""
-    stores: str = ""
+    #: Hints to the caches in `rows` and `tile`, for ``"loads"`` of 16 bytes (``L1::no_allocate``,
+    #: ``L2::128B``), ``"stores"`` (``.cs``, evicted first), or ``"both"``.
+    hints: str = ""
 
 
 DEFAULT = Tuning()
@@ -42,8 +41,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "merge": (1, 2),
     "plain": ("registers", "cp.async"),
     "tile": (16384, 8192),
-    "loads": ("", "no_allocate"),
-    "stores": ("", "cs"),
+    "hints": ("", "loads", "stores", "both"),
 }
 
 

@@ -76,6 +76,8 @@ def code(kernel: str, constants: tuple[object, ...], lengths: tuple[int, ...]) -
 
 def in_flight(of: sass.Code) -> int:
     """Return the bytes that a thread loads before it stores the first of them anywhere."""
+    if of.count("LDGSTS"):  # nobody waits for one before all are on their way
+        return 1 << 20
     most = now = 0
     for instruction in of.instructions:
         if instruction.name in sass.LOADS:

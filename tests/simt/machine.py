@@ -58,8 +58,10 @@ class Machine:
             **NUMBERS,
             ld={width: Op(f"ld[{width}]", self._load(width)) for width in WIDTHS},
             st={width: Op(f"st[{width}]", self._store(width)) for width in WIDTHS},
-            load=dict.fromkeys(("", "no_allocate"), Op("load", self._load(16))),
-            store=dict.fromkeys(("", "cs"), Op("store", self._store(16))),
+            hinted=dict.fromkeys(
+                ("", "loads", "stores", "both"),
+                (Op("load", self._load(16)), Op("store", self._store(16))),
+            ),
             lds={width: Op(f"lds[{width}]", self._fetch(width)) for width in WIDTHS},
             sts={width: Op(f"sts[{width}]", self._stage(width)) for width in WIDTHS},
             copy_async={w: Op(f"copy_async[{w}]", self._copy_async(w)) for w in (4, 8, 16)},

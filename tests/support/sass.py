@@ -145,8 +145,10 @@ VARIANTS = [
             ("transpose, 4-byte items, odd sizes", "transpose, 8-byte items, odd sizes"),
         ),
         ({"tile": 8192}, tuple(f"transpose, {width}-byte items" for width in (2, 4, 8, 16))),
-        ({"loads": "no_allocate"}, ("transpose, 4-byte items", "every other row")),
-        ({"stores": "cs"}, ("transpose, 4-byte items", "every other row")),
+        *[
+            ({"hints": hints}, ("transpose, 4-byte items", "every other row"))
+            for hints in ("loads", "stores", "both")
+        ],
     )
     for case in CASES
     if case.name in names
