@@ -65,27 +65,12 @@ def rows(
             to, at = place(e, extents, divisions, steps)
             to += dst
             at += src
-            v0 = load(at)
-            v1 = load(at + steps[1])
-            v2 = load(at + 2 * steps[1])
-            v3 = load(at + 3 * steps[1])
-            store(to, spread(v0))
-            store(to + steps[0], spread(v1))
-            store(to + 2 * steps[0], spread(v2))
-            store(to + 3 * steps[0], spread(v3))
+            for k in range(PIECES):
+                store(to + k * steps[0], spread(load(at + k * steps[1])))
         elif i32(e + 3 * THREADS) < end:
-            to0, at0 = place(e, extents, divisions, steps)
-            to1, at1 = place(i32(e + THREADS), extents, divisions, steps)
-            to2, at2 = place(i32(e + 2 * THREADS), extents, divisions, steps)
-            to3, at3 = place(i32(e + 3 * THREADS), extents, divisions, steps)
-            v0 = load(src + at0)
-            v1 = load(src + at1)
-            v2 = load(src + at2)
-            v3 = load(src + at3)
-            store(dst + to0, spread(v0))
-            store(dst + to1, spread(v1))
-            store(dst + to2, spread(v2))
-            store(dst + to3, spread(v3))
+            for k in range(PIECES):
+                to, at = place(i32(e + k * THREADS), extents, divisions, steps)
+                store(dst + to, spread(load(src + at)))
         else:
             while e < end:
                 to, at = place(e, extents, divisions, steps)
