@@ -194,3 +194,22 @@ def test_a_stream_of_another_device():
     stream = torch.cuda.Stream(device="cuda:1").cuda_stream
     with pytest.raises(cuda.CUDAError, match="device"):
         cuda.copy(y.data_ptr(), x.data_ptr(), (50, 30), (120, 4), (4, 200), 4, stream, 0)
+
+
+def test_pinned_memory_is_shared_and_stays_pinned():
+    x = torch.arange(6.0).pin_memory()
+    assert int(x.__dlpack_device__()[0]) == ab.DeviceType.CUDA_HOST
+    y = ab.convert(x, "numpy", copy=False)
+    assert y.ctypes.data == x.data_ptr()
+    for given in (y, x.__dlpack__(), ab.from_dlpack(x)):
+        again = ab.convert(given, "torch", copy=False)
+        assert again.data_ptr() == x.data_ptr()
+        assert again.is_pinned()
+
+
+def test_pinned_memory_of_cupy():
+    cupyx = pytest.importorskip("cupyx")
+    x = cupyx.zeros_pinned((64,), "f4")
+    y = ab.convert(x, "torch", copy=False)
+    assert y.data_ptr() == x.ctypes.data
+    assert y.is_pinned()
