@@ -100,7 +100,7 @@ CASES = [
     Case("columns flipped, odd", (512, 1001), (8008, -4), 4, most=120),
     Case("HWC to CHW, bytes", (3, 512, 512), (1, 1536, 3), 1),
     Case("HWC to CHW, 4-byte items", (4, 512, 512), (4, 8192, 16), 4),
-    Case("every other column", (512, 1024), (8192, 8), 4, ""),
+    Case("every other column", (512, 1024), (8192, 8), 4, "", 80),
     Case("one channel of three, bytes", (512, 512), (1536, 3), 1, src=1),
     Case("CHW to HWC, bytes", (512, 512, 3), (512, 1, 262144), 1),
     Case("CHW to HWC, 2-byte items", (512, 512, 4), (1024, 2, 524288), 2),
