@@ -49,10 +49,10 @@ def compiled(plan: Any) -> float | None:
     from arraybridge.kernels.cuda import cache, context
 
     device, start = context.device(0), time.perf_counter()
-    if cache.found(plan, device) is not None:
+    if cache.found(plan, device.capability) is not None:
         return None
     cache.compiled(plan, device)
-    if not cache.is_cached(plan, device.capability):
+    if cache.found(plan, device.capability) is None:
         raise OSError(f"not kept in {disk.folder()}: {disk.problem()}")
     return time.perf_counter() - start
 
