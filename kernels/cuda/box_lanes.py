@@ -114,26 +114,27 @@ def pitches(
     for k in box.places[-1:]:
         digits[k] = up
 
-    def offsets() -> list[int]:
-        columns = [[pitch[k] * i for i in indices] for k, indices in digits.items()]
+    def offsets(steps: dict[int, int]) -> list[int]:
+        columns = [[steps[k] * i for i in indices] for k, indices in digits.items()]
         return list(map(sum, zip(*columns, strict=True)))
 
     for k in box.lines:
-        most = found = 0
+        others, most, found = dict(pitch), 0, 0
         for extra[k] in range(0, 128, _VECTOR):
             if laid() > SHARED or most == count:
                 break
-            banks = len({x // unit % count for x in offsets()})
+            read = offsets({**others, k: others[k] + extra[k]})
+            banks = len({x // unit % count for x in read})
             if banks > most:
                 most, found = banks, extra[k]
         extra[k] = found
         laid()
-    passes = _passes(offsets(), unit)
+    passes = _passes(offsets(pitch), unit)
     if passes > 1 and item < unit and box.run == 1 and box.lines:
         found, extra[0] = extra[0], 0
         if laid() + _VECTOR * ((extent[0] - 1) // each) <= SHARED:
             skew = [i // each * _VECTOR for i in digits[0]]
-            skewed = _passes(list(map(int.__add__, offsets(), skew)), unit)
+            skewed = _passes(list(map(int.__add__, offsets(pitch), skew)), unit)
             if skewed < passes:
                 return skewed, pitch, _VECTOR
         extra[0] = found

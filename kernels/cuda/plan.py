@@ -201,7 +201,8 @@ def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> 
     total = prod([axis.extent for axis in nest])
     row = vectors * channels * _VECTOR  # bytes
     dense = all(axis.dst == row * prod([a.extent for a in rest[:k]]) for k, axis in enumerate(rest))
-    further = even(nest, tuning.merge)
+    # Smaller items take more registers than there are.
+    further = even(nest, tuning.merge) if width >= 4 else None
     pieces = tuning.merge if further else 1
     extents, divisions, steps = outer(nest)
     return Plan(

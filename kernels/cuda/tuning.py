@@ -21,7 +21,8 @@ class Tuning(NamedTuple):
     #: Whether `shift` is compiled for ``"any"`` distance of the two sides, modulo 16, or for each
     #: ``"known"`` one, which takes fewer instructions and more kernels.
     shift: str = "any"
-    #: Vectors of a channel that a thread of `merge` takes at once, where the layout is even.
+    #: Vectors of a channel that a thread of `merge` takes at once, where the layout is even and
+    #: items have 4 bytes and more.
     merge: int = 1
     #: How `plain` takes items to shared memory: as `box`.
     plain: str = "registers"
