@@ -36,28 +36,33 @@ _SCALARS = (*_PYTHON, numpy.generic)
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
-    """Return the array API namespace of arrays, cached by type.
+    """Return the array API namespace of arrays, cached by type, or of a library by its name.
 
     Parameters
     ----------
     *xs : array or scalar
         Arrays of one library; Python and NumPy scalars and None are ignored, though NumPy scalars
-        alone, which NumPy's functions give for arrays of zero dimensions, stand for NumPy.
+        alone, which NumPy's functions give for arrays of zero dimensions, stand for NumPy. Or the
+        library alone, such as ``"torch"`` or ``torch``, for a program that has no array yet.
     api_version : str, optional
         A version of the standard that the namespace must serve, such as ``"2024.12"``.
 
     Returns
     -------
     module
-        For native arrays, the library's native namespace: array-api-compat's with its errors
-        corrected, which takes and returns native arrays. For :class:`Array`, the module
+        For native arrays and for names, the library's native namespace: array-api-compat's with its
+        errors corrected, which takes and returns native arrays. For :class:`Array`, the module
         ``arraybridge.xp.<library>``.
 
     Raises
     ------
     TypeError
-        If the arrays are of several libraries (``arraybridge.unify`` brings them into one), or
-        there is no array.
+        If the arrays are of several libraries (``arraybridge.unify`` brings them into one), there
+        is no array, the library has no array API namespace, or a name comes with something else.
+    ValueError
+        For an unknown library, or a version that the namespace does not serve.
+    ImportError
+        If the library that is named is not installed.
 
     Examples
     --------
@@ -76,6 +81,9 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
         ...
     TypeError: arrays of several libraries (numpy.ndarray, torch.Tensor): bring them into
         one with `xp, *arrays = arraybridge.unify(...)`
+    >>> xp = ab.namespace("torch")          # before there is an array
+    >>> xp is ab.namespace(xp.zeros(2))
+    True
     """
     if api_version is None:
         try:
@@ -97,6 +105,16 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
 
 
 def _namespace_of(xs: Any, api_version: str | None) -> Any:
+    for x in xs:
+        if isinstance(x, str | ModuleType):
+            if len(xs) > 1:
+                raise TypeError(
+                    f"namespace() takes arrays, or a library alone, got {len(xs)} arguments with "
+                    f"{x!r}: leave it out, or bring arrays into it with arraybridge.unify(like=)"
+                )
+            xp = goal_of(x).namespace()
+            check_version(api_version, xp)
+            return xp
     found: dict[int, tuple[Any, type]] = {}
     for kind in _PYTHON.intersection(map(type, xs)):
         RECORDS[kind]  # known from now on
@@ -275,7 +293,10 @@ class Goal(NamedTuple):
             return namespace(self.model)  # the same, and known
         own = library.native_namespace()
         if own is None and self.model is None:
-            raise TypeError(f"{self.array_type.library} has no array-API namespace")
+            raise TypeError(
+                f"{self.array_type.library} has no array-API namespace: name a library that has "
+                "one, such as 'numpy'"
+            )
         return namespace(self.model) if own is None else own
 
 

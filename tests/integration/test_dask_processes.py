@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import arraybridge as ab
+from tests.support.installation import POINTS, distribution
 from tests.support.processes import ROOT, run_python
 
 da = pytest.importorskip("dask.array")
@@ -18,18 +18,7 @@ pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A folder with the entry points of pyproject.toml, as an installation writes them."""
-    folder = tmp_path_factory.mktemp("site")
-    info = folder / "arraybridge_dlpack-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: arraybridge-dlpack\nVersion: 0.1.0\n"
-    )
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    lines = []
-    for group, points in groups.items():
-        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
-    return folder
+    return distribution(tmp_path_factory.mktemp("site"), "arraybridge-dlpack", POINTS)
 
 
 def run(program: str, installed: Path) -> str:
