@@ -295,6 +295,19 @@ class Array(ArrayObject):
 
         return exported(self._native, self._library).__arrow_c_array__()
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with a stream of one array, that of ``__arrow_c_array__``.
+
+        Notes
+        -----
+        DuckDB and others that read streams alone take it. The type is the same as that of
+        ``__arrow_c_schema__``, which DuckDB relies on: for a table, see
+        :func:`arraybridge.tree.columns`.
+        """
+        from ..protocols.arrow_export import exported
+
+        return exported(self._native, self._library).__arrow_c_stream__()
+
     def __arrow_c_device_array__(
         self, requested_schema: object = None, **kwargs: object
     ) -> tuple[object, object]:

@@ -241,10 +241,11 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* Arrow's structs. The last four words of an ArrowSchema, of nine, and of an ArrowArray, of ten,
-   are `children`, `dictionary`, `release`, `private_data`; `at` is the first of them. Python packs
-   what is before them, and the text or the buffers that one word points to. Each level of nested
-   lists has memory of its own: consumers may move a child out, and release in any order. */
+/* Arrow's structs. The last four words of an ArrowSchema, of nine, and an ArrowArray, of ten, are
+   `children`, `dictionary`, `release`, `private_data`; `at` is the first, or would be in an
+   ArrowArrayStream, of five. Python packs the others, what one points to, and children that the
+   owner holds. Nested lists have memory of their own: consumers may move them out, in any order.
+   */
 typedef struct {
     Waiting head; /* which already has the owner */
     void *pointed[4], *child[16], *children[1];
@@ -260,12 +261,16 @@ static void release_level(void **self, int at)
 }
 static void release_schema(void **self) { release_level(self, 5); }
 static void release_array(void **self) { release_level(self, 6); }
+static void release_stream(void **self) { release_level(self, 1); }
+static const struct { const char *name; int at; void (*release)(void **); } KINDS[] = {
+    {"arrow_schema", 5, release_schema}, {"arrow_array", 6, release_array},
+    {"arrow_device_array", 6, release_array}, {"arrow_array_stream", 1, release_stream}};
 
 static void destroy_arrow(PyObject *capsule)
 {
     const char *name = PyCapsule_GetName(capsule);
     void **self = PyCapsule_GetPointer(capsule, name);
-    int at = strcmp(name, "arrow_schema") ? 6 : 5;
+    int at = !strcmp(name, "arrow_schema") ? 5 : strcmp(name, "arrow_array_stream") ? 6 : 1;
     if (self[at + 2])
         release_level(self, at);
     free(self);
@@ -273,7 +278,6 @@ static void destroy_arrow(PyObject *capsule)
 
 static PyObject *arrow(PyObject *module, PyObject *args)
 {
-    static const char *const ARROW[] = {"arrow_schema", "arrow_array", "arrow_device_array"};
     PyObject *owner, *made = NULL;
     const char *packed;
     unsigned int kind;
@@ -282,9 +286,9 @@ static PyObject *arrow(PyObject *module, PyObject *args)
         return NULL;
     ab_drain();
     void **self = calloc(16, sizeof *self);
-    if (!self || !(made = PyCapsule_New(self, ARROW[kind %= 3], destroy_arrow)))
+    if (!self || !(made = PyCapsule_New(self, KINDS[kind %= 4].name, destroy_arrow)))
         free(self);
-    for (int at = kind ? 6 : 5; made && size >= n; size -= n, packed += n) {
+    for (int at = KINDS[kind].at; made && size >= n; size -= n, packed += n) {
         Level *level = calloc(1, sizeof *level);
         if (!level) {
             Py_CLEAR(made);
@@ -293,9 +297,9 @@ static PyObject *arrow(PyObject *module, PyObject *args)
         level->head.owner = Py_NewRef(owner);
         memcpy(level->pointed, packed, sizeof level->pointed);
         memcpy(self, packed + sizeof level->pointed, sizeof level->child);
-        self[kind ? 5 : 0] = level->pointed; /* `buffers`, or `format` */
-        self[at] = level->children;
-        self[at + 2] = kind ? (void *)release_array : (void *)release_schema;
+        self[kind ? 5 : 0] = level->pointed; /* `buffers`, or `format`; behind a stream */
+        self[at] = size > n ? level->children : self[at];
+        self[at + 2] = (void *)KINDS[kind].release;
         self[at + 3] = level;
         self = level->children[0] = level->child;
     }

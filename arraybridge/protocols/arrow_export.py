@@ -85,12 +85,17 @@ class Exported:
     owner: object
     device: Device = CPU
 
-    def __arrow_c_schema__(self) -> object:
-        return schema_capsule(self.shape, self.dtype)
+    def __arrow_c_schema__(self, name: str = "") -> object:
+        return schema_capsule(self.shape, self.dtype, name)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        schema = self.__arrow_c_schema__()
-        return schema, arrow_structs.array(self.shape, self.data, self.owner)
+        return self.__arrow_c_schema__(), self.elements()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return arrow_structs.stream(self.__arrow_c_schema__, self.elements())
+
+    def elements(self) -> object:
+        return arrow_structs.array(self.shape, self.data, self.owner)
 
     def __arrow_c_device_array__(
         self, requested_schema: object = None, **_: object
@@ -104,10 +109,11 @@ EXPORTS = Exports()
 EXPORTS.forms = (Exported,)
 
 
-def exported(x: Any, library: Library, device: bool = False) -> Exported:
+def exported(x: Any, library: Library, device: bool = False, of_array: bool = True) -> Exported:
     """Bring an array into Arrow's layout: a view where it has that already.
 
-    ConversionError for what Arrow has no arrays of, and for memory off the host unless ``device``.
+    ConversionError for what Arrow has no arrays of, and for memory off the host unless ``device``;
+    its remedies are those of an Array if `of_array`.
     """
     alias = library.alias(x)
     found, info = routed(alias, library, EXPORTS)
@@ -117,13 +123,14 @@ def exported(x: Any, library: Library, device: bool = False) -> Exported:
             "__arrow_c_device_array__, or copy it to the host first, to_device('cpu')"
         )
     if found.kind == "refuse":
-        found = found._replace(why=of_native(found.reason(info)))
+        why = found.reason(info)
+        found = found._replace(why=of_native(why) if of_array else why)
     made = execute(alias, found, info)
     assert isinstance(made, Exported)
     return made
 
 
-def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
+def schema_capsule(shape: tuple[int, ...], dtype: DataType, name: str = "") -> object:
     """Make the capsule with the type of the arrays of a shape.
 
     ConversionError for a data type that Arrow lacks, and an array without axes.
@@ -132,4 +139,4 @@ def schema_capsule(shape: tuple[int, ...], dtype: DataType) -> object:
     if form is None or not shape:
         info = TensorInfo("", 0, 0, shape, (), dtype, CPU)
         raise ConversionError(f"Arrow has no arrays of {info.dtype_name} and shape {shape}")
-    return arrow_structs.schema(shape[1:], form)
+    return arrow_structs.schema(shape[1:], form, name)

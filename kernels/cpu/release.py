@@ -30,15 +30,15 @@ _ensure, _release, _drop, _is_initialized, _context, _name, _pointer = (
     types.ExternalFunction(name, signature) for name, signature in _FUNCTIONS.items()
 )
 
-# Bytes from the beginning of an ArrowArray and an ArrowSchema to their fields.
-_PLACES = {"array": (32, 48, 64, 72), "schema": (32, 40, 56, 64)}
+# Bytes from the beginning of each struct to its fields; a stream has no children.
+_PLACES = {"array": (32, 48, 64, 72), "schema": (32, 40, 56, 64), "stream": (0, 0, 24, 32)}
 
 
 def compiled(function: str, struct: str) -> Any:
     """Compile a callback for Numba's ``cfunc``.
 
-    That is "release", which takes a struct ("array", "schema"), or "destroy", the destructor of a
-    capsule with one, whose context is a reference to the memory of the struct.
+    That is "release", which takes a struct ("array", "schema", "stream"), or "destroy", the
+    destructor of a capsule with one, whose context is a reference to the memory of the struct.
     """
     n_children, children, callback, private = _PLACES[struct]
 
@@ -47,7 +47,7 @@ def compiled(function: str, struct: str) -> Any:
         # Each struct has one child at most, which the consumer may have moved out.
         while word(top, callback):
             last = top
-            while word(last, n_children):
+            while n_children and word(last, n_children):
                 child = word(word(last, children), 0)
                 if not word(child, callback):
                     break

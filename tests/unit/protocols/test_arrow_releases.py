@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arraybridge.protocols import arrow_structs
-from arraybridge.protocols.arrow_memory import Array, DeviceArray, Owned, Schema, taken
+from arraybridge.protocols.arrow_memory import Array, DeviceArray, Owned, Schema, Stream, taken
 from tests.support.processes import python
 from tests.support.threads import WAYS, noisy
 
@@ -23,6 +23,18 @@ class Owner:
 
     def export(self, *shape: int, device: tuple[int, int] | None = None) -> object:
         return arrow_structs.array(shape, self.memory.ctypes.data, self, device)
+
+    def table(self) -> object:
+        return arrow_structs.table([self.export(2, 3, 4), self.export(2)], 2)
+
+    def stream(self) -> object:
+        return arrow_structs.stream(fields, self.table())
+
+
+def fields() -> object:
+    """Make the type of an owner's table."""
+    named = zip([(3, 4), ()], ["a", "ä" * 99], strict=True)
+    return arrow_structs.table([arrow_structs.schema(shape, b"g", name) for shape, name in named])
 
 
 def child_of(struct: Any) -> Any:
@@ -52,6 +64,9 @@ def test_on_any_thread(call, shape):
     alive = weakref.ref(owner)
     held = [taken(owner.export(*shape), Array) for _ in range(50)]
     held += [taken(owner.export(*shape, device=(1, -1)), DeviceArray) for _ in range(50)]
+    held += [taken(owner.table(), Array) for _ in range(50)]
+    held += [taken(owner.stream(), Stream) for _ in range(50)]
+    held += [taken(fields(), Schema) for _ in range(50)]
     held += [taken(arrow_structs.schema(shape[1:], b"g"), Schema) for _ in range(50)]
     del owner
     for owned in held:
@@ -141,12 +156,37 @@ def test_a_capsule_lets_go_of_what_nobody_took_with_an_exception_pending():
         len(arrow_structs.schema((3,), b"g"))  # type: ignore[arg-type]
 
 
+def test_fields_that_a_consumer_moves_out_of_a_table():
+    owner = Owner()
+    alive = weakref.ref(owner)
+    table, kinds = taken(owner.table(), Array), taken(fields(), Schema)
+    del owner
+    columns = (ctypes.c_void_p * 2).from_address(table.struct.children)
+    last = Owned(Array)
+    ctypes.memmove(ctypes.addressof(last.struct), columns[1] or 0, ctypes.sizeof(Array))
+    Array.from_address(columns[1] or 0).release = None
+    first = moved_out(kinds.struct)
+    table.release()
+    kinds.release()
+    gc.collect()
+    assert alive() is not None
+    assert (values(last.struct, 2), first.struct.name, first.struct.format) == (
+        [0, 1],
+        b"a",
+        b"+w:3",
+    )
+    last.release()
+    first.release()
+    gc.collect()
+    assert alive() is None
+
+
 AFTER = """
 import ctypes, sys
 import numpy as np
 from arraybridge.native import pyapi
 from arraybridge.protocols import arrow_structs
-from arraybridge.protocols.arrow_memory import Array, Schema, taken
+from arraybridge.protocols.arrow_memory import Array, Schema, Stream, taken
 
 class Owner:
     def __del__(self, write=sys.stdout.write):
@@ -157,6 +197,8 @@ for shape in (24,), (2, 3, 4):
     capsules = [
         (arrow_structs.array(shape, memory.ctypes.data, Owner()), Array),
         (arrow_structs.schema(shape[1:], b"g"), Schema),
+        (arrow_structs.stream(lambda: None, arrow_structs.table([
+            arrow_structs.array(shape, memory.ctypes.data, Owner())], shape[0])), Stream),
     ]
     for capsule, kind in capsules:
         owned = taken(capsule, kind)
@@ -184,6 +226,7 @@ memory, sys.late = np.arange(24.0), Late()
 shapes = (24,), (2, 3, 4)
 sys.late.held = [arrow_structs.array(shape, memory.ctypes.data, memory) for shape in shapes]
 sys.late.held += [arrow_structs.schema(shape[1:], b"g") for shape in shapes]
+sys.late.held += [arrow_structs.stream(lambda: None, arrow_structs.table(sys.late.held[:1], 24))]
 """
 
 
