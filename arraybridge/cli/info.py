@@ -15,6 +15,7 @@ from urllib.request import url2pathname
 import arraybridge as ab
 
 from .. import installed, native
+from ..core.entry_points import declared
 from ..core.registry import known_name
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
@@ -40,8 +41,8 @@ def show(args: argparse.Namespace) -> int:
     except ValueError as error:
         args.fail(str(error))
     if args.check and not names:
-        names = [name for name in INSTALL if present(name)]
-    libraries = {name: unasked(name) for name in INSTALL}
+        names = [name for name in (*INSTALL, *declared()) if present(name)]
+    libraries = {name: unasked(name) for name in (*INSTALL, *declared())}
     answers = asked(names)
     if args.json:
         answer = _machine() | {"installation": _installation(), "libraries": libraries | answers}
@@ -141,9 +142,7 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
         ("GPU", gpu["problem"] or f"{_many(gpu['devices'], 'device')}, driver for {gpu['driver']}"),
     ]
     print(screen.table(rows))
-    here = [
-        (name, _version(name, of["version"])) for name, of in libraries.items() if of["version"]
-    ]
+    here = [(name, _version(name, **of)) for name, of in libraries.items() if of["version"]]
     here += [
         (of["for"], version_of(package))
         for package, of in machine["optional"].items()
@@ -163,10 +162,10 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
     print("\n" + screen.fold("what a library accepts here: arraybridge info LIBRARY"))
 
 
-def _version(name: str, version: str) -> str:
-    """Name the distribution too, where one would take it for another's version."""
-    distribution = INSTALL[name].partition("[")[0]
-    same = distribution.replace("-", "_") == name
+def _version(name: str, version: str, distribution: str = "", **_: Any) -> str:
+    """Name the distribution too: of an entry point, or if one would take it for another's."""
+    distribution = distribution or INSTALL[name].partition("[")[0]
+    same = distribution.replace("-", "_") == name and name in INSTALL
     return version if same else f"{version} ({distribution})"
 
 

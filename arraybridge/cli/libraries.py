@@ -14,6 +14,7 @@ from typing import Any
 
 import arraybridge as ab
 
+from ..core.entry_points import declared, owner
 from ..core.registry import library_named
 from ..libraries import LIBRARIES
 from . import screen
@@ -47,7 +48,7 @@ def package(name: str) -> str:
 def present(name: str) -> bool:
     """Whether a library is installed."""
     try:
-        return find_spec(package(name)) is not None
+        return name in declared() or find_spec(package(name)) is not None
     except ModuleNotFoundError:  # not even what it is a part of
         return False
 
@@ -81,6 +82,9 @@ def _asked(name: str) -> dict[str, Any]:
 
 def unasked(name: str) -> dict[str, Any]:
     """Say what is known of a library without importing it."""
+    if (point := declared().get(name)) is not None and point.dist is not None:
+        found = {"state": "installed", "version": point.dist.version, "distribution": owner(point)}
+        return found | {"install": f"pip install '{owner(point)}'"}
     install = f"pip install '{INSTALL[name]}'"
     if not present(name):
         return {"state": "not installed", "version": None, "install": install}

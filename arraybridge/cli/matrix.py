@@ -19,7 +19,7 @@ from ..meant import meant
 from . import screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart, workers
-from .libraries import GRAPHS, INSTALL, package, present, version_of
+from .libraries import GRAPHS, INSTALL, present, unasked
 from .screen import Status
 
 #: Name -> case; the first word of a name is its row in a table.
@@ -161,7 +161,7 @@ def show(args: argparse.Namespace) -> int:
         args.missing(str(error))
     cells = _run(libraries, names, args.jobs)
     if args.json:
-        versions = {name: version_of(package(name)) for name in libraries}
+        versions = {name: unasked(name)["version"] for name in libraries}
         body = {"versions": versions, "cells": [cell._asdict() for cell in cells]}
         args.json.write_text(json.dumps(body, indent=1) + "\n")
     for row in (0, 2):  # by source, and by the first word of a case

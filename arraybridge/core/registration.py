@@ -26,7 +26,8 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
         An instance of a subclass of :class:`Library`.
     replace : bool, default False
         Whether it may take the place of another library of its name: one that came with
-        arraybridge, such as ``"numpy"``, or one that was registered before.
+        arraybridge, such as ``"numpy"``, or one that was registered before. One of an entry point
+        gives way without it.
 
     Raises
     ------
@@ -62,6 +63,18 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     >>> ab.register_library(Numbers(), replace=True)
     >>> ab.unregister_library("numbers")
     """
+    check(library)
+    name = library.name
+    taken = name in registry.library_names(declared=False)
+    if taken and not replace and registry.registered(name) is not library:
+        raise ValueError(
+            f"there is a library {name!r} already: choose another name, or pass replace=True"
+        )
+    registry.register(library)
+
+
+def check(library: Any) -> None:
+    """Raise what :func:`register_library` does for what is no library, or an unfinished one."""
     if isinstance(library, type):
         raise TypeError(f"register_library takes an instance: {library.__name__}()")
     if not isinstance(library, Library):
@@ -82,15 +95,13 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     for part in dir(Library):
         if inspect.isfunction(getattr(Library, part)) and not callable(getattr(cls, part)):
             raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
-    reserved = _RESERVED.get(name) or registry.synonym(name)
-    if reserved is not None:
-        raise ValueError(f"{name!r} stands for {reserved}: choose another name")
-    taken = name in registry.library_names() and registry.registered(name) is not library
-    if taken and not replace:
-        raise ValueError(
-            f"there is a library {name!r} already: choose another name, or pass replace=True"
-        )
-    registry.register(library)
+    if (other := reserved(name)) is not None:
+        raise ValueError(f"{name!r} stands for {other}: choose another name")
+
+
+def reserved(name: str) -> str | None:
+    """Return what a name stands for that no library can have, or None."""
+    return _RESERVED.get(name) or registry.synonym(name)
 
 
 def unregister_library(name: str, /) -> None:
@@ -99,7 +110,8 @@ def unregister_library(name: str, /) -> None:
     Parameters
     ----------
     name : str
-        The library's name. Where it had replaced one that comes with arraybridge, that one is back.
+        The library's name. Where it had replaced one that comes with arraybridge, or that of an
+        entry point, that one is back.
 
     Raises
     ------

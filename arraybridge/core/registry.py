@@ -5,6 +5,8 @@ A library is loaded when an array of it arrives or a conversion names it, never 
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A library that comes with arraybridge; see the table in ``arraybridge.libraries``."""
+    """A library of the table in ``arraybridge.libraries``, or of an entry point."""
 
     name: str  # what ``convert(x, name)`` calls it
     install: str  # the pip requirement
@@ -28,6 +30,7 @@ class Entry(NamedTuple):
     # what to install for that.
     computes: Mapping[str, str] = {}
     differentiates: bool = False  # whether ``Library.differentiation`` has anything
+    distribution: str = ""  # whose entry point it is; see `core.entry_points`
 
 
 class TypeRecord:
@@ -61,7 +64,8 @@ KNOWN = RECORDS.lasting  # where every call looks first
 
 _entries: dict[str, Entry] = {}
 _packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
-_load: Callable[[str], Library]
+_load: dict[str, Callable[[str], Library]] = {}
+_declared: Callable[[], Iterable[str]] | None = None  # None once it was called
 _loaded: dict[str, Library] = {}  # those of the table that are in use
 _registered: dict[str, Library] = {}  # those that users have registered
 _frames: set[str] = set()  # packages
@@ -79,16 +83,32 @@ def provide(
     `load` gives the library of a name; ImportError if it is not installed. `watched` has, by the
     library, what :attr:`Library.watched` is for others.
     """
-    global _load
-    _load = load
     for entry in entries:
-        _entries[entry.name] = entry
+        _load[entry.name], _entries[entry.name] = load, entry
         _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
         _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
         _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
     for functions in watched.values():
         _watched.extend(functions)
     LASTING.update(_packages)
+
+
+def provide_later(declared: Callable[[], Iterable[str]]) -> None:
+    """Have a function provide more when a library is first asked for that is not in the table.
+
+    It gives the texts of warnings. Two threads may call it at once, to the same effect.
+    """
+    global _declared
+    _declared = declared
+
+
+def _discover() -> None:
+    global _declared
+    if _declared is not None:
+        problems = _declared()
+        _declared = None
+        for problem in problems:
+            warnings.warn(problem, RuntimeWarning, stacklevel=2)
 
 
 def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any], Any]]) -> None:
@@ -129,10 +149,12 @@ def registered(name: str) -> Library | None:
 
 def imported_libraries() -> list[Library]:
     """List the libraries that the program has imported, and those that users registered."""
-    from sys import modules
-
-    names = [name for name in _entries if name in modules and name not in _registered]
-    return [*_registered.values(), *map(_loading, names)]
+    imported = [
+        own_library(name)
+        for name, entry in [*_entries.items()]
+        if name in (_loaded if entry.distribution else sys.modules) and name not in _registered
+    ]
+    return [*_registered.values(), *imported]
 
 
 def registered_names() -> list[str]:
@@ -141,9 +163,9 @@ def registered_names() -> list[str]:
 
 
 def differentiates(name: str) -> bool:
-    """Whether a library has gradients; it is not loaded."""
-    if name in _registered:
-        return _registered[name].differentiation() is not None
+    """Whether a library has gradients; one of the table is not loaded."""
+    if name in _registered or _entries[name].distribution:
+        return library_named(name).differentiation() is not None
     return _entries[name].differentiates
 
 
@@ -162,9 +184,25 @@ def forgetting(function: Callable[[], None]) -> None:
 _forgetting: list[Callable[[], None]] = []
 
 
-def library_names() -> list[str]:
-    """List the names that ``convert`` accepts, in alphabetical order."""
-    return sorted(_entries.keys() | _registered.keys())
+def library_names(declared: bool = True) -> list[str]:
+    """List the names that ``convert`` accepts, in alphabetical order: entry points' too, or not."""
+    if declared:
+        _discover()
+    own = {name for name, entry in _entries.items() if declared or not entry.distribution}
+    return sorted(own | _registered.keys())
+
+
+def is_library(name: str) -> bool:
+    """Whether ``convert`` accepts a name."""
+    if name not in _entries and name not in _registered:
+        _discover()
+    return name in _entries or name in _registered
+
+
+def is_built_in(package: str) -> bool:
+    """Whether arraybridge itself has a library of a name, or reads the classes of a package."""
+    entry = _entries.get(_packages.get(package, package))
+    return package in _frames or (entry is not None and not entry.distribution)
 
 
 def packages() -> frozenset[str]:
@@ -174,7 +212,7 @@ def packages() -> frozenset[str]:
 
 def watched_functions() -> list[str]:
     """List the libraries' own functions that an audit watches, loading no library."""
-    own = [path for library in [*_registered.values()] for path in library.watched]
+    own = [path for x in (*_registered.values(), *_loaded.values()) for path in x.watched]
     return [*dict.fromkeys([*_watched, *own])]
 
 
@@ -212,14 +250,14 @@ def _loading(name: str) -> Library:
 
 
 def own_library(name: str) -> Library:
-    """Return the library of the table, whatever a user registered in its place."""
+    """Return the library of the table or an entry point, whatever a user registered instead."""
     found = _loaded.get(name)
     if found is not None:
         return found
     try:
-        library = _load(name)
+        library = _load[name](name)
     except ImportError as error:
-        if error.name and error.name.startswith("arraybridge"):
+        if _entries[name].distribution or (error.name and error.name.startswith("arraybridge")):
             raise
         install = _entries[name].install
         raise ImportError(
@@ -237,14 +275,14 @@ def known_name(to: object) -> str:
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str) or isinstance(to, type):
-        known = _packages.get(package_of(to if isinstance(to, type) else type(to)), "")
-        hint = f": pass {known!r}" if known in _entries else ""
+        own = _library_of(package_of(to if isinstance(to, type) else type(to)))
+        hint = f": pass {own!r}" if own else ""
         raise TypeError(f"`to` is the name of a library or its module, got {to!r}{hint}")
     if name in _registered:
         return name
     known = name if isinstance(to, str) else _library_of_module(name)
     known = _synonyms.get(known, known)
-    if known not in _entries and known not in _registered:
+    if not is_library(known):
         raise ValueError(
             f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
         )
@@ -262,7 +300,18 @@ def _meant(name: str) -> str:
 
 def _library_of_module(module: str) -> str:
     root = module.removeprefix("array_api_compat.").partition(".")[0]
-    return _packages.get(root, root)
+    return _library_of(root) or root
+
+
+def _library_of(package: str) -> str | None:
+    """Return the name of the library that a package's classes belong to, or None."""
+    if package not in _packages and package not in _NO_LIBRARIES and package not in _frames:
+        _discover()
+    return _packages.get(package)
+
+
+# Reading all entry points takes as long as some thousand conversions: not for classes of these.
+_NO_LIBRARIES = sys.stdlib_module_names | {"", "__main__"}
 
 
 def package_of(cls: type) -> str:
@@ -274,15 +323,16 @@ def package_of(cls: type) -> str:
 def library_of_package(cls: type) -> Library | None:
     """Return the library whose package defines a class, loading it if necessary, or None."""
     package = package_of(cls)
-    name = _packages.get(package)
+    name = _library_of(package)
     if name is None:
         return None
     try:
         return library_named(name)
     except ImportError:
-        if package == name:
+        if package == name and not _entries[name].distribution:
             raise
-        return None  # a namespace without that part of it, as cuda.bindings without cuda.core
+        # A broken entry point, or a namespace without a part, as cuda.bindings without cuda.core.
+        return None
 
 
 def library_of_type(array_type: type) -> Library | None:

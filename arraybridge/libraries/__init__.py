@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import Entry, provide, provide_frames
+from ..core.registry import Entry, provide, provide_frames, provide_later
 
 if TYPE_CHECKING:
     from ..core.library import Library
@@ -84,7 +84,14 @@ def _load_frames(package: str) -> Callable[[Any], Any]:
     return opened
 
 
+def _declared() -> list[str]:
+    from ..core.entry_points import provide_declared  # imports importlib.metadata: milliseconds
+
+    return provide_declared()
+
+
 provide(LIBRARIES, _load, _WATCHED)
+provide_later(_declared)
 provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
 if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
     import_module(f"{__name__}.dask.registration").register()

@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    from ..core.registry import library_named, library_names
+    from importlib.util import find_spec
 
-    cls = library_named(name).array_class() if name in library_names() else None
+    from ..core.registry import is_library, library_named, library_names
+
+    cls = None
+    if name in library_names(declared=False) or (  # not of `from . import calls`
+        not name.startswith("_") and not find_spec(f"{__name__}.{name}") and is_library(name)
+    ):
+        cls = library_named(name).array_class()
     if cls is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return cls._namespace
