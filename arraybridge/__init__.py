@@ -9,10 +9,11 @@ Zero-copy where that is safe, a fast copy where it is not, a clear error where n
     namespace(x)            the array API namespace, for functions that take arrays of any library
     adapt("numpy")          a decorator: a function of one library takes arrays of any
     from_dlpack(x)          an Array, the standard's array object
+    tree.convert(x, "jax")  the arrays of a tree: a model's parameters, a batch
     audit()                 which lines copy
 
-The submodules auditing, dlpack, pickling and xp are documented, too. ``python -m arraybridge info``
-tells what is installed.
+The submodules auditing, dlpack, pickling, tree and xp are documented, too. ``python -m arraybridge
+info`` tells what is installed.
 
 Importing this imports NumPy and nothing else: every name below is loaded when it is first used.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from . import auditing as auditing
     from . import dlpack, xp
     from . import pickling as pickling
+    from . import tree as tree
     from .adapting import adapt
     from .array import Array, from_dlpack, from_pointer
     from .auditing import audit
@@ -65,7 +67,7 @@ _HOMES = {
 }
 # For opt_einsum, which looks for them in the package of an array's class; not for users.
 _HOMES[".xp.numpy_extras"] = ("einsum", "tensordot", "transpose")
-_MODULES = ("auditing", "dlpack", "pickling", "xp")
+_MODULES = ("auditing", "dlpack", "pickling", "tree", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -1,58 +1,211 @@
-"""Nested containers: apply a function to every leaf, in a container of the same class.
+"""Nested containers: the leaves of a tree, and the tree again with others in their place.
 
-Containers are lists, tuples, dicts, their subclasses, and instances of dataclasses. Anything else
-is a leaf, including sets and other mappings, but not the keys of a dict. Where no leaf changes, the
-container itself is returned. A container that contains itself is a RecursionError.
+Containers are lists, tuples, dicts, deques, ``UserDict``, mapping proxies, classes derived from
+these, and instances of dataclasses. Anything else is a leaf, including sets and other mappings
+(which may be files), but not the keys of a mapping. Of each kind `CONTAINERS` has one row; a caller
+may bring a table with more.
 """
 
 from __future__ import annotations
 
 import copy
+from collections import UserDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from itertools import chain, islice
 from operator import is_not, setitem
+from types import MappingProxyType
 from typing import Any
 
 from .by_type import ByType
 
 Leaf = Callable[[Any], Any]
 IsLeaf = Callable[[Any], bool] | None
-Rebuild = Callable[[Leaf, Any, IsLeaf], Any]
+Path = tuple[Any, ...]
+
+
+class Row:
+    """One kind of container.
+
+    `children` lists what is in one, `keys` what each is called there: a name, or an index. `put`
+    makes one with other children, from the old one, its children and the new ones. `of` is None for
+    what is always a container; else it returns the row of an object, or None for a leaf.
+    """
+
+    __slots__ = ("always", "children", "keys", "of", "put")
+
+    def __init__(
+        self,
+        children: Callable[[Any], list[Any]],
+        keys: Callable[[Any], Iterable[Any]],
+        put: Callable[[Any, list[Any], list[Any]], Any],
+        of: Callable[[Any, IsLeaf], Row | None] | None = None,
+        always: bool = False,  # made anew although no child changes
+    ) -> None:
+        self.children, self.keys, self.put, self.of, self.always = children, keys, put, of, always
+
+
+Rows = ByType[Row | None]
+
+
+class Node:
+    """A container, its children, and by their places those of them that are containers too."""
+
+    __slots__ = ("children", "inner", "row", "tree")
+
+    def __init__(
+        self, row: Row, tree: Any, children: list[Any], inner: list[tuple[int, Node]]
+    ) -> None:
+        self.row, self.tree, self.children, self.inner = row, tree, children, inner
+
+    def paths(self, path: Path = ()) -> Iterator[Path]:
+        """Yield the keys that lead to each leaf, in order."""
+        for below, node in self._named(path):
+            if node is None:
+                yield below
+            else:
+                yield from node.paths(below)
+
+    def _named(self, path: Path) -> Iterator[tuple[Path, Node | None]]:
+        """Yield the path of each child, and the child if it is a container."""
+        inner = dict(self.inner)
+        keys = [*self.row.keys(self.tree)]
+        if len(keys) != len(self.children):
+            raise _unlike(
+                path, self.tree, f"it has {len(self.children)} children, {len(keys)} keys"
+            )
+        for place, key in enumerate(keys):
+            yield (*path, key), inner.get(place)
+
+    def with_leaves(self, leaves: Iterable[Any]) -> Any:
+        """Return the container with other leaves: itself, if they are those that it has."""
+        try:
+            return self._built(iter(leaves))
+        except _Unlike as error:
+            path = next((p for p, tree in self._trees(()) if tree is error.tree), ())
+            raise _unlike(path, error.tree, repr(error.why)) from error.why
+
+    def _built(self, leaves: Iterator[Any]) -> Any:
+        row, tree, old, inner = self.row, self.tree, self.children, self.inner
+        new: list[Any] = []
+        for place, node in inner:
+            new.extend(islice(leaves, place - len(new)))
+            new.append(node._built(leaves))
+        new.extend(islice(leaves, len(old) - len(new)))
+        if not row.always and not any(map(is_not, new, old)):
+            return tree
+        try:
+            return row.put(tree, old, new)
+        except Exception as error:
+            raise _Unlike(tree, error) from error
+
+    def _trees(self, path: Path) -> Iterator[tuple[Path, Any]]:
+        yield path, self.tree
+        for below, node in self._named(path):
+            if node is not None:
+                yield from node._trees(below)
+
+
+class _Unlike(Exception):
+    def __init__(self, tree: Any, why: Exception) -> None:
+        self.tree, self.why = tree, why
+
+
+def _unlike(path: Path, tree: Any, why: str) -> TypeError:
+    return TypeError(
+        f"{path_text(path) or 'the tree'}, of class {type(tree).__qualname__}, cannot be made anew "
+        f"from other children: {why}"
+    )
+
+
+def path_text(path: Path) -> str:
+    """Return keys as one string: ``params.layer1.kernel``, ``batch[0].x``."""
+    parts = [f".{key}" if isinstance(key, str) and key else f"[{key!r}]" for key in path]
+    return "".join(parts).removeprefix(".")
+
+
+def flatten(
+    tree: Any, is_leaf: IsLeaf = None, rows: Rows | None = None
+) -> tuple[list[Any], Node | None]:
+    """List the leaves of a tree, in order; and return it as a `Node`, None if it is a leaf itself.
+
+    ``is_leaf`` says whether an object is a leaf although it looks like a container; not asked about
+    plain lists, tuples and dicts.
+    """
+    rows = CONTAINERS if rows is None else rows
+    row = rows[type(tree)]
+    if row is not None and row.of is not None:
+        row = row.of(tree, is_leaf)
+    if row is None:
+        return [tree], None
+    leaves: list[Any] = []
+    try:
+        return leaves, _node(row, tree, leaves, is_leaf, rows)
+    except RecursionError:
+        raise _endless() from None
+
+
+def _node(row: Row, tree: Any, leaves: list[Any], is_leaf: IsLeaf, rows: Rows) -> Node:
+    children = row.children(tree)
+    inner: list[tuple[int, Node]] = []
+    node = Node(row, tree, children, inner)
+    if not any(map(rows.__getitem__, {*map(type, children)})):
+        leaves += children
+        return node
+    for place, child in enumerate(children):
+        below = rows[type(child)]
+        if below is not None and below.of is not None:
+            below = below.of(child, is_leaf)
+        if below is None:
+            leaves.append(child)
+        else:
+            inner.append((place, _node(below, child, leaves, is_leaf, rows)))
+    return node
 
 
 def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """Apply ``function`` to the leaves of ``tree``, in order.
+    """Apply ``function`` to the leaves of ``tree``, in order; ``is_leaf`` is as in `flatten`.
 
-    ``is_leaf`` says whether an object is a leaf although it looks like a container; not asked about
-    plain lists, tuples and dicts. Containers are of the classes that they were, made without their
-    ``__init__``: a list or dict of a derived class, and a dataclass's instance, is a shallow copy
-    with new elements; a tuple's attributes are taken along.
+    Containers are of the classes that they were, made without their ``__init__``: a list or dict of
+    a derived class, and a dataclass's instance, is a shallow copy with new elements; a tuple's
+    attributes are taken along. Where no leaf changes, the container itself is returned.
     """
+    if CONTAINERS[type(tree)] is None:
+        return function(tree)
     try:
-        return _mapped(function, tree, is_leaf)
+        return _mapped(function, tree, is_leaf, CONTAINERS)
     except RecursionError:
         raise _endless() from None
 
 
 def items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
     """Compute ``[mapped(function, tree, is_leaf) for tree in trees]`` in fewer calls."""
+    rows = CONTAINERS
     try:
-        return _items(function, trees, is_leaf)
+        return [
+            function(x) if rows[type(x)] is None else _mapped(function, x, is_leaf, rows)
+            for x in trees
+        ]
     except RecursionError:
         raise _endless() from None
 
 
-def _mapped(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    rebuild = CONTAINERS[type(tree)]
-    return function(tree) if rebuild is None else rebuild(function, tree, is_leaf)
-
-
-def _items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf) -> list[Any]:
-    found = CONTAINERS
-    return [
-        function(x) if (rebuild := found[type(x)]) is None else rebuild(function, x, is_leaf)
-        for x in trees
+def _mapped(function: Leaf, tree: Any, is_leaf: IsLeaf, rows: Rows) -> Any:
+    row = rows[type(tree)]
+    if row is not None and row.of is not None:
+        row = row.of(tree, is_leaf)
+    if row is None:
+        return function(tree)
+    old = row.children(tree)
+    new = [
+        function(x) if rows[type(x)] is None else _mapped(function, x, is_leaf, rows) for x in old
     ]
+    return row.put(tree, old, new) if any(map(is_not, new, old)) else tree
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """List the leaves of a tree, in order."""
+    return flatten(tree, is_leaf)[0]
 
 
 def _endless() -> RecursionError:
@@ -61,101 +214,98 @@ def _endless() -> RecursionError:
     )
 
 
-def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """List the leaves of a tree, in order."""
-    found: list[Any] = []
-
-    def keep(leaf: Any) -> Any:
-        found.append(leaf)
-        return leaf
-
-    mapped(keep, tree, is_leaf)
-    return found
-
-
-def _container(cls: type) -> Rebuild | None:
-    """Return the function that rebuilds a container of a class; None for the class of a leaf."""
+def container(cls: type) -> Row | None:
+    """Return the row of a class; None for the class of a leaf."""
     if cls in _PLAIN:
         return _PLAIN[cls]
-    for known, rebuild in _DERIVED.items():
+    for known, row in _DERIVED.items():
         if issubclass(cls, known):
-            return _unless_leaf(rebuild)
-    return _unless_leaf(_dataclass) if hasattr(cls, "__dataclass_fields__") else None
+            return row
+    return _DATACLASS if hasattr(cls, "__dataclass_fields__") else None
 
 
-def _unless_leaf(rebuild: Rebuild) -> Rebuild:
-    def rebuilt(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-        if is_leaf is not None and is_leaf(tree):
-            return function(tree)
-        return rebuild(function, tree, is_leaf)
-
-    return rebuilt
-
-
-def _list(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    new = _items(function, tree, is_leaf)
-    return new if _differ(new, tree) else tree
+def derived(
+    children: Callable[[Any], list[Any]],
+    keys: Callable[[Any], Iterable[Any]],
+    put: Callable[[Any, list[Any], list[Any]], Any],
+) -> Row:
+    """Return the row of containers of which a caller may say that one is a leaf."""
+    row = Row(children, keys, put)
+    row.of = lambda tree, is_leaf: None if is_leaf is not None and is_leaf(tree) else row
+    return row
 
 
-def _tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    new = _items(function, tree, is_leaf)
-    return tuple(new) if _differ(new, tree) else tree
+def _replacing(
+    children: Callable[[Any], list[Any]],
+    keys: Callable[[Any], Iterable[Any]],
+    put: Callable[[Any, Any, Any], object],
+) -> Row:
+    """Return the row of containers that are copied, to put in the copy what has changed."""
 
-
-def _dict(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    new = {key: _mapped(function, item, is_leaf) for key, item in tree.items()}
-    return new if _differ(new.values(), tree.values()) else tree
-
-
-def _differ(new: Iterable[Any], old: Iterable[Any]) -> bool:
-    return any(map(is_not, new, old))
-
-
-def _attributes(tree: Any) -> Iterator[tuple[str, Any]]:
-    for field in fields(tree):
-        if hasattr(tree, field.name):  # a slot may be empty
-            yield field.name, getattr(tree, field.name)
-
-
-def _replacing(pairs: Callable[[Any], Iterable[Any]], put: Callable[..., object]) -> Rebuild:
-    """Return what puts new elements, of `pairs` of a key and an element, into a shallow copy."""
-
-    def rebuild(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-        changed = []
-        for key, item in pairs(tree):
-            new = _mapped(function, item, is_leaf)
-            if new is not item:
-                changed.append((key, new))
-        if not changed:
-            return tree
+    def replaced(tree: Any, old: list[Any], new: list[Any]) -> Any:
         result = copy.copy(tree)
-        for key, new in changed:
-            put(result, key, new)
+        for key, before, after in zip(keys(tree), old, new, strict=True):
+            if after is not before:
+                put(result, key, after)
         return result
 
-    return rebuild
+    return derived(children, keys, replaced)
 
 
-def _derived_tuple(function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
-    cls = type(tree)
-    new = _items(function, tree, is_leaf)
-    attributes = getattr(tree, "__dict__", {})
-    beside = _dict(function, attributes, is_leaf)  # SciPy's results have arrays there
-    if beside is attributes and not _differ(new, tree):
-        return tree
+def _values(tree: Any) -> list[Any]:
+    return [*tree.values()]
+
+
+def _indices(tree: Any) -> Iterable[int]:
+    return range(len(tree))
+
+
+def _renewed(tree: Any, old: list[Any], new: list[Any]) -> dict[Any, Any]:
+    return dict(zip(tree, new, strict=True))
+
+
+def _names(tree: Any) -> list[str]:
+    return [field.name for field in fields(tree) if hasattr(tree, field.name)]  # or an empty slot
+
+
+def _beside(tree: Any) -> dict[str, Any]:
+    attributes: dict[str, Any] = getattr(tree, "__dict__", {})
+    return attributes  # SciPy's results have arrays there
+
+
+def _tuple_with(tree: Any, old: list[Any], new: list[Any]) -> Any:
+    cls, size, attributes = type(tree), len(tree), _beside(tree)
     if hasattr(cls, "n_sequence_fields"):  # a struct sequence, such as torch.return_types.max
         return cls(new)
-    result = tuple.__new__(cls, new)
+    result = tuple.__new__(cls, new[:size])
     if attributes:
-        result.__dict__.update(beside)
+        result.__dict__.update(zip(attributes, new[size:], strict=True))
     return result
 
 
-_PLAIN: dict[type, Rebuild] = {list: _list, tuple: _tuple, dict: _dict}
-_DERIVED: dict[type, Rebuild] = {
-    tuple: _derived_tuple,
-    list: _replacing(enumerate, list.__setitem__),
-    dict: _replacing(lambda tree: tree.items(), setitem),  # by the class's own way
+_PLAIN = {
+    list: Row(list, _indices, lambda tree, old, new: new),
+    tuple: Row(list, _indices, lambda tree, old, new: tuple(new)),
+    dict: Row(_values, list, _renewed),
+    MappingProxyType: Row(_values, list, lambda *given: MappingProxyType(_renewed(*given))),
 }
-_dataclass = _replacing(_attributes, object.__setattr__)  # which sets those of a frozen one, too
-CONTAINERS: ByType[Rebuild | None] = ByType(_container)
+_DERIVED = {
+    tuple: derived(
+        lambda tree: [*tree, *_beside(tree).values()],
+        lambda tree: chain(getattr(tree, "_fields", None) or _indices(tree), _beside(tree)),
+        _tuple_with,
+    ),
+    list: _replacing(list, _indices, list.__setitem__),
+    deque: _replacing(list, _indices, setitem),
+    dict: _replacing(_values, list, setitem),  # by the class's own way
+    UserDict: _replacing(
+        lambda tree: _values(tree.data),
+        lambda tree: [*tree.data],
+        lambda tree, key, child: setitem(tree.data, key, child),
+    ),
+}
+# It sets the fields of a frozen one, too.
+_DATACLASS = _replacing(
+    lambda tree: [getattr(tree, name) for name in _names(tree)], _names, object.__setattr__
+)
+CONTAINERS: Rows = ByType(container)

@@ -9,12 +9,13 @@ from .core.cast import CastCopy
 from .core.copiers import DeviceCopy, HostCopy, SmallCopy
 from .core.records import Route, TensorInfo, of_native
 from .core.signature import ADDRESS, strides_in
-from .core.table import entry_of
+from .core.table import Entry, entry_of
 from .dlpack import is_capsule
 from .protocols.objects import LIBRARY as PROTOCOL
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
+    from .core.planner import Plan
 
 
 def explain(
@@ -67,7 +68,16 @@ def explain(
         x.detach())
     """
     kind = dtype.__class__
-    entry = entry_as_spelled(type(x), to, device, copy, alias_readonly, casting, order, kind, dtype)
+    return explained(
+        x,
+        entry_as_spelled(type(x), to, device, copy, alias_readonly, casting, order, kind, dtype),
+    )[0]
+
+
+def explained(
+    x: Any, entry: Entry | Deferred | Unwrapped
+) -> tuple[Explained, Any, Entry, Plan, TensorInfo]:
+    """Return the route of an array by an entry, and of what stands for it: entry, plan, and all."""
     if isinstance(entry, Deferred):
         raise TypeError(
             f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
@@ -88,8 +98,7 @@ def explain(
     route.info = info
     if entry.source.in_pieces:
         route.in_pieces = True
-    explained: Explained = route
-    return explained
+    return route, x, entry, found, info
 
 
 class Explained(Route):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import dlpack
 from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
-from ..layout import SMALL
+from ..layout import SMALL, in_bytes, span
 from ..native.lookup import then
 from .records import Accepts, ConversionError, Edge, TensorInfo
 from .registry import imported_libraries, library_named, library_of_package
@@ -154,6 +154,13 @@ class Memory(Arrays):
         whether a function has done so. By default nobody asks.
         """
         raise NotImplementedError
+
+    def extent(self, x: Any) -> tuple[int, int]:
+        """Return the addresses between which all elements of an array lie; quick.
+
+        The same one twice for an array without elements, in several pieces, or that never changes.
+        """
+        return extent_of(self.describe(x))
 
     def mark_modified(self, x: Any) -> None:
         """Notify the library that the memory of ``x`` was written through its address."""
@@ -490,6 +497,15 @@ def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
     )  # fmt: skip
+
+
+def extent_of(info: TensorInfo) -> tuple[int, int]:
+    """Return the addresses between which all elements of a described array lie."""
+    if not info.data:
+        return 0, 0
+    item, pointer = info.itemsize, info.pointer
+    low, high = span(info.shape, in_bytes(info.strides, item), item)
+    return pointer + low, pointer + high
 
 
 def edge_between(

@@ -70,6 +70,8 @@ _loaded: dict[str, Library] = {}  # those of the table that are in use
 _registered: dict[str, Library] = {}  # those that users have registered
 _frames: set[str] = set()  # packages
 _load_frames: Callable[[str], Callable[[Any], Any]]
+_trees: dict[str, str] = {}  # packages, and their modules
+_load_trees: Callable[[str], Any]
 _watched: list[str] = []  # functions of the libraries of the table
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
@@ -127,6 +129,42 @@ def frames_of(cls: type) -> Callable[[Any], Any] | None:
         package = package_of(base)
         if package in _frames:
             return _load_frames(package)
+    return None
+
+
+def provide_trees(packages: Mapping[str, str], load: Callable[[str], Any]) -> None:
+    """Register packages with classes that are containers to ``arraybridge.tree``.
+
+    `load` gives a package's module in ``arraybridge.libraries``. ``row_of`` there, where it is, has
+    the row of a class that the package defines, or one derived of it; ``level`` that of an object
+    of any class that a registry of the package knows; None is for what is no container.
+    """
+    global _load_trees
+    _load_trees = load
+    _trees.update(packages)
+
+
+def tree_row(cls: type) -> Any:
+    """Return the row of the containers of a class, by its package or that of a base; else None."""
+    for package in dict.fromkeys(map(package_of, cls.__mro__[:-1])):
+        if package in _trees:
+            found = getattr(_load_trees(_trees[package]), "row_of", None)
+            row = None if found is None else found(cls)
+            if row is not None:
+                return row
+    return None
+
+
+def tree_level(x: Any) -> Any:
+    """Return the row of an object by the registries of packages that are imported, or None."""
+    from sys import modules
+
+    for package, home in _trees.items():
+        if package in modules:
+            level = getattr(_load_trees(home), "level", None)
+            row = None if level is None else level(x)
+            if row is not None:
+                return row
     return None
 
 

@@ -164,6 +164,15 @@ class Entry:
         self.runs[key] = run
         return run
 
+    def copies(self, x: Any) -> bool:
+        """Whether the coarse signature of an array tells that an edge copies it: no refusal is due.
+
+        Else `planned` tells what becomes of it, or it is a view.
+        """
+        key = self.sign(x)
+        run = self.runs.get(key) or self.new(key)
+        return run is not self._convert and key not in self.views
+
     def convert(self, x: Any) -> Any:
         """Convert an array by its exact signature."""
         alias = self.source.alias(x)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import Entry, provide, provide_frames, provide_later
+from ..core.registry import Entry, provide, provide_frames, provide_later, provide_trees
 
 if TYPE_CHECKING:
     from ..core.library import Library
@@ -90,9 +90,17 @@ def _declared() -> list[str]:
     return provide_declared()
 
 
+def _load_trees(home: str) -> Any:
+    return import_module(f"{__name__}.{home}")
+
+
 provide(LIBRARIES, _load, _WATCHED)
 provide_later(_declared)
 provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
+provide_trees(
+    {"jax": "jax.trees", "torch": "torch.trees", "sklearn": "sklearn", "tensordict": "tensordict"},
+    _load_trees,
+)
 if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
     import_module(f"{__name__}.dask.registration").register()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import leaves
 from ..core.records import ConversionError
 from ..core.registry import RECORDS, library_of_type, package_of
 from .frames import speaks_arrow
@@ -136,6 +137,7 @@ def check_whole(x: Any) -> None:
 # What to pass instead, by what the class has, or its package is known for.
 
 _AS_NUMPY = "numpy.asarray(x)"
+_IN_TREE = "arraybridge.tree.convert(x, library)"
 # The first that fits. A package of its own comes before.
 BY_PACKAGE = {
     "h5py": (("__array__", "x[...]"),),
@@ -150,6 +152,8 @@ BY_PACKAGE = {
     "zarr": (("__array__", "x[...]"),),
 }
 _BY_METHOD = (
+    ("get_params", f"the arrays in it, {_IN_TREE}"),
+    ("state_dict", f"the arrays in it, {_IN_TREE}"),
     ("magnitude", "x.magnitude"),
     ("compute", "x.compute()"),
     ("toarray", "x.toarray()"),
@@ -164,15 +168,17 @@ _LISTS = (list, tuple)
 _NUMBERS = (bool, int, float, complex, list, tuple, range)
 
 
+def _is_array_like(x: Any) -> bool:
+    return hasattr(x, "__array__") and not isinstance(x, np.generic)
+
+
 def remedy(x: Any, to: str = "", name: str = "x") -> str | None:
     """Return what to pass instead of an object that is not an array in memory, if known.
 
     ``to`` is the library that it was to be converted to, and ``name`` what the code calls it.
     """
-    if type(x) in (dict, list, tuple):
-        nested = x.values() if isinstance(x, dict) else x
-        if any(hasattr(y, "__array__") and not isinstance(y, np.generic) for y in nested):
-            return "its arrays one by one, or call arraybridge.unify(x, like=library)"
+    if isinstance(x, dict | list | tuple) and any(map(_is_array_like, leaves(x))):
+        return f"its arrays one by one, or call {_IN_TREE}"
     if isinstance(x, _NUMBERS):
         lengths = {len(y) for y in x if isinstance(y, _LISTS)} if isinstance(x, _LISTS) else ()
         if len(lengths) > 1:

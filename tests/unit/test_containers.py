@@ -139,9 +139,7 @@ def test_results_of_others():
     assert doubled.values.tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize(
-    "leaf", [{1, 2}, "text", b"bytes", range(3), None, Pair, collections.deque([1]), iter([1])]
-)
+@pytest.mark.parametrize("leaf", [{1, 2}, "text", b"bytes", range(3), None, Pair, iter([1])])
 def test_all_else_is_a_leaf(leaf):
     assert leaves([leaf]) == [leaf]
 

@@ -112,6 +112,7 @@ class NumPy(Library):
 
     if C is not None:
         signature = staticmethod(C.numpy_signature)
+        extent = staticmethod(C.numpy_extent)
 
     pointer = staticmethod(address_of)
 

@@ -322,6 +322,12 @@ class Torch(Library):
 
     address = staticmethod(torch.Tensor.data_ptr)
 
+    def extent(self, x: torch.Tensor) -> tuple[int, int]:
+        if not x.is_contiguous():
+            return super().extent(x)
+        start = x.data_ptr()
+        return start, start + x.nbytes
+
     check_together = staticmethod(check_together)  # type: ignore[assignment]
 
     def supports(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:

@@ -1,0 +1,31 @@
+"""``TensorDict``: one of the same batch size, if its leaves are tensors still; else a dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+
+from ..containers import Row
+
+
+def row_of(cls: type) -> Row | None:
+    """Return the row of the class of a TensorDict; None for any other."""
+    return _TENSOR_DICT if issubclass(cls, TensorDictBase) else None
+
+
+def _with(tree: Any, old: list[Any], new: list[Any]) -> Any:
+    made = dict(zip(tree.keys(), new, strict=True))
+    tensors = (torch.Tensor, TensorDictBase)
+    if any(x is not y and not isinstance(x, tensors) for x, y in zip(new, old, strict=True)):
+        return made
+    names = tree.names if any(tree.names) else None
+    return TensorDict(made, batch_size=tree.batch_size, names=names)
+
+
+_TENSOR_DICT = Row(
+    lambda tree: [tree[key] for key in tree.keys()],  # noqa: SIM118 - it iterates over its batch
+    lambda tree: [*tree.keys()],
+    _with,
+)

@@ -1,0 +1,614 @@
+"""Trees of arrays: a model's parameters, a batch, an optimizer's state.
+
+A tree is a list, tuple, dict, ``UserDict``, mapping proxy or dataclass, what is derived of one, and
+what the registries of JAX and PyTorch know, in any nesting: Flax, Equinox, Optax, Transformers. So
+is a ``TensorDict``, a ``torch.nn.Module``, which stands for its ``state_dict()``, and a fitted
+estimator of scikit-learn, which is copied. Its leaves are the arrays; all else stays what it is.
+
+A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .array.array_types import RECOGNIZED, is_array
+from .by_type import ByType
+from .containers import IsLeaf, Row, container, flatten, path_text
+from .conversion import Deferred, Unwrapped, entry_for
+from .core.library import Library, extent_of
+from .core.planner import view_objection
+from .core.records import ConversionError, Route, TensorInfo, of_native, outcome
+from .core.registry import forgetting, library_named, tree_level, tree_row
+from .core.request import Request, request_of
+from .core.signature import ADDRESS
+from .core.table import Entry, execute
+from .dlpack import ManagedTensor
+from .explaining import explained
+from .layout import Memory, in_bytes
+from .native.lookup import itself
+
+if TYPE_CHECKING:
+    from .core.cast_rules import Casting
+    from .core.planner import Plan
+    from .dlpack import DataType
+
+__all__ = ["Report", "convert", "explain", "leaves"]
+
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
+_ERRORS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+_PRINTED = 10
+
+
+def convert(
+    tree: Any,
+    to: object,
+    *,
+    dtype: object = None,
+    device: object = None,
+    order: object = None,
+    copy: bool | None = None,
+    casting: Casting = "same_kind",
+) -> Any:
+    """Convert the arrays of a tree to library ``to``, each as :func:`arraybridge.convert` does.
+
+    Parameters
+    ----------
+    tree : container or array
+        See :mod:`arraybridge.tree`.
+    to : str or module
+        The library.
+    dtype, order : optional
+        As in :func:`arraybridge.convert`, or a function of the path and the array that returns
+        that: ``dtype=lambda path, x: "float32" if path.endswith("kernel") else None``.
+    device, copy, casting : optional
+        As in :func:`arraybridge.convert`.
+
+    Returns
+    -------
+    container or array
+        Of the same structure and classes; a ``torch.nn.Module`` becomes a dict, and a
+        ``TensorDict`` one where ``to`` is not PyTorch. A container none of whose leaves changes is
+        returned itself. An array that is in the tree twice, or two with the same memory, layout and
+        data type (tied weights), are one result. Arrays whose memory overlaps still share memory
+        where both are views, or both are copied to a library that can have such views; ``explain``
+        lists those that do not.
+
+    Raises
+    ------
+    ConversionError
+        If some arrays cannot be converted, with their paths, before any is copied.
+    TypeError
+        For a container that cannot be made with other children.
+    RecursionError
+        For a container that holds itself.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> params = {"dense": {"kernel": np.ones((2, 3)), "bias": np.zeros(3)}, "step": 7}
+    >>> ab.tree.convert(params, "torch")["dense"]["bias"]
+    tensor([0., 0., 0.], dtype=torch.float64)
+    >>> half = ab.tree.convert(params, "numpy", dtype=lambda path, x: "float16")
+    >>> half["dense"]["kernel"].dtype, half["step"]
+    (dtype('float16'), 7)
+    """
+    work = _Conversion(tree, to, device, copy, dtype, casting, order)
+    made = work.plan()
+    _share(work.copies)
+    for each in work.copies:
+        try:
+            made[each.place] = each.made()
+        except ConversionError as error:
+            path = work.paths()[each.place][0]
+            raise ConversionError(
+                f"{path}: {error}" if path else str(error), error.route
+            ) from error
+        except Exception as error:
+            error.add_note(f"This is of the leaf {work.paths()[each.place][0]!r}.")
+            raise
+    results = made if len(made) == len(work.places) else [made[place] for place in work.places]
+    return results[0] if work.node is None else work.node.with_leaves(results)
+
+
+def explain(
+    tree: Any,
+    to: object,
+    *,
+    dtype: object = None,
+    device: object = None,
+    order: object = None,
+    copy: bool | None = None,
+    casting: Casting = "same_kind",
+) -> Report:
+    """Return what :func:`convert` would do with the same arguments, without doing it.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> tree = {"x": np.ones(3), "flipped": np.ones(3)[::-1], "when": np.zeros(1, "M8[s]")}
+    >>> report = ab.tree.explain(tree, "torch")
+    >>> report.views, report.copies, report.nbytes, [*report.refusals]
+    (['x'], ['flipped'], 24, ['when'])
+    >>> report.routes["flipped"].why
+    'torch takes no negative strides; the layout is negative'
+    """
+    return _Conversion(tree, to, device, copy, dtype, casting, order).report()
+
+
+def leaves(tree: Any) -> dict[str, Any]:
+    """Return the leaves of a tree by their paths: arrays, and what is no container.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> ab.tree.leaves({"params": {"kernel": 1}, "batch": [2, (3, None)]})
+    {'params.kernel': 1, 'batch[0]': 2, 'batch[1][0]': 3, 'batch[1][1]': None}
+    """
+    found, node = flatten(tree, is_array, _ROWS)
+    return dict(zip(_paths(node), found, strict=True))
+
+
+@dataclass
+class Report:
+    """What :func:`convert` does with a tree.
+
+    Attributes
+    ----------
+    routes : dict of str to Route
+        By the path of each array in memory; see :func:`arraybridge.explain`.
+    views, copies : list of str
+        The paths of arrays that are views, and of those that are copied.
+    nbytes : int
+        Bytes that are copied.
+    refusals : dict of str to str
+        The paths of arrays that cannot be converted, and why.
+    unshared : list of str
+        The paths of arrays with common memory whose results have none.
+    deferred : list of str
+        The paths of arrays that a lazy library computes later.
+    """
+
+    to: str
+    routes: dict[str, Route] = field(default_factory=dict)
+    views: list[str] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    nbytes: int = 0
+    refusals: dict[str, str] = field(default_factory=dict)
+    unshared: list[str] = field(default_factory=list)
+    deferred: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = f"{len(self.views)} views, {len(self.copies)} copied ({self.nbytes:,} bytes)"
+        for what in ("refusals", "deferred", "unshared"):
+            if getattr(self, what):
+                counts += f", {len(getattr(self, what))} {what}"
+        lines = [f"to {self.to}: {counts}"]
+        lines += _listed(f"{path}: refused ({why})" for path, why in self.refusals.items())
+        lines += _listed(f"{path}: shares its memory no more" for path in self.unshared)
+        copied = [(path, self.routes[path]) for path in self.copies]
+        lines += _listed(f"{path}: {outcome(route)} ({route.why})" for path, route in copied)
+        return "\n  ".join(lines)
+
+
+def _listed(lines: Iterable[str]) -> list[str]:
+    every = [*lines]
+    more = len(every) - _PRINTED
+    return every if more <= 0 else [*every[:_PRINTED], f"and {more} more"]
+
+
+# ------------------------------------------------------------ the containers
+
+
+def _row(cls: type) -> Row | None:
+    own = container(cls)
+    if own is not None and (own.of is None or issubclass(cls, tuple)):
+        return own
+    row: Row | None = tree_row(cls)
+    if row is not None or (own is None and RECOGNIZED[cls].is_array is not None):
+        return row
+
+    # A class may be registered at any time, and an object of it may speak for an array inside.
+    def registered(x: Any, is_leaf: IsLeaf) -> Row | None:
+        level: Row | None = tree_level(x)
+        if level is None and own is not None and own.of is not None:
+            return own.of(x, is_leaf)
+        return level
+
+    return Row(list, list, lambda tree, old, new: tree, registered)
+
+
+_ROWS: ByType[Row | None] = ByType(_row)
+forgetting(_ROWS.clear)
+
+
+def _paths(node: Any) -> Iterator[str]:
+    """Yield the paths of leaves, each another one."""
+    known = set()
+    for keys in [()] if node is None else node.paths():
+        path = path_text(keys)
+        if path in known:  # a name with a dot
+            path = "".join(f"[{key!r}]" for key in keys)
+        known.add(path)
+        yield path
+
+
+# ------------------------------------------------------------ planning
+
+
+class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]]):
+    """For the classes of leaves and one request: what makes views, addresses, and the entry."""
+
+    def __init__(self, target: Library, request: Request) -> None:
+        self.target, self.request = target, request
+
+    def entry(self, cls: type) -> Entry | Deferred | Unwrapped:
+        return entry_for(cls, self.target, self.request)
+
+    def __missing__(self, cls: type) -> Any:
+        known = RECOGNIZED[cls].is_array
+        entry = self.entry(cls) if known else None
+        if known is False:
+            self[cls] = itself, id, None
+        elif isinstance(entry, Entry):
+            pointer = None if entry.source is self.target else entry.source.pointer
+            self[cls] = entry.view, pointer or id, entry
+        else:  # without an entry each must be asked whether it is an array
+            self[cls] = _no_view, id, entry
+        return self[cls]
+
+
+def _no_view(x: Any) -> None:
+    pass
+
+
+class _Copy:
+    """An array that is copied, and what is known of that; of a report, a view as well."""
+
+    __slots__ = ("block", "entry", "found", "info", "place", "result", "twin", "x")
+
+    def __init__(
+        self, place: int, x: Any, entry: Entry, found: Plan | None, info: TensorInfo | None
+    ) -> None:
+        self.place, self.x, self.entry, self.found, self.info = place, x, entry, found, info
+        self.twin: _Copy | None = None  # whose result this is
+        self.block: _Block | None = None
+        self.result: Any = None
+
+    def made(self) -> Any:
+        if self.twin is not None:
+            return self.twin.result
+        if self.block is not None:
+            self.result = self.block.part(self.described())
+        elif self.found is None or self.info is None:
+            self.result = self.entry.run(self.x)
+        else:
+            self.result = execute(self.x, self.found, self.info)
+        return self.result
+
+    @property
+    def nbytes(self) -> int:
+        assert self.found is not None
+        return self.found.route(self.described()).nbytes
+
+    def described(self) -> TensorInfo:
+        if self.info is None:
+            self.x = self.entry.source.alias(self.x)
+            self.found, self.info = self.entry.planned(self.x)
+        return self.info
+
+    def extent(self) -> tuple[int, int]:
+        return self.entry.source.extent(self.x)
+
+
+class _Conversion:
+    """The leaves of a tree, and how each is converted."""
+
+    def __init__(
+        self,
+        tree: Any,
+        to: object,
+        device: object,
+        copy: bool | None,
+        dtype: object,
+        casting: Casting,
+        order: object,
+    ) -> None:
+        self.target = library_named(to)
+        found, self.node = flatten(tree, is_array, _ROWS)
+        self.copies: list[_Copy] = []
+        options, known = (dtype, order), dict[Request, _Kinds]()
+
+        def kinds_of(*options: object) -> _Kinds:
+            request = request_of(device, copy, False, options[0], casting, options[1])
+            return known.setdefault(request, _Kinds(self.target, request))
+
+        keys: list[Any] = [*map(id, found)]
+        if any(isinstance(option, _FUNCTIONS) for option in options):
+            kinds = [
+                kinds_of(*[_called(option, path, x) for option in options])
+                for path, x in zip(_paths(self.node), found, strict=True)
+            ]
+            keys = [*zip(keys, map(id, kinds), strict=True)]
+        else:
+            kinds = [kinds_of(*options)] * len(found)
+        self.leaves, self.kinds = found, kinds  # each once
+        self.places: Sequence[int] = range(len(found))  # of all leaves, in those
+        if len({*keys}) < len(keys):
+            first = {key: (x, of) for key, x, of in zip(keys, found, kinds, strict=True)}
+            order_of = {key: place for place, key in enumerate(first)}
+            self.places = [order_of[key] for key in keys]
+            self.leaves, self.kinds = map(list, zip(*first.values(), strict=True))
+
+    def plan(self) -> list[Any]:
+        """Make the views, plan the copies, and return the results of `leaves`."""
+        leaves = self.leaves
+        rows = [of[cls] for of, cls in zip(self.kinds, map(type, leaves), strict=True)]
+        try:
+            made = [view(x) for (view, _, _), x in zip(rows, leaves, strict=True)]
+        except _ERRORS:  # of a request that not all arrays can be asked
+            made = [None] * len(leaves)
+        refused: dict[int, Exception] = {}
+        for place in [place for place, result in enumerate(made) if result is None]:
+            try:
+                made[place] = self._planned(place, rows[place][2])
+            except _ERRORS as error:
+                refused[place] = error
+        if refused:
+            raise self._refusal(refused)
+        addresses = [
+            address(x)
+            for (_, address, _), x, y in zip(rows, leaves, made, strict=True)
+            if y is not None
+        ]
+        if len({*addresses}) < len(addresses):
+            self._tie(made)
+        return made
+
+    def _planned(self, place: int, entry: Any) -> Any:
+        """Return the result of a leaf that no edge views; None of what is to be copied."""
+        given = x = self.leaves[place]
+        if entry is None:
+            if not is_array(x):
+                return x
+            entry = self.kinds[place].entry(type(x))
+        if isinstance(entry, Deferred):
+            return entry.run(x)
+        if isinstance(entry, Unwrapped):
+            x, entry = entry.opened(x)
+            view = entry.view(x)
+            if view is not None:
+                return view
+        if entry.copies(x):
+            self.copies.append(_Copy(place, x, entry, None, None))
+            return None
+        alias = entry.source.alias(x)
+        found, info = entry.planned(alias)
+        if found.kind == "view":
+            result = execute(alias, found, info)
+            return x if result is alias else result
+        if found.kind == "refuse":
+            why = found.reason(info)
+            raise ConversionError(of_native(why) if hasattr(given, "__arraybridge__") else why)
+        self.copies.append(_Copy(place, alias, entry, found, info))
+        return None
+
+    def _tie(self, made: list[Any]) -> None:
+        """Have views of the same memory be one, which have the same layout and data type."""
+        first: dict[Any, int] = {}
+        for place, (of, x) in enumerate(zip(self.kinds, self.leaves, strict=True)):
+            _, address, entry = of[type(x)]
+            if address is not id and made[place] is not None:
+                info = entry.source.describe(x)
+                made[place] = made[first.setdefault((type(x), id(of), info), place)]
+
+    def paths(self) -> dict[int, list[str]]:
+        """Return the paths of `leaves`."""
+        found: dict[int, list[str]] = {}
+        for path, place in zip(_paths(self.node), self.places, strict=True):
+            found.setdefault(place, []).append(path)
+        return found
+
+    def _refusal(self, refused: dict[int, Exception]) -> Exception:
+        if self.node is None:
+            return refused[0]
+        paths = self.paths()
+        every = [f"{path}: {refused[place]}" for place in refused for path in paths[place]]
+        return ConversionError(
+            f"{len(every)} of {len(self.places)} leaves cannot be converted to {self.target.name}, "
+            "and none is:" + "\n  ".join(["", *_listed(every)])
+        )
+
+    def report(self) -> Report:
+        """Plan all leaves, and return what is known of them."""
+        report = Report(self.target.name)
+        each = []
+        for place, paths in self.paths().items():
+            x = self.leaves[place]
+            if not is_array(x):
+                continue
+            entry = self.kinds[place].entry(type(x))
+            if isinstance(entry, Deferred):
+                report.deferred += paths
+                continue
+            try:
+                route, native, own, found, info = explained(x, entry)
+            except _ERRORS as error:
+                report.refusals.update(dict.fromkeys(paths, str(error)))
+                continue
+            report.routes.update(dict.fromkeys(paths, route))
+            if route.kind == "refuse":
+                report.refusals.update(dict.fromkeys(paths, route.why))
+                continue
+            (report.views if route.kind == "view" else report.copies).extend(paths)
+            each.append(_Copy(place, native, own, found, info))
+        paths_of = self.paths()
+        copies = [copy for copy in each if paths_of[copy.place][0] in report.copies]
+        _share(copies)
+        report.nbytes = sum(
+            {
+                id(copy.block or copy): (copy.block or copy).nbytes
+                for copy in copies
+                if copy.twin is None
+            }.values()
+        )
+        apart = {copy.place for copy in _unshared(each)}
+        report.unshared = [path for i, paths in paths_of.items() if i in apart for path in paths]
+        return report
+
+
+def _called(option: Any, path: str, x: Any) -> object:
+    if isinstance(option, _FUNCTIONS):
+        return option(path, x) if is_array(x) else None
+    return option
+
+
+# ------------------------------------------------------------ common memory
+
+
+def _overlapping(copies: list[_Copy]) -> Iterator[list[_Copy]]:
+    """Yield the arrays whose memory may overlap, together, in the order of their addresses."""
+    spans = sorted([(*copy.extent(), place) for place, copy in enumerate(copies)])
+    together: list[_Copy] = []
+    end = 0
+    for low, high, place in spans:
+        if low >= end:
+            if len(together) > 1:
+                yield together
+            together = []
+        if low < high:
+            together.append(copies[place])
+            end = max(end, high)
+    if len(together) > 1:
+        yield together
+
+
+def _share(copies: list[_Copy]) -> None:
+    """Have copies of the same memory be one, and those of overlapping memory have a common one."""
+    if len(copies) < 2:
+        return
+    for together in _overlapping(copies):
+        first: dict[Any, _Copy] = {}
+        parts: dict[Any, list[_Copy]] = {}
+        for copy in together:
+            info = copy.described()
+            copy.twin = first.setdefault((type(copy.x), copy.entry, info), copy)
+            if copy.twin is copy:
+                copy.twin = None
+                parts.setdefault((copy.entry, info.dtype, info.device), []).append(copy)
+        for part in parts.values():
+            _Block.of(part)
+
+
+class _Block:
+    """The memory that several arrays have in common, which is copied once."""
+
+    def __init__(self, low: int, given: TensorInfo, whole: Any, entry: Entry) -> None:
+        self.low, self.given, self.whole, self.target = low, given, whole, entry.target
+        self.found, self.info = entry.planned(whole)
+        self.nbytes = self.found.route(self.info).nbytes
+        self.result: tuple[TensorInfo, object] | None = None
+
+    @classmethod
+    def of(cls, copies: list[_Copy]) -> None:
+        """Let arrays be parts of one block, if the target can have such views of it."""
+        if len(copies) < 2:
+            return
+        entry, infos = copies[0].entry, [copy.described() for copy in copies]
+        source, target, given = entry.source, entry.target, infos[0]
+        lows, highs = zip(*map(extent_of, infos), strict=True)
+        low, nbytes, item = min(lows), max(highs) - min(lows), given.itemsize
+        cast = entry.request.cast
+        if (
+            source.accepts.immutable
+            or target.accepts.immutable
+            or type(source).wrap is Library.wrap
+            or (cast is not None and cast.order is not None)
+            or given.dtype.subbyte
+            or nbytes > sum(info.nbytes for info in infos)  # they are far apart
+            or any(info.pending or (info.pointer - low) % item for info in infos)
+        ):
+            return
+        owners = [source.memory_owner(copy.x, copy.described()) for copy in copies]
+        whole = source.wrap(
+            ManagedTensor.trusted(
+                low, (nbytes // item,), (1,), given.dtype, given.device, False, False, owners
+            )
+        )
+        to = entry_for(type(whole), target, entry.request._replace(copy=True))
+        if not isinstance(to, Entry):
+            return
+        block = cls(low, given, whole, to)
+        if block.found.kind == "refuse":
+            return
+        parts = [copy for copy in copies if not block.objection(copy.described())]
+        if len(parts) < len(copies):
+            cls.of(parts)
+            return
+        for copy in copies:
+            copy.block = block
+
+    def _place(self, info: TensorInfo, start: int, dtype: DataType) -> int:
+        return start + (info.pointer - self.low) // self.given.itemsize * dtype.itemsize
+
+    def objection(self, info: TensorInfo) -> object:
+        dtype, device = self.found.dtype or info.dtype, self.found.device or info.device
+        data = self._place(info, ADDRESS, dtype)
+        view = info._replace(data=data, byte_offset=0, dtype=dtype, device=device, readonly=False)
+        return view_objection(view, self.target.accepts_of(view))
+
+    def part(self, info: TensorInfo) -> Any:
+        """Return the view that stands for one of the arrays."""
+        if self.result is None:
+            whole = execute(self.whole, self.found, self.info)
+            made = self.target.describe(whole)
+            self.result = made, self.target.memory_owner(whole, made)
+        made, owner = self.result
+        return self.target.wrap(
+            ManagedTensor.trusted(
+                self._place(info, made.pointer, made.dtype), info.shape, info.strides, made.dtype,
+                made.device, made.readonly, made.padded, owner,
+            )
+        )  # fmt: skip
+
+
+def _unshared(each: list[_Copy]) -> Iterator[_Copy]:
+    """Yield arrays that have memory in common with another one, and results that have none."""
+
+    def home(copy: _Copy) -> object:
+        found = copy.twin or copy
+        assert found.found is not None
+        return 0 if found.found.kind == "view" else id(found.block or found)
+
+    for together in _overlapping(each):
+        homes = [*map(home, together)]
+        if len({*homes}) > 1:
+            memory = [_elements(copy.described()) for copy in together]
+            for i, copy in enumerate(together):
+                if any(
+                    homes[i] != homes[j] and _meet(memory[i], memory[j])
+                    for j in range(len(together))
+                ):
+                    yield copy
+
+
+def _elements(info: TensorInfo) -> Any:
+    """Return an array at the elements of another one, which is not to be read."""
+    item = info.itemsize
+    strides = in_bytes(info.strides, item)
+    return numpy.asarray(Memory(info.pointer, info.shape, strides, f"|V{item}", True, None))
+
+
+def _meet(x: Any, y: Any) -> bool:
+    try:
+        return numpy.shares_memory(x, y, max_work=1000)  # type: ignore[arg-type]
+    except numpy.exceptions.TooHardError:
+        return True
