@@ -244,8 +244,7 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
 /* Arrow's structs. The last four words of an ArrowSchema, of nine, and an ArrowArray, of ten, are
    `children`, `dictionary`, `release`, `private_data`; `at` is the first, or would be in an
    ArrowArrayStream, of five. Python packs the others, what one points to, and children that the
-   owner holds. Nested lists have memory of their own: consumers may move them out, in any order.
-   */
+   owner holds. Nested lists have memory of their own: consumers may move them, in any order. */
 typedef struct {
     Waiting head; /* which already has the owner */
     void *pointed[4], *child[16], *children[1];
