@@ -63,37 +63,27 @@ def test_hypothesis_takes_the_namespaces_that_are_found(library, tmp_path):
 def site(tmp_path_factory):
     """A folder in which the package of docs/extending.md is installed: pip builds its wheel."""
     pytest.importorskip("pip")
-    folder = tmp_path_factory.mktemp("mylib")
+    folder = tmp_path_factory.mktemp("site")
     source = shutil.copytree(ROOT / "tests" / "support" / "mylib", folder / "source")
-    flags = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir")
-    target = ("--target", str(folder / "site"))
-    run_python("-m", "pip", "install", *flags, *target, str(source), check=True)
-    return folder / "site"
+    flags = "--quiet --no-deps --no-build-isolation --no-index --no-cache-dir --target".split()
+    run_python("-m", "pip", "install", *flags, str(folder), str(source), check=True)
+    return folder
 
 
 def run(script: str, *sites: Path, words=()) -> str:
     path = os.pathsep.join(map(str, (*sites, ROOT)))
-    start = (
-        "import pickle, sys, threading, warnings\nimport numpy as np\nimport arraybridge as ab\n"
-    )
+    start = "import pickle, sys, threading, warnings, numpy as np, arraybridge as ab\n"
     return python(start + dedent(script), *words, env={"PYTHONPATH": path})
 
 
 FIRST = {
-    "array": "import mylib; assert ab.convert(mylib.Grid([1, 2]), 'numpy').sum() == 3",
+    "array": "import mylib; assert ab.convert(mylib.Grid([1, 1]), 'numpy').sum() == 2",
     "array of another package": """
         import mylib
         mylib.Grid.__module__ = "mylib_core.grids"
-        assert ab.convert(mylib.Grid([1, 2]), "numpy").sum() == 3
+        assert ab.convert(mylib.Grid([1, 1]), "numpy").sum() == 2
     """,
-    "name": """
-        assert ab.convert(np.ones(2), "mylib").values.sum() == 2
-        assert ab.asarray([1.0, 2.0], like="mylib").values.sum() == 3
-        try:
-            ab.namespace("mylib")
-        except TypeError as error:
-            assert "mylib has no array-API namespace" in str(error), error
-    """,
+    "name": "assert ab.convert(ab.convert(np.ones(2), 'mylib'), 'numpy').sum() == 2",
     "module": "import mylib; assert ab.convert(np.ones(2), mylib).values.sum() == 2",
     "adapt": "assert ab.adapt('mylib')(lambda grid: grid.values.sum())(np.ones(2)) == 2",
     "another name": """
@@ -102,11 +92,9 @@ FIRST = {
         except ValueError as error:
             assert "did you mean 'mylib'? arraybridge knows" in str(error), error
         assert "mylib" not in sys.modules
-        x = ab.convert(np.ones(2), "mylib")
-        assert x.values.sum() == ab.convert(x, "numpy").sum() == 2
+        assert ab.asarray([1.0, 1.0], like="mylib").values.sum() == 2
     """,
     "two threads": """
-        sys.setswitchinterval(1e-6)
         barrier, sums = threading.Barrier(2), []
         def work():
             barrier.wait()
@@ -130,38 +118,30 @@ def test_a_library_is_found_when_it_is_needed(first, site):
 
 
 def test_a_registered_library_goes_first(site):
-    run(
-        """
-        from mylib.bridge import GridLibrary
-        class Other(GridLibrary):
-            def wrap(self, tensor, *, move=False):
-                return "other"
-        for _ in "before", "after":
-            ab.register_library(Other())
-            assert ab.convert(np.ones(2), "mylib") == "other"
-            ab.unregister_library("mylib")
-            assert type(ab.convert(np.ones(2), "mylib")).__name__ == "Grid"
-        try:
-            ab.unregister_library("mylib")
-        except ValueError as error:
-            assert "no library 'mylib' was registered" in str(error)
-        """,
-        site,
-    )
+    script = """
+    from mylib.bridge import GridLibrary
+    class Other(GridLibrary):
+        def wrap(self, tensor, *, move=False):
+            return "other"
+    for _ in "before", "after":
+        ab.register_library(Other())
+        assert ab.convert(np.ones(2), "mylib") == "other"
+        ab.unregister_library("mylib")
+        assert type(ab.convert(np.ones(2), "mylib")).__name__ == "Grid"
+    """
+    run(script, site)
 
 
 def test_a_library_that_computes(tmp_path):
     """Its namespaces, and its Arrays from a pickle, in a process that has not seen it."""
     path = distribution(tmp_path, "boxes", {GROUP: {"boxed": "tests.support.boxed:LIBRARY"}})
-    pickled = run(
-        """
-        from arraybridge.xp import boxed as xp
-        x = ab.from_dlpack(ab.convert(np.ones(2), "boxed"))
-        assert xp is ab.namespace(x)
-        print(pickle.dumps(x).hex())
-        """,
-        path,
-    )
+    script = """
+    from arraybridge.xp import boxed as xp
+    x = ab.from_dlpack(ab.convert(np.ones(2), "boxed"))
+    assert xp is ab.namespace(x)
+    print(pickle.dumps(x).hex())
+    """
+    pickled = run(script, path)
     script = """
     x = pickle.loads(bytes.fromhex(sys.argv[1]))
     assert ab.namespace(x) is ab.xp.boxed
@@ -174,52 +154,50 @@ def test_what_is_broken_or_in_conflict_is_left_out_with_a_warning(site, tmp_path
     distribution(tmp_path, "zebra", {GROUP: {"mylib": "zebra:LIBRARY"}})
     own = dict.fromkeys(("torch", "jaxlib", "arrow", "pandas", "dlpack"), "rude:LIBRARY")
     distribution(tmp_path, "rude", {GROUP: own | {"lost": "nowhere", "mylib_gpu": "mylib"}})
-    broken = {
-        "gone": "gone.bridge:LIBRARY",
-        "odd": "mylib:Grid",
-        "misnamed": "mylib.bridge:LIBRARY",
-    }
-    distribution(tmp_path, "broken", {GROUP: broken})
-    run(
-        """
-        def caught(call):
-            with warnings.catch_warnings(record=True) as seen:
-                warnings.simplefilter("always")
-                try:
-                    call()
-                except (ImportError, TypeError) as error:
-                    return [str(each.message) for each in seen], type(error), str(error)
-                return [str(each.message) for each in seen]
-
-        texts = caught(lambda: ab.convert(np.ones(2), "mylib"))
-        of = [text.partition("entry point '")[2].partition(" = ")[0] for text in texts]
-        assert of == "arrow dlpack jaxlib pandas torch mylib lost mylib_gpu".split(), texts
-        assert "of rude 0.1.0 (arraybridge.libraries) is left out: arraybridge has" in texts[0]
-        assert "of zebra 0.1.0 (arraybridge.libraries) is left out: mylib has a" in texts[5]
-        assert "of rude 0.1.0 (arraybridge.libraries) is left out: expected an obj" in texts[6]
-        for name, why in {
-            "gone": "ModuleNotFoundError: No module named 'gone'",
-            "odd": "TypeError: register_library takes an instance",
-            "misnamed": "ValueError: the library calls itself 'mylib'",
-        }.items():
-            array = type("Array", (), {"__module__": name})()
-            seen, error, text = caught(lambda: ab.convert(array, "numpy"))
-            assert (len(seen), error) == (1, TypeError), seen
-            assert "not an array" in text, text
-            assert f"the entry point '{name} = " in seen[0] and why in seen[0], seen
-            assert "of broken 0.1.0 (arraybridge.libraries) does not load" in seen[0], seen
-            assert caught(lambda: ab.convert(np.ones(2), name)) == ([], ImportError, seen[0])
-            assert caught(lambda: ab.convert(type(array)(), "numpy"))[0] == []
-        """,
-        site,
-        tmp_path,
+    broken = (
+        ("gone", "gone.bridge:LIBRARY"),
+        ("odd", "mylib:Grid"),
+        ("alias", "mylib.bridge:LIBRARY"),
     )
+    distribution(tmp_path, "broken", {GROUP: dict(broken)})
+    script = """
+    def caught(call):
+        error = None
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                call()
+            except (ImportError, TypeError) as raised:
+                error = raised
+        return [str(each.message) for each in seen], type(error), str(error)
+
+    texts, *_ = caught(lambda: ab.convert(np.ones(2), "mylib"))
+    of = [text.partition("entry point '")[2].partition(" = ")[0] for text in texts]
+    assert of == "arrow dlpack jaxlib pandas torch mylib lost mylib_gpu".split(), texts
+    assert "of rude 0.1.0 (arraybridge.libraries) is left out: arraybridge has" in texts[0]
+    assert "of zebra 0.1.0 (arraybridge.libraries) is left out: mylib has a" in texts[5]
+    assert "of rude 0.1.0 (arraybridge.libraries) is left out: expected an obj" in texts[6]
+    for name, why in {
+        "gone": "ModuleNotFoundError: No module named 'gone'",
+        "odd": "TypeError: register_library takes an instance",
+        "alias": "ValueError: the library calls itself 'mylib'",
+    }.items():
+        array = type("Array", (), {"__module__": name})()
+        (seen,), error, text = caught(lambda: ab.convert(array, "numpy"))
+        assert error is TypeError and "not an array" in text, text
+        assert f"the entry point '{name} = " in seen and why in seen, seen
+        assert "of broken 0.1.0 (arraybridge.libraries) does not load" in seen, seen
+        assert caught(lambda: ab.convert(np.ones(2), name)) == ([], ImportError, seen)
+        assert caught(lambda: ab.convert(type(array)(), "numpy"))[0] == []
+    """
+    run(script, tmp_path, site)
 
 
 def test_the_command_line_lists_them(site, tmp_path):
     path = os.pathsep.join(map(str, (site, ROOT)))
-    said = command("info", cwd=tmp_path, PYTHONPATH=path).stdout
-    assert re.search(r"^mylib +1\.2 \(mylib\)$", said, re.MULTILINE)
-    words = ("explain", "mylib", "numpy", "--dtype", "float64")
-    said = command(*words, cwd=tmp_path, PYTHONPATH=path).stdout
-    assert "view: mylib -> numpy on cpu" in said
+    for words, line in (
+        (("info",), r"^mylib +1\.2 \(mylib\)$"),
+        (("explain", "mylib", "numpy", "--dtype", "float64"), "view: mylib -> numpy on cpu$"),
+    ):
+        said = command(*words, cwd=tmp_path, PYTHONPATH=path).stdout
+        assert re.search(line, said, re.MULTILINE), said
