@@ -12,8 +12,8 @@ Zero-copy where that is safe, a fast copy where it is not, a clear error where n
     tree.convert(x, "jax")  the arrays of a tree: a model's parameters, a batch
     audit()                 which lines copy
 
-The submodules auditing, dlpack, pickling, tree and xp are documented, too. ``python -m arraybridge
-info`` tells what is installed.
+The submodules auditing, dlpack, pickling, sharding, tree and xp are documented, too.
+``python -m arraybridge info`` tells what is installed.
 
 Importing this imports NumPy and nothing else: every name below is loaded when it is first used.
 """
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import auditing as auditing
     from . import dlpack, xp
     from . import pickling as pickling
+    from . import sharding as sharding
     from . import tree as tree
     from .adapting import adapt
     from .array import Array, from_dlpack, from_pointer
@@ -67,7 +68,7 @@ _HOMES = {
 }
 # For opt_einsum, which looks for them in the package of an array's class; not for users.
 _HOMES[".xp.numpy_extras"] = ("einsum", "tensordot", "transpose")
-_MODULES = ("auditing", "dlpack", "pickling", "tree", "xp")
+_MODULES = ("auditing", "dlpack", "pickling", "sharding", "tree", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -312,6 +312,10 @@ class Devices(Arrays):
         """Return the stream on which the library would read, in the standard's numbering."""
         return None
 
+    def shardings(self) -> Any:
+        """Return its ``Shardings`` (arraybridge.sharding); None if it has no sharded arrays."""
+        return None
+
     @contextmanager
     def on_stream(self, device: Device, stream: int) -> Iterator[None]:
         """Return a context in which the library's work is in order with a stream of a CUDA device.

@@ -16,7 +16,8 @@ HIGH, GAP, TOP = 34, 22, 64
 PARTS = {
     "what is called": (
         "#2f81c7",
-        "cli auditing creation adapting copies namespaces pickling explaining exchange signatures",
+        "cli auditing creation adapting copies namespaces pickling sharding explaining exchange "
+        "signatures",
     ),
     "libraries": ("#e3a008", "libraries"),
     "Array and its functions": ("#9a6fc4", "xp array"),

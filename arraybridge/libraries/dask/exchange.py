@@ -53,6 +53,11 @@ class Dask(Library):
         arrays.prepare()
         return arrays.token_of_array(x)
 
+    def shardings(self) -> Any:
+        from .sharding import SHARDINGS
+
+        return SHARDINGS
+
     def native_namespace(self) -> Any:
         import array_api_compat.dask.array as namespace
 

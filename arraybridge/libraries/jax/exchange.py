@@ -28,7 +28,7 @@ from ...native.lookup import or_else
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
-from .state import NARROWED, address_of_buffer, cpus, only_one_cpu
+from .state import NARROWED, address_of_buffer, local_devices, only_one_cpu
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
@@ -41,7 +41,7 @@ _NAMES = (
 ).split()
 # Packed in memory, several to a byte: JAX takes and gives them by a copy, one to a byte.
 _PACKED = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
-_PLATFORMS = {"cpu": DeviceType.CPU, "cuda": DeviceType.CUDA, "rocm": DeviceType.ROCM}
+PLATFORMS = {"cpu": DeviceType.CPU, "cuda": DeviceType.CUDA, "rocm": DeviceType.ROCM}
 _NARROW = Accepts(
     library="jax",
     tested="0.10.2",
@@ -154,7 +154,7 @@ class Jax(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
         place = tensor.device
-        cpu = cpus()[place.id] if place.type == DeviceType.CPU else None
+        cpu = local_devices("cpu")[place.id] if place.type == DeviceType.CPU else None
         if cpu is not None and tensor.dtype.name in _PACKED:
             return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
         if cpu is None or _import is None:
@@ -183,11 +183,11 @@ class Jax(Library):
         return jax.device_put(x, self.native_device(device))
 
     def native_device(self, device: Device) -> jax.Device:
-        platform = {v: k for k, v in _PLATFORMS.items()}.get(device.type)
+        platform = {v: k for k, v in PLATFORMS.items()}.get(device.type)
         try:
-            return jax.devices(platform or str(device))[device.id]
-        except (RuntimeError, IndexError) as error:
-            known = ", ".join(map(str, jax.devices()))
+            return local_devices(platform or str(device))[device.id]
+        except (RuntimeError, KeyError) as error:
+            known = ", ".join(map(str, jax.local_devices()))
             raise ConversionError(
                 f"JAX has no arrays on {device} here; its devices are {known}"
             ) from error
@@ -196,9 +196,10 @@ class Jax(Library):
         if isinstance(device, jax.sharding.Sharding) and len(device.device_set) == 1:
             (device,) = device.device_set
         for place in self.accepts.devices if isinstance(device, jax.Device) else ():
-            known = jax.devices(next(k for k, v in _PLATFORMS.items() if v == place))
-            if device in known:
-                return Device(place, known.index(device))
+            platform = next(k for k, v in PLATFORMS.items() if v == place)
+            for number, known in local_devices(platform).items():
+                if known == device:
+                    return Device(place, number)
         return None
 
     def copy(self, x: jax.Array) -> jax.Array | None:
@@ -239,6 +240,11 @@ class Jax(Library):
 
         return native
 
+    def shardings(self) -> Any:
+        from .sharding import SHARDINGS
+
+        return SHARDINGS
+
     def differentiation(self) -> Any:
         from .gradients import GRADIENTS
 
@@ -255,13 +261,19 @@ def _check_one_device(x: jax.Array) -> None:
     if count > 1:
         raise ConversionError(
             f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
-            "there first, jax.device_put(x, jax.devices()[0])"
+            "there first, jax.device_put(x, jax.devices()[0]), or take it shard by shard, "
+            "arraybridge.sharding"
         )
 
 
-def _described_packed(x: jax.Array) -> TensorInfo:
+def check_memory(x: jax.Array) -> None:
+    """Raise ConversionError for an array that was deleted or donated."""
     if x.is_deleted():
         raise ConversionError("the JAX array has no memory: it was deleted or donated")
+
+
+def _described_packed(x: jax.Array) -> TensorInfo:
+    check_memory(x)
     _check_one_device(x)
     (device,) = x.devices()
     place, shape = LIBRARY.place(device), x.shape  # the platform of CUDA and ROCm is "gpu"
@@ -287,11 +299,11 @@ def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 def _accepted() -> tuple[Accepts, Accepts]:
     """What JAX takes with x64 off and on, on the devices of its backends: asked for once."""
     devices = set()
-    for platform, device_type in _PLATFORMS.items():
+    for platform, device_type in PLATFORMS.items():
         with contextlib.suppress(RuntimeError):  # no such backend
-            jax.devices(platform)
+            local_devices(platform)
             devices.add(device_type)
-    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(cpus()))
+    narrow = _NARROW._replace(devices=frozenset(devices), cpus=len(local_devices("cpu")))
     return narrow, narrow._replace(dtypes=_WIDE, remedies={})
 
 
@@ -331,7 +343,7 @@ LIBRARY = Jax()
 
 
 def _share(x: np.ndarray) -> jax.Array:
-    return _import(_legacy(x), cpus()[0], None, False, 1)
+    return _import(_legacy(x), local_devices("cpu")[0], None, False, 1)
 
 
 _legacy: Any = np.ndarray.__dlpack__ if C is None else C.legacy

@@ -14,9 +14,12 @@ NARROWED = (
 
 
 @functools.cache
-def cpus() -> list[jax.Device]:
-    """JAX's CPU devices: one, unless XLA_FLAGS asks for more; ``cpu:1`` is the second."""
-    return jax.devices("cpu")
+def local_devices(platform: str) -> dict[int, jax.Device]:
+    """JAX's devices in this process, by their DLPack number.
+
+    There is one CPU, unless XLA_FLAGS asks for more; ``cpu:1`` is the second.
+    """
+    return {each.local_hardware_id: each for each in jax.local_devices(backend=platform)}
 
 
 @functools.cache

@@ -554,6 +554,11 @@ class Torch(Library):
 
         return native
 
+    def shardings(self) -> Any:
+        from .sharding import SHARDINGS
+
+        return SHARDINGS
+
     def differentiation(self) -> Any:
         from .gradients import GRADIENTS
 
