@@ -76,7 +76,7 @@ ENGINES = {
 SLOW = set(
     """dask_tensors decode_images gradients_jax_in_torch gradients_torch_in_jax
     kmeans_five_libraries numba_kernel one_batch_two_frameworks parquet_to_torch scipy_on_tensors
-    video_frames""".split()
+    video_frames weights_jax_to_torch_sharded""".split()
 )
 
 
