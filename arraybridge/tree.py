@@ -33,13 +33,14 @@ from .dlpack import ManagedTensor
 from .explaining import explained
 from .layout import Memory, in_bytes
 from .native.lookup import itself
+from .protocols.arrow_table import columns
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
     from .core.planner import Plan
     from .dlpack import DataType
 
-__all__ = ["Report", "convert", "explain", "leaves"]
+__all__ = ["Report", "columns", "convert", "explain", "leaves"]
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
 _ERRORS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)

@@ -1,4 +1,4 @@
-"""A query's result to PyTorch, and a tensor into a query."""
+"""A query's result to PyTorch, and tensors into a query."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import arraybridge as ab
 
 
 def main() -> None:
-    """Run a query, turn its points, and query them."""
+    """Run a query, turn its points, and query them, beside a frame."""
     query = duckdb.sql("select i::FLOAT as x, sqrt(i)::FLOAT as y from range(5) as numbers(i)")
     points = ab.convert(query, "torch")  # runs it
     print(points)
 
-    turned = points @ torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
-    columns = {name: ab.from_dlpack(turned[:, i].contiguous()) for i, name in enumerate("xy")}
-    frame = pl.DataFrame(columns)  # on the memory of the tensors; DuckDB finds it by its name
-    print(duckdb.sql("select count(*) as points, min(x), max(y) from frame"))
-    del frame
+    x, y = torch.tensor([[0.0, -1.0], [1.0, 0.0]]) @ points.T
+    turned = ab.tree.columns({"number": torch.arange(5), "x": x, "y": y})  # nothing is copied
+    names = pl.DataFrame({"number": [1, 4], "name": ["first", "last"]})
+    print(duckdb.sql("select name, x, y from turned join names using (number) order by number"))
+    print(pl.DataFrame(turned).filter(pl.col("y") > 2))
+    del names
 
 
 if __name__ == "__main__":

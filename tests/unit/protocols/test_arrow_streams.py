@@ -14,7 +14,7 @@ import torch
 import arraybridge as ab
 from arraybridge.protocols import arrow_structs
 from arraybridge.protocols.arrow_memory import Array, Owned, Schema, Stream, taken
-from arraybridge.protocols.arrow_table import columns
+from arraybridge.tree import columns
 from tests.support.optional import needs, optional
 from tests.support.threads import WAYS, in_threads
 
