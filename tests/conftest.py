@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -21,6 +22,7 @@ import pytest
 
 from .support import coexist
 from .support.optional import Missing, installed
+from .support.programs import ENVIRONMENT
 
 PACKAGE = Path(__file__).resolve().parents[1] / "arraybridge"
 
@@ -34,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # It forks in a thread of its own, in the middle of some test, and JAX warns of that.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ.pop("COLUMNS", None)  # the width of the terminal that the tests run in
+    # JAX compiles each operation on each shape: quickly rather than well, in a third less time.
+    os.environ.setdefault("XLA_FLAGS", ENVIRONMENT["XLA_FLAGS"])
     if config.getoption("dist", "no") != "no":
         return  # of several processes this is the one that runs no test
     if _without_heavy(config):
@@ -64,10 +68,25 @@ def pytest_collection_finish() -> None:
 
     Those are millions of objects, and the tests of ownership collect after every step.
     """
+    if "jax" in sys.modules:
+        _keep_what_jax_compiles()
     gc.collect()
     gc.freeze()
 
 
+def _keep_what_jax_compiles() -> None:
+    """Have JAX keep on disk what it compiles: its own caches are cleared between files, see below.
+
+    Not by environment variables: processes that tests start, and kill, have none of it.
+    """
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", _compiled.name)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+_compiled = tempfile.TemporaryDirectory(prefix="arraybridge-jax-")
 _resident = 0  # bytes, when memory was last given back
 
 
