@@ -23,7 +23,7 @@ import arraybridge as ab
 from arraybridge import namespaces
 from arraybridge.core import registry
 from tests.support.namespaces import table_of
-from tests.support.optional import optional
+from tests.support.optional import optional, with_needs
 from tests.support.places import Speaker, far_library
 
 torch = optional("torch")
@@ -141,7 +141,7 @@ def test_a_version_may_be_asked_for():
     assert ab.namespace(x, api_version=served) is ab.namespace(x)
 
 
-@pytest.mark.parametrize("kind", [*ARRAYS, "dask"])
+@pytest.mark.parametrize("kind", with_needs(*ARRAYS, "dask"))
 def test_by_name(kind):
     """What an array of it gives, before there is one: array-api-compat#342."""
     array = ab.convert(np.ones(2), kind, dtype="float32")
