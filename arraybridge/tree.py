@@ -44,7 +44,6 @@ __all__ = ["Report", "columns", "convert", "explain", "leaves"]
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
 _ERRORS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_PRINTED = 10
 
 
 def convert(
@@ -101,19 +100,14 @@ def convert(
     >>> half["dense"]["kernel"].dtype, half["step"]
     (dtype('float16'), 7)
     """
-    work = _Conversion(tree, to, device, copy, dtype, casting, order)
+    work = _Conversion(tree, to, dtype, order, device=device, copy=copy, casting=casting)
     made = work.plan()
     _share(work.copies)
     for each in work.copies:
         try:
             made[each.place] = each.made()
-        except ConversionError as error:
-            path = work.paths()[each.place][0]
-            raise ConversionError(
-                f"{path}: {error}" if path else str(error), error.route
-            ) from error
         except Exception as error:
-            error.add_note(f"This is of the leaf {work.paths()[each.place][0]!r}.")
+            error.add_note(f"The array is at {work.paths()[each.place][0]!r} in the tree.")
             raise
     results = made if len(made) == len(work.places) else [made[place] for place in work.places]
     return results[0] if work.node is None else work.node.with_leaves(results)
@@ -142,7 +136,8 @@ def explain(
     >>> report.routes["flipped"].why
     'torch takes no negative strides; the layout is negative'
     """
-    return _Conversion(tree, to, device, copy, dtype, casting, order).report()
+    work = _Conversion(tree, to, dtype, order, device=device, copy=copy, casting=casting)
+    return work.report()
 
 
 def leaves(tree: Any) -> dict[str, Any]:
@@ -160,50 +155,60 @@ def leaves(tree: Any) -> dict[str, Any]:
 
 @dataclass
 class Report:
-    """What :func:`convert` does with a tree.
+    """What :func:`convert` does with a tree; its text is a summary.
 
     Attributes
     ----------
+    to : str
+        The library.
     routes : dict of str to Route
         By the path of each array in memory; see :func:`arraybridge.explain`.
-    views, copies : list of str
-        The paths of arrays that are views, and of those that are copied.
-    nbytes : int
-        Bytes that are copied.
     refusals : dict of str to str
         The paths of arrays that cannot be converted, and why.
-    unshared : list of str
-        The paths of arrays with common memory whose results have none.
     deferred : list of str
         The paths of arrays that a lazy library computes later.
+    unshared : list of str
+        The paths of arrays with common memory whose results have none.
+    nbytes : int
+        Bytes that are copied.
+    views, copies : list of str
+        The paths of arrays that are views, and of those that are copied.
     """
 
     to: str
     routes: dict[str, Route] = field(default_factory=dict)
-    views: list[str] = field(default_factory=list)
-    copies: list[str] = field(default_factory=list)
-    nbytes: int = 0
     refusals: dict[str, str] = field(default_factory=dict)
-    unshared: list[str] = field(default_factory=list)
     deferred: list[str] = field(default_factory=list)
+    unshared: list[str] = field(default_factory=list)
+    nbytes: int = 0
+
+    @property
+    def views(self) -> list[str]:
+        return [path for path, route in self.routes.items() if route.kind == "view"]
+
+    @property
+    def copies(self) -> list[str]:
+        kinds = "kernel", "transfer"
+        return [path for path, route in self.routes.items() if route.kind in kinds]
 
     def __str__(self) -> str:
-        counts = f"{len(self.views)} views, {len(self.copies)} copied ({self.nbytes:,} bytes)"
+        copied = {path: self.routes[path] for path in self.copies}
+        counts = f"{len(self.views)} views, {len(copied)} copied ({self.nbytes:,} bytes)"
         for what in ("refusals", "deferred", "unshared"):
             if getattr(self, what):
                 counts += f", {len(getattr(self, what))} {what}"
-        lines = [f"to {self.to}: {counts}"]
-        lines += _listed(f"{path}: refused ({why})" for path, why in self.refusals.items())
-        lines += _listed(f"{path}: shares its memory no more" for path in self.unshared)
-        copied = [(path, self.routes[path]) for path in self.copies]
-        lines += _listed(f"{path}: {outcome(route)} ({route.why})" for path, route in copied)
-        return "\n  ".join(lines)
+        return "\n  ".join([
+            f"to {self.to}: {counts}",
+            *_listed(f"{path}: refused ({why})" for path, why in self.refusals.items()),
+            *_listed(f"{path}: shares its memory no more" for path in self.unshared),
+            *_listed(f"{path}: {outcome(route)} ({route.why})" for path, route in copied.items()),
+        ])  # fmt: skip
 
 
-def _listed(lines: Iterable[str]) -> list[str]:
+def _listed(lines: Iterable[str], most: int = 10) -> list[str]:
     every = [*lines]
-    more = len(every) - _PRINTED
-    return every if more <= 0 else [*every[:_PRINTED], f"and {more} more"]
+    more = [f"and {len(every) - most} more"] if len(every) > most else []
+    return every[:most] + more
 
 
 # ------------------------------------------------------------ the containers
@@ -220,9 +225,7 @@ def _row(cls: type) -> Row | None:
     # A class may be registered at any time, and an object of it may speak for an array inside.
     def registered(x: Any, is_leaf: IsLeaf) -> Row | None:
         level: Row | None = tree_level(x)
-        if level is None and own is not None and own.of is not None:
-            return own.of(x, is_leaf)
-        return level
+        return own.of(x, is_leaf) if level is None and own is not None and own.of else level
 
     return Row(list, list, lambda tree, old, new: tree, registered)
 
@@ -256,98 +259,76 @@ class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]])
 
     def __missing__(self, cls: type) -> Any:
         known = RECOGNIZED[cls].is_array
-        entry = self.entry(cls) if known else None
-        if known is False:
-            self[cls] = itself, id, None
-        elif isinstance(entry, Entry):
+        entry = self.entry(cls) if known else None  # else each must be asked whether it is one
+        if isinstance(entry, Entry):
             pointer = None if entry.source is self.target else entry.source.pointer
             self[cls] = entry.view, pointer or id, entry
-        else:  # without an entry each must be asked whether it is an array
-            self[cls] = _no_view, id, entry
+        else:
+            self[cls] = itself if known is False else lambda x: None, id, entry
         return self[cls]
-
-
-def _no_view(x: Any) -> None:
-    pass
 
 
 class _Copy:
     """An array that is copied, and what is known of that; of a report, a view as well."""
 
-    __slots__ = ("block", "entry", "found", "info", "place", "result", "twin", "x")
+    __slots__ = ("common", "entry", "found", "info", "place", "result", "twin", "x")
 
     def __init__(
-        self, place: int, x: Any, entry: Entry, found: Plan | None, info: TensorInfo | None
+        self, place: int, x: Any, entry: Entry, found: Plan | None = None, info: Any = None
     ) -> None:
-        self.place, self.x, self.entry, self.found, self.info = place, x, entry, found, info
-        self.twin: _Copy | None = None  # whose result this is
-        self.block: _Block | None = None
+        self.place, self.x, self.entry, self.info = place, x, entry, info
+        self.found: Any = found
+        self.twin = self  # whose result this is
+        self.common: _Common | None = None
         self.result: Any = None
 
     def made(self) -> Any:
-        if self.twin is not None:
-            return self.twin.result
-        if self.block is not None:
-            self.result = self.block.part(self.described())
-        elif self.found is None or self.info is None:
-            self.result = self.entry.run(self.x)
-        else:
-            self.result = execute(self.x, self.found, self.info)
-        return self.result
-
-    @property
-    def nbytes(self) -> int:
-        assert self.found is not None
-        return self.found.route(self.described()).nbytes
+        if self.twin is self:
+            if self.common is not None:
+                self.result = self.common.part(self.described())
+            elif self.found is None:
+                self.result = self.entry.run(self.x)
+            else:
+                self.result = execute(self.x, self.found, self.info)
+        return self.twin.result
 
     def described(self) -> TensorInfo:
         if self.info is None:
             self.x = self.entry.source.alias(self.x)
             self.found, self.info = self.entry.planned(self.x)
-        return self.info
-
-    def extent(self) -> tuple[int, int]:
-        return self.entry.source.extent(self.x)
+        info: TensorInfo = self.info
+        return info
 
 
 class _Conversion:
     """The leaves of a tree, and how each is converted."""
 
-    def __init__(
-        self,
-        tree: Any,
-        to: object,
-        device: object,
-        copy: bool | None,
-        dtype: object,
-        casting: Casting,
-        order: object,
-    ) -> None:
+    def __init__(self, tree: Any, to: object, dtype: object, order: object, **options: Any) -> None:
         self.target = library_named(to)
         found, self.node = flatten(tree, is_array, _ROWS)
         self.copies: list[_Copy] = []
-        options, known = (dtype, order), dict[Request, _Kinds]()
+        known: dict[Request, _Kinds] = {}
 
-        def kinds_of(*options: object) -> _Kinds:
-            request = request_of(device, copy, False, options[0], casting, options[1])
+        def kinds_of(dtype: object, order: object) -> _Kinds:
+            request = request_of(dtype=dtype, order=order, **options)
             return known.setdefault(request, _Kinds(self.target, request))
 
         keys: list[Any] = [*map(id, found)]
-        if any(isinstance(option, _FUNCTIONS) for option in options):
+        if isinstance(dtype, _FUNCTIONS) or isinstance(order, _FUNCTIONS):
             kinds = [
-                kinds_of(*[_called(option, path, x) for option in options])
+                kinds_of(_called(dtype, path, x), _called(order, path, x))
                 for path, x in zip(_paths(self.node), found, strict=True)
             ]
             keys = [*zip(keys, map(id, kinds), strict=True)]
         else:
-            kinds = [kinds_of(*options)] * len(found)
+            kinds = [kinds_of(dtype, order)] * len(found)
         self.leaves, self.kinds = found, kinds  # each once
         self.places: Sequence[int] = range(len(found))  # of all leaves, in those
         if len({*keys}) < len(keys):
-            first = {key: (x, of) for key, x, of in zip(keys, found, kinds, strict=True)}
-            order_of = {key: place for place, key in enumerate(first)}
-            self.places = [order_of[key] for key in keys]
-            self.leaves, self.kinds = map(list, zip(*first.values(), strict=True))
+            once = {key: i for i, key in reversed([*enumerate(keys)])}
+            places = {i: place for place, i in enumerate(sorted(once.values()))}
+            self.places = [places[once[key]] for key in keys]
+            self.leaves, self.kinds = [found[i] for i in places], [kinds[i] for i in places]
 
     def plan(self) -> list[Any]:
         """Make the views, plan the copies, and return the results of `leaves`."""
@@ -365,13 +346,9 @@ class _Conversion:
                 refused[place] = error
         if refused:
             raise self._refusal(refused)
-        addresses = [
-            address(x)
-            for (_, address, _), x, y in zip(rows, leaves, made, strict=True)
-            if y is not None
-        ]
-        if len({*addresses}) < len(addresses):
-            self._tie(made)
+        of_views = [i for i, result in enumerate(made) if result is not None]
+        if len({rows[i][1](leaves[i]) for i in of_views}) < len(of_views):
+            self._tie(made, rows)
         return made
 
     def _planned(self, place: int, entry: Any) -> Any:
@@ -389,7 +366,7 @@ class _Conversion:
             if view is not None:
                 return view
         if entry.copies(x):
-            self.copies.append(_Copy(place, x, entry, None, None))
+            self.copies.append(_Copy(place, x, entry))
             return None
         alias = entry.source.alias(x)
         found, info = entry.planned(alias)
@@ -402,14 +379,13 @@ class _Conversion:
         self.copies.append(_Copy(place, alias, entry, found, info))
         return None
 
-    def _tie(self, made: list[Any]) -> None:
+    def _tie(self, made: list[Any], rows: list[Any]) -> None:
         """Have views of the same memory be one, which have the same layout and data type."""
         first: dict[Any, int] = {}
-        for place, (of, x) in enumerate(zip(self.kinds, self.leaves, strict=True)):
-            _, address, entry = of[type(x)]
+        for place, ((_, address, entry), x) in enumerate(zip(rows, self.leaves, strict=True)):
             if address is not id and made[place] is not None:
-                info = entry.source.describe(x)
-                made[place] = made[first.setdefault((type(x), id(of), info), place)]
+                key = type(x), entry, entry.source.describe(x)
+                made[place] = made[first.setdefault(key, place)]
 
     def paths(self) -> dict[int, list[str]]:
         """Return the paths of `leaves`."""
@@ -430,39 +406,29 @@ class _Conversion:
 
     def report(self) -> Report:
         """Plan all leaves, and return what is known of them."""
-        report = Report(self.target.name)
-        each = []
+        report, each = Report(self.target.name), []
         for place, paths in self.paths().items():
             x = self.leaves[place]
-            if not is_array(x):
-                continue
-            entry = self.kinds[place].entry(type(x))
+            entry = self.kinds[place].entry(type(x)) if is_array(x) else None
             if isinstance(entry, Deferred):
                 report.deferred += paths
-                continue
-            try:
-                route, native, own, found, info = explained(x, entry)
-            except _ERRORS as error:
-                report.refusals.update(dict.fromkeys(paths, str(error)))
-                continue
-            report.routes.update(dict.fromkeys(paths, route))
-            if route.kind == "refuse":
-                report.refusals.update(dict.fromkeys(paths, route.why))
-                continue
-            (report.views if route.kind == "view" else report.copies).extend(paths)
-            each.append(_Copy(place, native, own, found, info))
-        paths_of = self.paths()
-        copies = [copy for copy in each if paths_of[copy.place][0] in report.copies]
+            elif entry is not None:
+                try:
+                    route, *known = explained(x, entry)
+                except _ERRORS as error:
+                    report.refusals.update(dict.fromkeys(paths, str(error)))
+                    continue
+                report.routes.update(dict.fromkeys(paths, route))
+                if route.kind == "refuse":
+                    report.refusals.update(dict.fromkeys(paths, route.why))
+                else:
+                    each.append(_Copy(place, *known))
+        copies = [copy for copy in each if copy.found.kind != "view"]
         _share(copies)
-        report.nbytes = sum(
-            {
-                id(copy.block or copy): (copy.block or copy).nbytes
-                for copy in copies
-                if copy.twin is None
-            }.values()
-        )
+        done = {id(x): x for x in [copy.twin.common or copy.twin for copy in copies]}
+        report.nbytes = sum(x.found.route(x.info).nbytes for x in done.values())
         apart = {copy.place for copy in _unshared(each)}
-        report.unshared = [path for i, paths in paths_of.items() if i in apart for path in paths]
+        report.unshared = [p for place, ps in self.paths().items() if place in apart for p in ps]
         return report
 
 
@@ -477,25 +443,21 @@ def _called(option: Any, path: str, x: Any) -> object:
 
 def _overlapping(copies: list[_Copy]) -> Iterator[list[_Copy]]:
     """Yield the arrays whose memory may overlap, together, in the order of their addresses."""
-    spans = sorted([(*copy.extent(), place) for place, copy in enumerate(copies)])
+    spans = sorted([(*copy.entry.source.extent(copy.x), i) for i, copy in enumerate(copies)])
     together: list[_Copy] = []
     end = 0
-    for low, high, place in spans:
-        if low >= end:
+    for low, high, place in [*spans, (end, end, 0)]:
+        if low >= end or low == high:
             if len(together) > 1:
                 yield together
             together = []
         if low < high:
             together.append(copies[place])
             end = max(end, high)
-    if len(together) > 1:
-        yield together
 
 
 def _share(copies: list[_Copy]) -> None:
     """Have copies of the same memory be one, and those of overlapping memory have a common one."""
-    if len(copies) < 2:
-        return
     for together in _overlapping(copies):
         first: dict[Any, _Copy] = {}
         parts: dict[Any, list[_Copy]] = {}
@@ -503,33 +465,29 @@ def _share(copies: list[_Copy]) -> None:
             info = copy.described()
             copy.twin = first.setdefault((type(copy.x), copy.entry, info), copy)
             if copy.twin is copy:
-                copy.twin = None
                 parts.setdefault((copy.entry, info.dtype, info.device), []).append(copy)
         for part in parts.values():
-            _Block.of(part)
+            _Common.join(part)
 
 
-class _Block:
+class _Common:
     """The memory that several arrays have in common, which is copied once."""
 
     def __init__(self, low: int, given: TensorInfo, whole: Any, entry: Entry) -> None:
         self.low, self.given, self.whole, self.target = low, given, whole, entry.target
         self.found, self.info = entry.planned(whole)
-        self.nbytes = self.found.route(self.info).nbytes
-        self.result: tuple[TensorInfo, object] | None = None
+        self.made: tuple[TensorInfo, object] | None = None
 
     @classmethod
-    def of(cls, copies: list[_Copy]) -> None:
-        """Let arrays be parts of one block, if the target can have such views of it."""
-        if len(copies) < 2:
-            return
+    def join(cls, copies: list[_Copy]) -> None:
+        """Let arrays be parts of their common memory, if the target can have such views of it."""
         entry, infos = copies[0].entry, [copy.described() for copy in copies]
-        source, target, given = entry.source, entry.target, infos[0]
+        source, target, given, cast = entry.source, entry.target, infos[0], entry.request.cast
         lows, highs = zip(*map(extent_of, infos), strict=True)
         low, nbytes, item = min(lows), max(highs) - min(lows), given.itemsize
-        cast = entry.request.cast
         if (
-            source.accepts.immutable
+            len(copies) < 2
+            or source.accepts.immutable
             or target.accepts.immutable
             or type(source).wrap is Library.wrap
             or (cast is not None and cast.order is not None)
@@ -538,67 +496,61 @@ class _Block:
             or any(info.pending or (info.pointer - low) % item for info in infos)
         ):
             return
-        owners = [source.memory_owner(copy.x, copy.described()) for copy in copies]
+        owners = [
+            source.memory_owner(copy.x, info) for copy, info in zip(copies, infos, strict=True)
+        ]
         whole = source.wrap(
             ManagedTensor.trusted(
                 low, (nbytes // item,), (1,), given.dtype, given.device, False, False, owners
             )
         )
-        to = entry_for(type(whole), target, entry.request._replace(copy=True))
-        if not isinstance(to, Entry):
-            return
-        block = cls(low, given, whole, to)
-        if block.found.kind == "refuse":
-            return
-        parts = [copy for copy in copies if not block.objection(copy.described())]
-        if len(parts) < len(copies):
-            cls.of(parts)
-            return
-        for copy in copies:
-            copy.block = block
+        to: Any = entry_for(type(whole), target, entry.request._replace(copy=True))
+        common = cls(low, given, whole, to)
+        parts = [copy for copy in copies if common.can_be(copy.described())]
+        if len(parts) == len(copies):
+            for copy in copies:
+                copy.common = common
+        elif parts:
+            cls.join(parts)
 
-    def _place(self, info: TensorInfo, start: int, dtype: DataType) -> int:
+    def place(self, info: TensorInfo, start: int, dtype: DataType) -> int:
         return start + (info.pointer - self.low) // self.given.itemsize * dtype.itemsize
 
-    def objection(self, info: TensorInfo) -> object:
+    def can_be(self, info: TensorInfo) -> bool:
+        """Whether a part can be a view in the target."""
         dtype, device = self.found.dtype or info.dtype, self.found.device or info.device
-        data = self._place(info, ADDRESS, dtype)
+        data = self.place(info, ADDRESS, dtype)
         view = info._replace(data=data, byte_offset=0, dtype=dtype, device=device, readonly=False)
-        return view_objection(view, self.target.accepts_of(view))
+        refused = self.found.kind == "refuse"
+        return not (refused or view_objection(view, self.target.accepts_of(view)))
 
     def part(self, info: TensorInfo) -> Any:
         """Return the view that stands for one of the arrays."""
-        if self.result is None:
+        if self.made is None:
             whole = execute(self.whole, self.found, self.info)
-            made = self.target.describe(whole)
-            self.result = made, self.target.memory_owner(whole, made)
-        made, owner = self.result
+            described = self.target.describe(whole)
+            self.made = described, self.target.memory_owner(whole, described)
+        (made, owner), shape, strides = self.made, info.shape, info.strides
+        data, device = self.place(info, made.pointer, made.dtype), made.device
         return self.target.wrap(
-            ManagedTensor.trusted(
-                self._place(info, made.pointer, made.dtype), info.shape, info.strides, made.dtype,
-                made.device, made.readonly, made.padded, owner,
-            )
-        )  # fmt: skip
+            ManagedTensor.trusted(data, shape, strides, made.dtype, device, False, False, owner)
+        )
 
 
 def _unshared(each: list[_Copy]) -> Iterator[_Copy]:
     """Yield arrays that have memory in common with another one, and results that have none."""
-
-    def home(copy: _Copy) -> object:
-        found = copy.twin or copy
-        assert found.found is not None
-        return 0 if found.found.kind == "view" else id(found.block or found)
-
     for together in _overlapping(each):
-        homes = [*map(home, together)]
-        if len({*homes}) > 1:
-            memory = [_elements(copy.described()) for copy in together]
-            for i, copy in enumerate(together):
-                if any(
-                    homes[i] != homes[j] and _meet(memory[i], memory[j])
-                    for j in range(len(together))
-                ):
-                    yield copy
+        homes = [_home(copy.twin) for copy in together]
+        memory = [_elements(copy.described()) for copy in together]
+        for copy, home, x in zip(together, homes, memory, strict=True):
+            others = [y for y, other in zip(memory, homes, strict=True) if other != home]
+            if any(_meet(x, y) for y in others):
+                yield copy
+
+
+def _home(copy: _Copy) -> int:
+    assert copy.found is not None
+    return 0 if copy.found.kind == "view" else id(copy.common or copy)
 
 
 def _elements(info: TensorInfo) -> Any:
