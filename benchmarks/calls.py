@@ -36,6 +36,7 @@ EXPORT = {"ratio": 1.0}
 TVM_FFI = {"ratio": 1.5}
 NAMESPACES = {"ratio": 0.3}
 CALL = {"ns": 3500}
+LEAF = {"ratio": 1.3}
 
 
 class Operands:
@@ -182,6 +183,23 @@ def finding(of: Operands) -> Iterator[Case]:
     yield Case("unify(tensor, tensor)", lambda: ab.unify(t, t), "array_namespace", lambda: compat(t, t), **CALL)
 
 
+def trees(of: Operands) -> Iterator[Case]:
+    """A thousand leaves of 24 items: beside one call of `convert` for each, and by hand."""
+    convert, torch_of = ab.tree.convert, torch.from_numpy
+    arrays = {f"layer{i}.weight": of.single.copy() for i in range(1000)}
+    tensors, nested = convert(arrays, "torch", copy=True), {f"layer{i}": {name: of.single.copy() for name in "abcd"} for i in range(250)}
+
+    def each(tree: dict, to: str, **options: object) -> dict:
+        return {name: each(x, to, **options) if type(x) is dict else ab.convert(x, to, **options) for name, x in tree.items()}
+
+    yield Case("tree.convert, NumPy to torch", lambda: convert(arrays, "torch"), "convert of each", lambda: each(arrays, "torch"), **LEAF)
+    yield Case("tree.convert, NumPy to torch, by hand", lambda: convert(arrays, "torch"), "{k: torch.from_numpy(x)}", lambda: {k: torch_of(x) for k, x in arrays.items()}, ns=2e6)
+    yield Case("tree.convert, NumPy to torch, 250 dicts of four", lambda: convert(nested, "torch"), "convert of each", lambda: each(nested, "torch"), **LEAF)
+    yield Case("tree.convert, NumPy to torch, copy=True", lambda: convert(arrays, "torch", copy=True), "convert of each", lambda: each(arrays, "torch", copy=True), **LEAF)
+    yield Case("tree.convert, torch to NumPy", lambda: convert(tensors, "numpy"), "convert of each", lambda: each(tensors, "numpy"), **LEAF)
+    yield Case("tree.convert, NumPy to JAX (copied: writable)", lambda: convert(arrays, "jax"), "jax.tree.map(jnp.asarray)", lambda: jax.tree.map(jax.numpy.asarray, arrays), 1.3)
+
+
 # fmt: on
 
 #: (heading, text, cases)
@@ -208,6 +226,7 @@ SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
         "The peer of `adapt` and `unify` is only for comparison: it checks nothing.",
         finding,
     ),
+    ("Trees", "A thousand leaves in one call.", trees),
 ]
 
 
