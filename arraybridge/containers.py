@@ -86,12 +86,12 @@ class Node:
             raise _unlike(path, error.tree, repr(error.why)) from error.why
 
     def _built(self, leaves: Iterator[Any]) -> Any:
-        row, tree, old, inner = self.row, self.tree, self.children, self.inner
+        row, tree, old = self.row, self.tree, self.children
         new: list[Any] = []
-        for place, node in inner:
-            new.extend(islice(leaves, place - len(new)))
+        for place, node in self.inner:
+            new += islice(leaves, place - len(new))
             new.append(node._built(leaves))
-        new.extend(islice(leaves, len(old) - len(new)))
+        new += islice(leaves, len(old) - len(new))
         if not row.always and not any(map(is_not, new, old)):
             return tree
         try:

@@ -271,26 +271,29 @@ class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]])
 class _Copy:
     """An array that is copied, and what is known of that; of a report, a view as well."""
 
-    __slots__ = ("common", "entry", "found", "info", "place", "result", "twin", "x")
+    found: Any = None  # its plan, and its description
+    info: Any = None
+    twin: _Copy | None = None  # whose result this one is
+    common: _Common | None = None
+    result: Any = None
 
-    def __init__(
-        self, place: int, x: Any, entry: Entry, found: Plan | None = None, info: Any = None
-    ) -> None:
-        self.place, self.x, self.entry, self.info = place, x, entry, info
-        self.found: Any = found
-        self.twin = self  # whose result this is
-        self.common: _Common | None = None
-        self.result: Any = None
+    def __init__(self, place: int, x: Any, entry: Entry) -> None:
+        self.place, self.x, self.entry = place, x, entry
+
+    def planned(self, found: Plan, info: TensorInfo) -> _Copy:
+        self.found, self.info = found, info
+        return self
 
     def made(self) -> Any:
-        if self.twin is self:
-            if self.common is not None:
-                self.result = self.common.part(self.described())
-            elif self.found is None:
-                self.result = self.entry.run(self.x)
-            else:
-                self.result = execute(self.x, self.found, self.info)
-        return self.twin.result
+        if self.twin is not None:
+            return self.twin.result
+        if self.common is not None:
+            self.result = self.common.part(self.info)
+        elif self.found is None:
+            self.result = self.entry.run(self.x)
+        else:
+            self.result = execute(self.x, self.found, self.info)
+        return self.result
 
     def described(self) -> TensorInfo:
         if self.info is None:
@@ -376,7 +379,7 @@ class _Conversion:
         if found.kind == "refuse":
             why = found.reason(info)
             raise ConversionError(of_native(why) if hasattr(given, "__arraybridge__") else why)
-        self.copies.append(_Copy(place, alias, entry, found, info))
+        self.copies.append(_Copy(place, alias, entry).planned(found, info))
         return None
 
     def _tie(self, made: list[Any], rows: list[Any]) -> None:
@@ -414,7 +417,7 @@ class _Conversion:
                 report.deferred += paths
             elif entry is not None:
                 try:
-                    route, *known = explained(x, entry)
+                    route, own, its_entry, found, info = explained(x, entry)
                 except _ERRORS as error:
                     report.refusals.update(dict.fromkeys(paths, str(error)))
                     continue
@@ -422,10 +425,10 @@ class _Conversion:
                 if route.kind == "refuse":
                     report.refusals.update(dict.fromkeys(paths, route.why))
                 else:
-                    each.append(_Copy(place, *known))
+                    each.append(_Copy(place, own, its_entry).planned(found, info))
         copies = [copy for copy in each if copy.found.kind != "view"]
         _share(copies)
-        done = {id(x): x for x in [copy.twin.common or copy.twin for copy in copies]}
+        done = {id(x): x for x in [copy.common or copy for copy in copies if copy.twin is None]}
         report.nbytes = sum(x.found.route(x.info).nbytes for x in done.values())
         apart = {copy.place for copy in _unshared(each)}
         report.unshared = [p for place, ps in self.paths().items() if place in apart for p in ps]
@@ -446,14 +449,17 @@ def _overlapping(copies: list[_Copy]) -> Iterator[list[_Copy]]:
     spans = sorted([(*copy.entry.source.extent(copy.x), i) for i, copy in enumerate(copies)])
     together: list[_Copy] = []
     end = 0
-    for low, high, place in [*spans, (end, end, 0)]:
-        if low >= end or low == high:
+    for low, high, place in spans:
+        if low >= end:
             if len(together) > 1:
                 yield together
-            together = []
-        if low < high:
+            together = [copies[place]]
+            end = high
+        elif low < high:
             together.append(copies[place])
             end = max(end, high)
+    if len(together) > 1:
+        yield together
 
 
 def _share(copies: list[_Copy]) -> None:
@@ -463,8 +469,10 @@ def _share(copies: list[_Copy]) -> None:
         parts: dict[Any, list[_Copy]] = {}
         for copy in together:
             info = copy.described()
-            copy.twin = first.setdefault((type(copy.x), copy.entry, info), copy)
-            if copy.twin is copy:
+            twin = first.setdefault((type(copy.x), copy.entry, info), copy)
+            if twin is not copy:
+                copy.twin = twin
+            else:
                 parts.setdefault((copy.entry, info.dtype, info.device), []).append(copy)
         for part in parts.values():
             _Common.join(part)
@@ -540,7 +548,7 @@ class _Common:
 def _unshared(each: list[_Copy]) -> Iterator[_Copy]:
     """Yield arrays that have memory in common with another one, and results that have none."""
     for together in _overlapping(each):
-        homes = [_home(copy.twin) for copy in together]
+        homes = [_home(copy.twin or copy) for copy in together]
         memory = [_elements(copy.described()) for copy in together]
         for copy, home, x in zip(together, homes, memory, strict=True):
             others = [y for y, other in zip(memory, homes, strict=True) if other != home]
@@ -549,7 +557,6 @@ def _unshared(each: list[_Copy]) -> Iterator[_Copy]:
 
 
 def _home(copy: _Copy) -> int:
-    assert copy.found is not None
     return 0 if copy.found.kind == "view" else id(copy.common or copy)
 
 
