@@ -1,20 +1,16 @@
-"""Sharded arrays: JAX's arrays over a mesh and PyTorch's ``DTensor``, shard by shard.
+"""Sharded arrays: JAX's arrays over a mesh, PyTorch's ``DTensor``, Dask's blocks.
 
-Each process converts its own shards; nothing is gathered. A process that holds one shard of a
-``jax.Array`` (``jax.distributed``, one device per process) holds that of the ``DTensor``, too::
-
-    to_torch(x)         a DTensor of a sharded jax.Array, or of a Dask array
-    to_jax(x)           a jax.Array of a DTensor, or of a Dask array
-    to_dask(x)          a Dask array whose blocks are the shards
-    shards(x)           the shards of this process: where they belong, device, Array
-    explain(x, "torch") the route of each
+Each process converts its own shards; nothing is gathered. A library has a module ``sharding``
+(`Library.shardings`) with ``describe(x)``, which returns a `Sharded`; ``check(source)``, which
+raises if the library cannot express the split; ``build(source, mesh, convert)``, which makes shards
+by ``convert(array)``; and ``OPTIONS``, what ``convert`` is asked for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .array import Array, from_dlpack
 from .conversion import convert
@@ -25,101 +21,55 @@ from .explaining import explain as explained
 if TYPE_CHECKING:
     from .dlpack import DeviceType
 
-__all__ = ["Shard", "ShardRoute", "explain", "shards", "to_dask", "to_jax", "to_torch"]
+__all__ = ["explain", "shards", "to_dask", "to_jax", "to_torch"]
 
 Index = tuple[slice, ...]
-Bounds = tuple[tuple[int, int], ...]
-
-
-class Shard(NamedTuple):
-    """A shard: ``x[index]`` of the whole array, the library's own device (None: Dask), an Array.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import jax.numpy as jnp
-    >>> (shard,) = ab.sharding.shards(jnp.arange(3.0))
-    >>> shard.index, shard.array.device
-    ((slice(0, 3, None),), Device('cpu'))
-    """
-
-    index: Index  # type: ignore[assignment]  # which hides tuple.index
-    device: object
-    array: Array
-
-
-class ShardRoute(NamedTuple):
-    """The route of a shard: ``x[index]`` of the whole array, the library's own device, a Route.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import jax.numpy as jnp
-    >>> ab.sharding.explain(jnp.zeros(3), "torch")[0].route.nbytes
-    12
-    """
-
-    index: Index  # type: ignore[assignment]
-    device: object
-    route: Route
+Part = tuple[tuple[int, int], ...]  # (start, stop) on each axis of the whole array
 
 
 class Sharded(NamedTuple):
     """A sharded array, in the terms of no library.
 
-    `shape` is that of the whole array, `sizes` that of the mesh, `names` its axes, if they have
-    names, and `processes` the process at each of its coordinates in C order (None: in their order).
-    `axes` has, for each axis of the array, the axes of the mesh that split it one after another.
-    `shards` are those of this process: index, device, the library's own array. `load` computes
-    some of them. Where no mesh describes them, `refused` says so and what to do; `resplit` is how
-    to split the array otherwise.
+    `shards` are those of this process: part, device, the library's own array; `load` computes some.
+    `resplit` is how to split the array otherwise. `sizes` and `names` are those of the mesh's axes;
+    `axes` has for each axis of the array the axes of the mesh that split it, one after another
+    (None: no mesh describes the split). `processes` has the process at each coordinate of the mesh
+    in C order (None: whichever come in order).
     """
 
     shape: tuple[int, ...]
-    shards: Sequence[tuple[Index, object, Any]]
+    shards: Sequence[tuple[Part, object, Any]]
+    resplit: str
     sizes: tuple[int, ...] = ()
-    axes: tuple[tuple[int, ...], ...] = ()
+    axes: Sequence[Sequence[int]] | None = None
     names: tuple[str, ...] | None = None
     processes: tuple[int, ...] | None = None
-    resplit: str = ""
     platform: DeviceType | None = None
     load: Callable[[Sequence[Any]], Sequence[Any]] = list
-    refused: str | None = None
 
-    def index_at(self, coordinate: Sequence[int]) -> Index:
-        """Return what a coordinate of the mesh holds; the last parts are smaller, as of chunks."""
-        index = []
-        for stop, axes in zip(self.shape, self.axes, strict=True):
+    def part_at(self, coordinate: Sequence[Any]) -> Part:
+        """Return what a coordinate of the mesh holds; as with chunks, the last may be smaller."""
+        part = []
+        for stop, axes in zip(self.shape, self.axes or (), strict=True):
             start = 0
             for axis in axes:
                 step = -(-(stop - start) // self.sizes[axis])
-                start = min(start + coordinate[axis] * step, stop)
+                start = min(start + int(coordinate[axis]) * step, stop)
                 stop = min(start + step, stop)
-            index.append(slice(start, stop))
-        return tuple(index)
+            part.append((start, stop))
+        return tuple(part)
 
-    def arrays(self, indices: Sequence[Index]) -> Sequence[Any]:
-        """Return this process's arrays of some indices.
-
-        Raises
-        ------
-        ConversionError
-            If it does not hold them: each process must hold the same part of both arrays.
-        """
-        held = self.parts()
-        wanted = [bounds(index, self.shape) for index in indices]
-        for part in wanted:
+    def arrays(self, parts: Sequence[Part]) -> Sequence[Any]:
+        """Return arrays of this process; ConversionError if it does not hold them."""
+        held = {part: array for part, _, array in self.shards}
+        for part in parts:
             if part not in held:
                 raise ConversionError(
                     f"this process needs the part {_text(part)} of the array and holds "
                     f"{', '.join(map(_text, held)) or 'nothing'}: number the processes alike in "
-                    f"both libraries, and pass a mesh in their order, or {self.resplit}"
+                    f"both libraries, pass a mesh in their order, or {self.resplit}"
                 )
-        return self.load([held[part] for part in wanted])
-
-    def parts(self) -> dict[Bounds, Any]:
-        """Return this process's arrays by the (start, stop) of each axis."""
-        return {bounds(index, self.shape): x for index, _, x in self.shards}
+        return self.load([held[part] for part in parts])
 
     def check_mesh(self, sizes: Sequence[int]) -> None:
         """Raise ConversionError for a mesh of other sizes than the array's."""
@@ -130,96 +80,65 @@ class Sharded(NamedTuple):
             )
 
 
-class Shardings:
-    """How a library describes its sharded arrays, and makes them; see ``Library.shardings``."""
-
-    #: What ``convert`` is asked for shards of this library.
-    options: ClassVar[Mapping[str, Any]] = {}
-
-    def describe(self, x: Any) -> Sharded:
-        """Describe an array of the library.
-
-        Raises
-        ------
-        ConversionError
-            If its local arrays are not parts of it.
-        """
-        raise NotImplementedError
-
-    def check(self, source: Sharded) -> None:
-        """Raise ConversionError for a split that the library cannot express."""
-
-    def build(self, source: Sharded, mesh: Any, convert: Callable[..., Any]) -> Any:
-        """Make a sharded array; ``convert(array, **options)`` makes a shard of this library."""
-        raise NotImplementedError
+def part_of(index: Index, shape: tuple[int, ...]) -> Part:
+    """Return the part that slices name."""
+    return tuple(each.indices(n)[:2] for each, n in zip(index, shape, strict=True))
 
 
-def bounds(index: Index, shape: tuple[int, ...]) -> Bounds:
-    """Return the (start, stop) of each axis."""
-    return tuple(part.indices(n)[:2] for part, n in zip(index, shape, strict=True))
+def _text(part: Part) -> str:
+    return f"[{', '.join(f'{start}:{stop}' for start, stop in part)}]"
 
 
-def index_of(bounds: Bounds) -> Index:
-    """Return the slices of the (start, stop) of each axis."""
-    return tuple(slice(*pair) for pair in bounds)
+def _index(part: Part) -> Index:
+    return tuple(slice(*each) for each in part)
 
 
-def _text(bounds: Bounds) -> str:
-    return f"[{', '.join(f'{start}:{stop}' for start, stop in bounds)}]"
-
-
-def _shardings(library: Any) -> Shardings:
-    found: Shardings | None = None if library is None else library.shardings()
+def _shardings(library: Any) -> Any:
+    found = None if library is None else library.shardings()
     if found is None:
         raise TypeError(
-            f"arraybridge.sharding has arrays of JAX, PyTorch (DTensor) and Dask, not of "
-            f"{'this type' if library is None else library.name}: arraybridge.convert has others"
+            f"{'the object' if library is None else library.name} has no sharded arrays: pass a "
+            "jax.Array, a DTensor or a Dask array, or call arraybridge.convert"
         )
     return found
 
 
 def _described(x: Any) -> Sharded:
-    if isinstance(x, Array):
-        x = x.native
+    x = x.native if isinstance(x, Array) else x
     record = RECORDS[type(x)]
-    return _shardings(record.library or record.lazy).describe(x)
+    source: Sharded = _shardings(record.library or record.lazy).describe(x)
+    return source
 
 
-def _checked(x: Any, to: object) -> tuple[Sharded, Shardings]:
+def _checked(x: Any, to: object) -> tuple[Sharded, Any]:
     source, target = _described(x), _shardings(library_named(to))
-    if source.refused is not None:
-        raise ConversionError(source.refused)
+    if source.axes is None:
+        raise ConversionError(f"no mesh describes how the array is split: {source.resplit}")
     target.check(source)
     return source, target
 
 
-def _converted(x: Any, to: str, mesh: Any, asked: Mapping[str, Any]) -> Any:
+def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
     source, target = _checked(x, to)
-    return target.build(source, mesh, partial(convert, to=to, **asked, **target.options))
+    return target.build(source, mesh, partial(convert, to=to, **options, **target.OPTIONS))
 
 
-def to_torch(
-    x: Any,
-    mesh: Any = None,
-    *,
-    copy: bool | None = None,
-    alias_readonly: bool = False,
-    dtype: object = None,
-) -> Any:
+def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
     """Convert a sharded array to a ``DTensor``, each process its own shard.
-
-    Every process of the mesh must call it; nothing is sent, but to make a ``DeviceMesh``.
 
     Parameters
     ----------
     x : jax.Array or Dask array
-        With a ``NamedSharding``, one device per process. The blocks of a Dask array are the shards.
+        With a ``NamedSharding``, one device per process. The blocks of a Dask array are the shards,
+        and each process computes its own.
     mesh : DeviceMesh, optional
         Its axes are those of the array's mesh, in order. By default one is made, with the same
-        names, once for all arrays: the rank of a process is its ``process_index``.
-    copy, alias_readonly, dtype
-        As for :func:`arraybridge.convert`. JAX's arrays never change and PyTorch's do: their memory
-        is shared with ``alias_readonly=True``, else copied.
+        names, once for all arrays, in which every process must take part: the rank of a process is
+        its ``process_index``.
+    **options
+        ``copy``, ``alias_readonly``, ``dtype``, ``casting`` as for :func:`arraybridge.convert`.
+        JAX's arrays never change and PyTorch's do: their memory is shared with
+        ``alias_readonly=True``, else copied.
 
     Returns
     -------
@@ -249,34 +168,27 @@ def to_torch(
     P('data', None)
     >>> dist.destroy_process_group()
     """
-    asked: dict[str, Any] = {"copy": copy, "alias_readonly": alias_readonly, "dtype": dtype}
-    return _converted(x, "torch", mesh, asked)
+    return _converted(x, "torch", mesh, options)
 
 
-def to_jax(x: Any, mesh: Any = None, *, copy: bool | None = None, dtype: object = None) -> Any:
+def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
     """Convert a sharded array to a ``jax.Array``, each process its own shards.
 
     Parameters
     ----------
     x : DTensor or Dask array
-        The blocks of a Dask array are the shards; each process computes its own.
     mesh : jax.sharding.Mesh, optional
-        Its axes are those of the array's mesh, in order. By default one is made, with the same
-        names, or ``"axis_0"`` and so on.
-    copy, dtype
-        As for :func:`arraybridge.convert`: memory that may still be written is copied, and shared
-        with ``copy=False``. Shards that are not in C order are copied: those of other processes
-        might have another order, and JAX knows one for all.
+        As for :func:`to_torch`; axes without names become ``"axis_0"`` and so on.
+    **options
+        As for :func:`to_torch`: memory that may still be written is copied, and shared with
+        ``copy=False``. Shards that are not in C order are copied: those of other processes might
+        have another order, and JAX knows one for all.
 
     Returns
     -------
     jax.Array
-        With a ``NamedSharding``.
-
-    Raises
-    ------
-    ConversionError
-        For ``Partial`` placements, shards of unequal sizes, and as for :func:`to_torch`.
+        With a ``NamedSharding``. ConversionError for ``Partial`` placements, shards of unequal
+        sizes, and as for :func:`to_torch`.
 
     Examples
     --------
@@ -285,25 +197,20 @@ def to_jax(x: Any, mesh: Any = None, *, copy: bool | None = None, dtype: object 
     >>> ab.sharding.to_jax(da.ones((4, 2), dtype="f4")).sharding.spec
     P(None, None)
     """
-    return _converted(x, "jax", mesh, {"copy": copy, "dtype": dtype})
+    return _converted(x, "jax", mesh, options)
 
 
 def to_dask(x: Any) -> Any:
-    """Make a Dask array whose blocks are NumPy's on the shards, as ``convert`` makes them.
+    """Make a Dask array whose blocks are the shards, as NumPy arrays on their memory.
 
     Parameters
     ----------
     x : jax.Array or DTensor
-        All of whose parts this process holds.
+        All of whose parts this process holds; else a ConversionError.
 
     Returns
     -------
     dask.array.Array
-
-    Raises
-    ------
-    ConversionError
-        If this process holds some parts only.
 
     Examples
     --------
@@ -316,7 +223,7 @@ def to_dask(x: Any) -> Any:
     return target.build(source, None, partial(convert, to="numpy"))
 
 
-def shards(x: Any) -> list[Shard]:
+def shards(x: Any) -> list[tuple[Index, object, Array]]:
     """List the shards of an array that this process addresses, each as an Array on its memory.
 
     Parameters
@@ -326,13 +233,9 @@ def shards(x: Any) -> list[Shard]:
 
     Returns
     -------
-    list of Shard
-        ``x[index]`` is what the Array has; replicas have the same index.
-
-    Raises
-    ------
-    ConversionError
-        If local arrays are summands, not parts, of the whole (``Partial``).
+    list of (index, device, Array)
+        ``x[index]`` is what the Array has; replicas have the same index. The device is the
+        library's own; None for Dask.
 
     Examples
     --------
@@ -343,34 +246,24 @@ def shards(x: Any) -> list[Shard]:
     ((slice(0, 3, None),), array([0., 1., 2.], dtype=float32))
     """
     source = _described(x)
-    arrays = source.load([array for *_, array in source.shards])
-    return [
-        Shard(index, device, from_dlpack(array))
-        for (index, device, _), array in zip(source.shards, arrays, strict=True)
-    ]
+    arrays = map(from_dlpack, source.load([array for *_, array in source.shards]))
+    return [(_index(s[0]), s[1], array) for s, array in zip(source.shards, arrays, strict=True)]
 
 
-def explain(
-    x: Any,
-    to: object,
-    *,
-    copy: bool | None = None,
-    alias_readonly: bool = False,
-    dtype: object = None,
-) -> list[ShardRoute]:
+def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Route]]:
     """Return the route that each shard of this process would take.
 
     Parameters
     ----------
     x : jax.Array or DTensor
     to : {"torch", "jax"}
-    copy, alias_readonly, dtype
+    **options
         As for :func:`to_torch`.
 
-    Raises
-    ------
-    ConversionError
-        If the split cannot be expressed in the other library.
+    Returns
+    -------
+    list of (index, device, Route)
+        ConversionError if the other library cannot express the split.
 
     Examples
     --------
@@ -381,8 +274,7 @@ def explain(
     'view'
     """
     source, target = _checked(x, to)
-    asked: dict[str, Any] = {"copy": copy, "alias_readonly": alias_readonly, "dtype": dtype}
     return [
-        ShardRoute(index, device, explained(array, to, **asked, **target.options))
-        for index, device, array in source.shards
+        (_index(part), device, explained(array, to, **options, **target.OPTIONS))
+        for part, device, array in source.shards
     ]

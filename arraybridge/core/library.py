@@ -313,7 +313,7 @@ class Devices(Arrays):
         return None
 
     def shardings(self) -> Any:
-        """Return its ``Shardings`` (arraybridge.sharding); None if it has no sharded arrays."""
+        """Return the module of its sharded arrays (`arraybridge.sharding`); None if it has none."""
         return None
 
     @contextmanager

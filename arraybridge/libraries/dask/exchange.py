@@ -54,9 +54,9 @@ class Dask(Library):
         return arrays.token_of_array(x)
 
     def shardings(self) -> Any:
-        from .sharding import SHARDINGS
+        from . import sharding
 
-        return SHARDINGS
+        return sharding
 
     def native_namespace(self) -> Any:
         import array_api_compat.dask.array as namespace

@@ -13,48 +13,44 @@ import dask.array
 import numpy as np
 
 from ...core.records import ConversionError
-from ...sharding import Sharded, Shardings
+from ...sharding import Sharded
+
+OPTIONS: dict[str, Any] = {}
 
 
-class DaskShardings(Shardings):
+def describe(x: dask.array.Array) -> Sharded:
     """The axes with several blocks are those of the mesh, in their order."""
+    if np.isnan(x.shape).any():
+        raise ConversionError("the sizes of the blocks are not known: x.compute_chunk_sizes()")
+    parts = product(*(pairwise(np.cumsum((0, *sizes)).tolist()) for sizes in x.chunks))
+    blocks = [x.blocks[at] if at else x for at in np.ndindex(x.numblocks)]
+    split = [axis for axis, count in enumerate(x.numblocks) if count > 1]
+    return Sharded(
+        x.shape,
+        [(part, None, block) for part, block in zip(parts, blocks, strict=True)],
+        "rechunk the array, x.rechunk(...)",
+        tuple(x.numblocks[axis] for axis in split) or (1,),
+        [[split.index(axis)] if axis in split else [] for axis in range(x.ndim)],
+        load=lambda blocks: dask.compute(*blocks),
+    )
 
-    def describe(self, x: dask.array.Array) -> Sharded:
-        if np.isnan(x.shape).any():
-            raise ConversionError(
-                "the sizes of the blocks are not known: x.compute_chunk_sizes() first"
-            )
-        ends = [np.cumsum((0, *sizes)).tolist() for sizes in x.chunks]
-        parts = product(*([slice(*pair) for pair in pairwise(each)] for each in ends))
-        shards = [
-            (index, None, x.blocks[at] if at else x)
-            for at, index in zip(np.ndindex(x.numblocks), parts, strict=True)
-        ]
-        split = [axis for axis, count in enumerate(x.numblocks) if count > 1]
-        return Sharded(
-            x.shape,
-            shards,
-            tuple(x.numblocks[axis] for axis in split) or (1,),
-            tuple((split.index(axis),) if axis in split else () for axis in range(x.ndim)),
-            resplit="rechunk the array, x.rechunk(...)",
-            load=lambda blocks: dask.compute(*blocks),
+
+def check(source: Sharded) -> None:
+    """Check that this process holds every part."""
+    held = {part for part, *_ in source.shards}
+    if sum(prod(stop - start for start, stop in part) for part in held) < prod(source.shape):
+        raise ConversionError(
+            f"this process holds {len(held)} of the parts of the array, and the blocks of a Dask "
+            "array are all of them: take those, arraybridge.sharding.shards(x)"
         )
 
-    def build(self, source: Sharded, mesh: Any, convert: Callable[..., Any]) -> Any:
-        found = source.parts()
-        axes = [sorted({part[axis] for part in found}) for axis in range(len(source.shape))]
-        sizes = tuple(sum(stop - start for start, stop in each) for each in axes)
-        if not found or sizes != source.shape or len(found) != prod(map(len, axes)):
-            raise ConversionError(
-                f"this process holds {len(found)} of the parts of the array, and the blocks of a "
-                "Dask array are all of them: take those, arraybridge.sharding.shards(x)"
-            )
-        name = f"shards-{uuid4().hex}"
-        blocks = [convert(found[part]) for part in product(*axes)]
-        keys = [(name, *at) for at in np.ndindex(tuple(map(len, axes)))]
-        chunks = tuple(tuple(stop - start for start, stop in each) for each in axes)
-        graph = dict(zip(keys, blocks, strict=True))
-        return dask.array.Array(graph, name, chunks, meta=blocks[0])
 
-
-SHARDINGS = DaskShardings()
+def build(source: Sharded, mesh: None, convert: Callable[..., Any]) -> dask.array.Array:
+    """Make an array of the parts."""
+    held = {part: array for part, _, array in source.shards}
+    axes = [sorted({part[axis] for part in held}) for axis in range(len(source.shape))]
+    name = f"shards-{uuid4().hex}"
+    keys = [(name, *at) for at in np.ndindex(tuple(map(len, axes)))]
+    graph = {key: convert(held[part]) for key, part in zip(keys, product(*axes), strict=True)}
+    chunks = [tuple(stop - start for start, stop in each) for each in axes]
+    return dask.array.Array(graph, name, chunks, meta=graph[keys[0]])

@@ -241,9 +241,9 @@ class Jax(Library):
         return native
 
     def shardings(self) -> Any:
-        from .sharding import SHARDINGS
+        from . import sharding
 
-        return SHARDINGS
+        return sharding
 
     def differentiation(self) -> Any:
         from .gradients import GRADIENTS

@@ -555,9 +555,9 @@ class Torch(Library):
         return native
 
     def shardings(self) -> Any:
-        from .sharding import SHARDINGS
+        from . import sharding
 
-        return SHARDINGS
+        return sharding
 
     def differentiation(self) -> Any:
         from .gradients import GRADIENTS
