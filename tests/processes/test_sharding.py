@@ -176,7 +176,7 @@ def placements(world):
     import jax
     import torch
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import DTensor, Partial, Shard, distribute_tensor
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
     from torch.distributed.tensor.placement_types import _StridedShard
 
     mesh, rows = init_device_mesh("cpu", (2, world // 2)), [Shard(0), Shard(0)]
@@ -187,6 +187,8 @@ def placements(world):
     assert np.asarray(array).tolist() == full[index].tolist()
     with refused(f"axis 0 of 5 is split into {world} and JAX has equal shards only: pad .*redist"):
         ab.sharding.to_jax(uneven)
+    waiting = uneven.redistribute(placements=[Replicate(), Replicate()], async_op=True)
+    assert ab.sharding.to_jax(waiting).addressable_data(0).tolist() == full.tolist()
     for placement in (Partial(), _StridedShard(0, split_factor=2)):
         t = DTensor.from_local(torch.ones(4), mesh, [placement, Shard(0)])
         for function in (ab.sharding.to_jax, ab.sharding.shards):

@@ -28,6 +28,7 @@ def describe(x: torch.Tensor) -> Sharded:
     if not isinstance(x, DTensor):
         raise TypeError("a tensor of this process alone: pass a DTensor, or arraybridge.convert it")
     mesh, local = x.device_mesh, x.to_local()
+    local = local.wait() if hasattr(local, "wait") else local  # for a collective under way
     axes: list[list[int]] = [[] for _ in x.shape]
     for axis, placement in enumerate(x.placements):
         if type(placement) is Shard:
