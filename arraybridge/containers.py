@@ -92,7 +92,7 @@ class Node:
             new += islice(leaves, place - len(new))
             new.append(node._built(leaves))
         new += islice(leaves, len(old) - len(new))
-        if not row.always and not any(map(is_not, new, old)):
+        if not (row.always or any(map(is_not, new, old))):
             return tree
         try:
             return row.put(tree, old, new)

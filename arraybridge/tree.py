@@ -11,7 +11,7 @@ A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -102,13 +102,13 @@ def convert(
     """
     work = _Conversion(tree, to, dtype, order, device=device, copy=copy, casting=casting)
     made = work.plan()
-    _share(work.copies)
-    for each in work.copies:
-        try:
-            made[each.place] = each.made()
-        except Exception as error:
-            error.add_note(f"The array is at {work.paths()[each.place][0]!r} in the tree.")
-            raise
+    place = 0
+    try:
+        for place, each in work.copies.items():
+            made[place] = each.made() if isinstance(each, _Copy) else each.run(work.leaves[place])
+    except Exception as error:
+        error.add_note(f"The array is at {work.paths()[place][0]!r} in the tree.")
+        raise
     results = made if len(made) == len(work.places) else [made[place] for place in work.places]
     return results[0] if work.node is None else work.node.with_leaves(results)
 
@@ -262,45 +262,34 @@ class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]])
         entry = self.entry(cls) if known else None  # else each must be asked whether it is one
         if isinstance(entry, Entry):
             pointer = None if entry.source is self.target else entry.source.pointer
-            self[cls] = entry.view, pointer or id, entry
+            self[cls] = _no_view if self.request.copy else entry.view, pointer or id, entry
         else:
-            self[cls] = itself if known is False else lambda x: None, id, entry
+            self[cls] = itself if known is False else _no_view, id, entry
         return self[cls]
+
+
+def _no_view(x: Any) -> None:
+    return None
 
 
 class _Copy:
     """An array that is copied, and what is known of that; of a report, a view as well."""
 
-    found: Any = None  # its plan, and its description
-    info: Any = None
     twin: _Copy | None = None  # whose result this one is
     common: _Common | None = None
     result: Any = None
 
-    def __init__(self, place: int, x: Any, entry: Entry) -> None:
-        self.place, self.x, self.entry = place, x, entry
-
-    def planned(self, found: Plan, info: TensorInfo) -> _Copy:
-        self.found, self.info = found, info
-        return self
+    def __init__(self, x: Any, entry: Entry, found: Plan, info: TensorInfo) -> None:
+        self.x, self.entry, self.found, self.info = x, entry, found, info
 
     def made(self) -> Any:
         if self.twin is not None:
             return self.twin.result
         if self.common is not None:
             self.result = self.common.part(self.info)
-        elif self.found is None:
-            self.result = self.entry.run(self.x)
         else:
             self.result = execute(self.x, self.found, self.info)
         return self.result
-
-    def described(self) -> TensorInfo:
-        if self.info is None:
-            self.x = self.entry.source.alias(self.x)
-            self.found, self.info = self.entry.planned(self.x)
-        info: TensorInfo = self.info
-        return info
 
 
 class _Conversion:
@@ -309,7 +298,8 @@ class _Conversion:
     def __init__(self, tree: Any, to: object, dtype: object, order: object, **options: Any) -> None:
         self.target = library_named(to)
         found, self.node = flatten(tree, is_array, _ROWS)
-        self.copies: list[_Copy] = []
+        #: By the places of arrays: the entry alone where the coarse signature says what copies.
+        self.copies: dict[int, _Copy | Entry] = {}
         known: dict[Request, _Kinds] = {}
 
         def kinds_of(dtype: object, order: object) -> _Kinds:
@@ -335,7 +325,7 @@ class _Conversion:
 
     def plan(self) -> list[Any]:
         """Make the views, plan the copies, and return the results of `leaves`."""
-        leaves = self.leaves
+        leaves, copies = self.leaves, self.copies
         rows = [of[cls] for of, cls in zip(self.kinds, map(type, leaves), strict=True)]
         try:
             made = [view(x) for (view, _, _), x in zip(rows, leaves, strict=True)]
@@ -343,8 +333,12 @@ class _Conversion:
             made = [None] * len(leaves)
         refused: dict[int, Exception] = {}
         for place in [place for place, result in enumerate(made) if result is None]:
+            entry = rows[place][2]
             try:
-                made[place] = self._planned(place, rows[place][2])
+                if type(entry) is Entry and entry.copies(leaves[place]):
+                    copies[place] = entry
+                else:
+                    made[place] = self._planned(place, entry)
             except _ERRORS as error:
                 refused[place] = error
         if refused:
@@ -352,6 +346,13 @@ class _Conversion:
         of_views = [i for i, result in enumerate(made) if result is not None]
         if len({rows[i][1](leaves[i]) for i in of_views}) < len(of_views):
             self._tie(made, rows)
+        for together in _overlapping(self.copies, leaves):
+            for place in together:
+                entry = copies[place]
+                if isinstance(entry, Entry):
+                    x = entry.source.alias(leaves[place])
+                    copies[place] = _Copy(x, entry, *entry.planned(x))
+            _share([copy for place in together if isinstance(copy := copies[place], _Copy)])
         return made
 
     def _planned(self, place: int, entry: Any) -> Any:
@@ -368,9 +369,6 @@ class _Conversion:
             view = entry.view(x)
             if view is not None:
                 return view
-        if entry.copies(x):
-            self.copies.append(_Copy(place, x, entry))
-            return None
         alias = entry.source.alias(x)
         found, info = entry.planned(alias)
         if found.kind == "view":
@@ -379,7 +377,7 @@ class _Conversion:
         if found.kind == "refuse":
             why = found.reason(info)
             raise ConversionError(of_native(why) if hasattr(given, "__arraybridge__") else why)
-        self.copies.append(_Copy(place, alias, entry).planned(found, info))
+        self.copies[place] = _Copy(alias, entry, found, info)
         return None
 
     def _tie(self, made: list[Any], rows: list[Any]) -> None:
@@ -409,7 +407,7 @@ class _Conversion:
 
     def report(self) -> Report:
         """Plan all leaves, and return what is known of them."""
-        report, each = Report(self.target.name), []
+        report, each = Report(self.target.name), dict[int, _Copy]()
         for place, paths in self.paths().items():
             x = self.leaves[place]
             entry = self.kinds[place].entry(type(x)) if is_array(x) else None
@@ -425,12 +423,14 @@ class _Conversion:
                 if route.kind == "refuse":
                     report.refusals.update(dict.fromkeys(paths, route.why))
                 else:
-                    each.append(_Copy(place, own, its_entry).planned(found, info))
-        copies = [copy for copy in each if copy.found.kind != "view"]
-        _share(copies)
-        done = {id(x): x for x in [copy.common or copy for copy in copies if copy.twin is None]}
-        report.nbytes = sum(x.found.route(x.info).nbytes for x in done.values())
-        apart = {copy.place for copy in _unshared(each)}
+                    each[place] = _Copy(own, its_entry, found, info)
+        copies = {place: copy for place, copy in each.items() if copy.found.kind != "view"}
+        for together in _overlapping(copies):
+            _share([copies[place] for place in together])
+        made = [copy.common or copy for copy in copies.values() if copy.twin is None]
+        done = {id(x): x.found.route(x.info).nbytes for x in made}
+        report.nbytes = sum(done.values())
+        apart = {i for together in _overlapping(each) for i in _unshared(each, together)}
         report.unshared = [p for place, ps in self.paths().items() if place in apart for p in ps]
         return report
 
@@ -444,38 +444,41 @@ def _called(option: Any, path: str, x: Any) -> object:
 # ------------------------------------------------------------ common memory
 
 
-def _overlapping(copies: list[_Copy]) -> Iterator[list[_Copy]]:
-    """Yield the arrays whose memory may overlap, together, in the order of their addresses."""
-    spans = sorted([(*copy.entry.source.extent(copy.x), i) for i, copy in enumerate(copies)])
-    together: list[_Copy] = []
+def _overlapping(
+    copies: Mapping[int, _Copy | Entry], leaves: Sequence[Any] = ()
+) -> Iterator[list[int]]:
+    """Yield the places of arrays whose memory may overlap, together, in the order of addresses."""
+    spans = []
+    for place, copy in copies.items():
+        entry, x = (copy.entry, copy.x) if isinstance(copy, _Copy) else (copy, leaves[place])
+        spans.append((*entry.source.extent(x), place))
+    together: list[int] = []
     end = 0
-    for low, high, place in spans:
+    for low, high, place in sorted(spans):
         if low >= end:
             if len(together) > 1:
                 yield together
-            together = [copies[place]]
+            together = [place]
             end = high
         elif low < high:
-            together.append(copies[place])
+            together.append(place)
             end = max(end, high)
     if len(together) > 1:
         yield together
 
 
-def _share(copies: list[_Copy]) -> None:
+def _share(together: list[_Copy]) -> None:
     """Have copies of the same memory be one, and those of overlapping memory have a common one."""
-    for together in _overlapping(copies):
-        first: dict[Any, _Copy] = {}
-        parts: dict[Any, list[_Copy]] = {}
-        for copy in together:
-            info = copy.described()
-            twin = first.setdefault((type(copy.x), copy.entry, info), copy)
-            if twin is not copy:
-                copy.twin = twin
-            else:
-                parts.setdefault((copy.entry, info.dtype, info.device), []).append(copy)
-        for part in parts.values():
-            _Common.join(part)
+    first: dict[Any, _Copy] = {}
+    parts: dict[Any, list[_Copy]] = {}
+    for copy in together:
+        twin = first.setdefault((type(copy.x), copy.entry, copy.info), copy)
+        if twin is not copy:
+            copy.twin = twin
+        else:
+            parts.setdefault((copy.entry, copy.info.dtype, copy.info.device), []).append(copy)
+    for part in parts.values():
+        _Common.join(part)
 
 
 class _Common:
@@ -489,7 +492,7 @@ class _Common:
     @classmethod
     def join(cls, copies: list[_Copy]) -> None:
         """Let arrays be parts of their common memory, if the target can have such views of it."""
-        entry, infos = copies[0].entry, [copy.described() for copy in copies]
+        entry, infos = copies[0].entry, [copy.info for copy in copies]
         source, target, given, cast = entry.source, entry.target, infos[0], entry.request.cast
         lows, highs = zip(*map(extent_of, infos), strict=True)
         low, nbytes, item = min(lows), max(highs) - min(lows), given.itemsize
@@ -514,7 +517,7 @@ class _Common:
         )
         to: Any = entry_for(type(whole), target, entry.request._replace(copy=True))
         common = cls(low, given, whole, to)
-        parts = [copy for copy in copies if common.can_be(copy.described())]
+        parts = [copy for copy in copies if common.can_be(copy.info)]
         if len(parts) == len(copies):
             for copy in copies:
                 copy.common = common
@@ -545,19 +548,17 @@ class _Common:
         )
 
 
-def _unshared(each: list[_Copy]) -> Iterator[_Copy]:
-    """Yield arrays that have memory in common with another one, and results that have none."""
-    for together in _overlapping(each):
-        homes = [_home(copy.twin or copy) for copy in together]
-        memory = [_elements(copy.described()) for copy in together]
-        for copy, home, x in zip(together, homes, memory, strict=True):
-            others = [y for y, other in zip(memory, homes, strict=True) if other != home]
-            if any(_meet(x, y) for y in others):
-                yield copy
+def _unshared(each: dict[int, _Copy], together: list[int]) -> Iterator[int]:
+    """Yield the places of arrays with memory in common, and results that have none."""
 
+    def home(copy: _Copy) -> int:
+        copy = copy.twin or copy
+        return 0 if copy.found.kind == "view" else id(copy.common or copy)
 
-def _home(copy: _Copy) -> int:
-    return 0 if copy.found.kind == "view" else id(copy.common or copy)
+    every = [(place, home(each[place]), _elements(each[place].info)) for place in together]
+    for place, own, x in every:
+        if any(_meet(x, y) for _, other, y in every if other != own):
+            yield place
 
 
 def _elements(info: TensorInfo) -> Any:

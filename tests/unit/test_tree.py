@@ -302,8 +302,8 @@ def test_bad_containers():
 
 def test_a_leaf_that_dies_meanwhile(monkeypatch):
     x, y = jnp.ones(3), jnp.ones(4)
-    share = tree._share
-    monkeypatch.setattr(tree, "_share", lambda copies: (y.delete(), share(copies)))
+    plan = tree._Conversion.plan
+    monkeypatch.setattr(tree._Conversion, "plan", lambda self: (plan(self), y.delete())[0])
     with pytest.raises(ab.ConversionError, match=r"has no memory(.|\n)*at 'b' in the tree"):
         tree.convert({"a": x, "b": y}, "torch")
 
