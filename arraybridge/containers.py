@@ -133,13 +133,13 @@ def flatten(
     plain lists, tuples and dicts.
     """
     rows = CONTAINERS if rows is None else rows
-    row = rows[type(tree)]
-    if row is not None and row.of is not None:
-        row = row.of(tree, is_leaf)
-    if row is None:
-        return [tree], None
     leaves: list[Any] = []
     try:
+        row = rows[type(tree)]
+        if row is not None and row.of is not None:
+            row = row.of(tree, is_leaf)
+        if row is None:
+            return [tree], None
         return leaves, _node(row, tree, leaves, is_leaf, rows)
     except RecursionError:
         raise _endless() from None
@@ -244,6 +244,8 @@ def _replacing(
 
     def replaced(tree: Any, old: list[Any], new: list[Any]) -> Any:
         result = copy.copy(tree)
+        if result is tree:  # a member of an enumeration
+            raise TypeError("copy.copy returns it itself")
         for key, before, after in zip(keys(tree), old, new, strict=True):
             if after is not before:
                 put(result, key, after)

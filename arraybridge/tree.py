@@ -501,7 +501,7 @@ class _Common:
             or source.accepts.immutable
             or target.accepts.immutable
             or type(source).wrap is Library.wrap
-            or (cast is not None and cast.order is not None)
+            or (cast is not None and (cast.order is not None or cast.casting == "same_value"))
             or given.dtype.subbyte
             or nbytes > sum(info.nbytes for info in infos)  # they are far apart
             or any(info.pending or (info.pointer - low) % item for info in infos)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import functools
 import types
 import typing
@@ -200,6 +201,9 @@ def test_what_no_longer_shares():
     assert made["back"][4] == 1
     assert tree.explain(given, "jax", dtype="float32").unshared == [*given]
     assert "back: shares its memory no more" in str(copied)
+    x[1::2] = 0.5  # between the elements of all of these
+    given = {"a": x[:4:2], "b": x[2:6:2], "c": x[:6:2]}
+    assert tree.convert(given, "torch", dtype="int32", casting="same_value")["b"].tolist() == [2, 4]
 
 
 @given(trees, st.sampled_from(["torch", "jax", "numpy"]), st.sampled_from([None, True, False]))
@@ -279,8 +283,18 @@ def test_arrays_that_are_wrapped_or_computed_later():
 def test_bad_containers():
     cycle = {"a": [1]}
     cycle["a"].append(cycle)
-    with pytest.raises(RecursionError, match="holds itself"):
-        tree.convert(cycle, "torch")
+    itself = OfTorch(None)
+    itself.inside = itself
+    for endless in (cycle, itself):
+        with pytest.raises(RecursionError, match="holds itself"):
+            tree.convert(endless, "torch")
+
+    class Kinds(list, enum.Enum):
+        ONE = [np.ones(1)]  # noqa: RUF012
+
+    with pytest.raises(TypeError, match=r"cannot be made anew .*copy.copy returns it itself"):
+        tree.convert(Kinds.ONE, "torch")
+    assert isinstance(Kinds.ONE[0], np.ndarray)
 
     class Raises(Registered):
         pass
