@@ -41,11 +41,8 @@ def trained(mesh: Mesh) -> Any:
         for name, shape in shapes.items()
     }
 
-    def loss(weights: Any, x: Any) -> Any:
-        return jnp.mean((network(weights, x) - jnp.sin(x)) ** 2)
-
     def step(weights: Any, x: Any) -> Any:
-        slopes = jax.grad(loss)(weights, x)
+        slopes = jax.grad(lambda w: jnp.mean((network(w, x) - jnp.sin(x)) ** 2))(weights)
         return jax.tree.map(lambda w, slope: w - 0.02 * slope, weights, slopes)
 
     compiled = jax.jit(step)
@@ -69,7 +66,7 @@ def served(weights: Any) -> torch.nn.Module:
 
 def work(rank: int, world: int, port: int, store: str) -> None:
     """What each process does."""
-    said = os.fdopen(os.dup(1), "w")
+    stdout = os.dup(1)
     os.dup2(2, 1)  # where JAX's collectives write that they are connected
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=world, process_id=rank)
@@ -83,19 +80,17 @@ def work(rank: int, world: int, port: int, store: str) -> None:
         mesh = model[0].weight.device_mesh
         y = model(distribute_tensor(ab.convert(x, "torch"), mesh, [Replicate()])).full_tensor()
     if rank == 0:
-        for name, tensor in model.state_dict().items():
-            held = tuple(tensor.to_local().shape)
-            print(
-                f"{name:9} {tuple(tensor.shape)!s:8} {held!s:8} here, {tensor.placements[0]}",
-                file=said,
-            )
-        ours, jaxs = model[0].weight.to_local(), weights["w1"].addressable_data(0)
-        shared = ours.data_ptr() == jaxs.unsafe_buffer_pointer()
-        print("JAX's own memory:", shared, file=said)
-        error = abs(y.numpy() - expected).max()
-        print(f"JAX and PyTorch differ by {error:.1e} at most", file=said)
-        print(f"sin(1) is {np.sin(1):.1f}, and to the network {y[32, 0]:.1f}", file=said)
-        said.close()
+        said = [
+            f"{name:9} {tuple(t.shape)!s:8} {tuple(t.to_local().shape)!s:8} here, {t.placements[0]}"
+            for name, t in model.state_dict().items()
+        ]
+        pointer = weights["w1"].addressable_data(0).unsafe_buffer_pointer()
+        said += [
+            f"JAX's own memory: {model[0].weight.to_local().data_ptr() == pointer}",
+            f"JAX and PyTorch differ by {abs(y.numpy() - expected).max():.1e} at most",
+            f"sin(1) is {np.sin(1):.1f}, and to the network {y[32, 0]:.1f}\n",
+        ]
+        os.write(stdout, "\n".join(said).encode())
     dist.destroy_process_group()
     jax.distributed.shutdown()
 

@@ -202,7 +202,6 @@ def placements(world):
     assert route.kind == "refuse"
     with refused(r"pass x.detach\(\)"):
         ab.sharding.to_jax(tracked)
-    assert ab.sharding.to_jax(tracked.detach()).shape == (4, 4)
     with refused(r"DTensor wraps other tensors: .*arraybridge.sharding"):
         ab.convert(tracked.detach(), "numpy")
     columns = DTensor.from_local(torch.ones(6, 4).T, mesh, [Shard(0), Shard(1)])
@@ -303,7 +302,6 @@ def blocks():
     assert made.compute().tolist() == full.tolist()
     assert made.sum(axis=0).compute().tolist() == full.sum(axis=0).tolist()
     assert {block.ctypes.data for block in dict(made.dask).values()} == set(pointers(x))
-    assert len(ab.sharding.shards(made)) == 8
     for mesh in (None, grid(4, 2)):
         back = ab.sharding.to_jax(made, mesh)
         assert [s.device for s in back.addressable_shards] == jax.devices()
