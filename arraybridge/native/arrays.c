@@ -36,28 +36,10 @@ static PyObject *numpy_signature(PyObject *module, PyObject *given)
     return key_of(x, flags, 0, negative);
 }
 
-/* The address of the first element. */
-static PyObject *numpy_address(PyObject *module, PyObject *given)
+static PyObject *numpy_address(PyObject *module, PyObject *x)
 {
-    if (!PyArray_Check(given))
-        return PyErr_Format(PyExc_TypeError, "expected an array of NumPy, got %R", Py_TYPE(given));
-    return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)given));
-}
-
-/* The addresses between which all elements lie; both are the first where there is none. */
-static PyObject *numpy_extent(PyObject *module, PyObject *given)
-{
-    if (!PyArray_Check(given))
-        return PyErr_Format(PyExc_TypeError, "expected an array of NumPy, got %R", Py_TYPE(given));
-    PyArrayObject *x = (PyArrayObject *)given;
-    Py_ssize_t low = (Py_ssize_t)PyArray_DATA(x), high = low + PyArray_ITEMSIZE(x);
-    for (int i = 0; i < PyArray_NDIM(x); i++) {
-        Py_ssize_t reach = (PyArray_DIMS(x)[i] - 1) * PyArray_STRIDES(x)[i];
-        *(reach < 0 ? &low : &high) += reach;
-    }
-    if (!PyArray_SIZE(x))
-        low = high = (Py_ssize_t)PyArray_DATA(x);
-    return Py_BuildValue("nn", low, high);
+    return PyArray_Check(x) ? PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)x))
+                            : PyErr_Format(PyExc_TypeError, "no array of NumPy: %R", Py_TYPE(x));
 }
 
 /* numpy_copy_small(most, slow): a copy of at most so many elements. */
@@ -149,7 +131,6 @@ AB_BOUND(torch_to_numpy, 2)
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_address", numpy_address, METH_O, "The address of the first element of an array."},
-    {"numpy_extent", numpy_extent, METH_O, "The addresses between which its elements lie."},
     {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"torch_signature", torch_signature_of, METH_VARARGS,

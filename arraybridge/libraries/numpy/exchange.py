@@ -112,7 +112,6 @@ class NumPy(Library):
 
     if C is not None:
         signature = staticmethod(C.numpy_signature)
-        extent = staticmethod(C.numpy_extent)
 
     pointer = staticmethod(address_of)
 
@@ -181,6 +180,12 @@ class NumPy(Library):
             "numpy", address_of(x), 0, shape, steps, kind, CPU, readonly=not is_writable(x),
             padded=kind.subbyte, pending=pending, refused=refused,
         )  # fmt: skip
+
+    def extent(self, x: np.ndarray) -> tuple[int, int]:
+        if x.base is not None:
+            return super().extent(x)
+        start = address_of(x)  # of memory of its own, which is dense
+        return start, start + x.nbytes
 
     def may_change(self, x: np.ndarray) -> bool:
         from .writers import is_frozen
