@@ -1,11 +1,11 @@
-"""``TensorDict``: one of the same batch size, if its leaves are tensors still; else a dict."""
+"""``TensorDict``: one of the same class, if its leaves are tensors still; else a dict."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import TensorDictBase
 
 from ..containers import Row
 
@@ -20,8 +20,7 @@ def _with(tree: Any, old: list[Any], new: list[Any]) -> Any:
     tensors = (torch.Tensor, TensorDictBase)
     if any(x is not y and not isinstance(x, tensors) for x, y in zip(new, old, strict=True)):
         return made
-    names = tree.names if any(tree.names) else None
-    return TensorDict(made, batch_size=tree.batch_size, names=names)
+    return tree.clone(False).clear_device_().update(made)  # or it moves them to its device
 
 
 _TENSOR_DICT = Row(

@@ -65,7 +65,7 @@ def test_equinox_and_optax():
 
 @needs("tensordict")
 def test_tensordict():
-    from tensordict import TensorDict
+    from tensordict import TensorDict, lazy_stack
 
     given = TensorDict(
         {"a": torch.ones(3, 2), "b": {"c": torch.ones(3)}, "n": "text"}, batch_size=[3]
@@ -73,6 +73,9 @@ def test_tensordict():
     half = tree.convert(given, "torch", dtype="float16")
     assert (type(half), half.batch_size, half["n"]) == (TensorDict, given.batch_size, "text")
     assert half["b", "c"].dtype == torch.float16
+    assert given["b", "c"].dtype == torch.float32
+    stacked = lazy_stack([given, given])
+    assert type(tree.convert(stacked, "torch", dtype="float16")) is type(stacked)
     moved = tree.convert(given, "numpy")
     assert (type(moved), type(moved["b"]), moved["n"]) == (dict, dict, "text")
     assert np.shares_memory(moved["a"], given["a"].numpy())
