@@ -138,6 +138,7 @@ def meshes(rank, world):
     import jax
     import torch
     from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor import DTensor, Shard
 
     full = bits((8, 4))
     x = spread(full, grid(world), "a")
@@ -149,6 +150,14 @@ def meshes(rank, world):
     turned = DeviceMesh("cpu", list(range(world))[::-1])
     with refused(r"needs the part \[\d:\d, 0:4\] of the array and holds \[\d:\d, 0:4\]: number"):
         ab.sharding.to_torch(x, turned)
+    line = jax.sharding.Mesh(jax.devices()[::-1], ("a",))
+    tensor = DTensor.from_local(torch.ones(8 // world), turned, [Shard(0)])
+    for function, given in (
+        (ab.sharding.to_torch, spread(full, line, "a")),
+        (ab.sharding.shards, tensor),
+    ):
+        with refused(r"ranks of the mesh descend along axis 0, \[\d.*: make the mesh of ascending"):
+            function(given)
     whole = ab.sharding.to_torch(spread(full, grid(world)), turned)
     assert whole.to_local().tolist() == full.tolist()
     with refused(r"over a mesh of \(\d,\) and the mesh given is \(2, \d\): pass one of the same"):

@@ -48,6 +48,7 @@ def describe(x: torch.Tensor) -> Sharded:
         tuple(mesh.mesh.flatten().tolist()),
         getattr(place_of(local.device), "type", None),
     )
+    _check_ranks(source, source.processes)
     coordinate = mesh.get_coordinate()
     if coordinate is None:
         return source
@@ -70,6 +71,17 @@ def check(source: Sharded) -> None:
             raise ConversionError(
                 f"axis {axis} is split by {tuple(names[i] for i in axes)}, and a DTensor is split "
                 f"by the axes of its mesh in their order, {names}: {source.resplit}"
+            )
+
+
+def _check_ranks(source: Sharded, ranks: Any) -> None:
+    # A process group sorts its ranks: a collective would put shards together in another order.
+    grid = np.array(ranks).reshape(source.sizes)
+    for axis in {axis for axes in source.axes or () for axis in axes}:
+        if (np.diff(grid, axis=axis) < 0).any():
+            raise ConversionError(
+                f"the ranks of the mesh descend along axis {axis}, {grid.tolist()}, and PyTorch "
+                "puts shards together in ascending order: make the mesh of ascending ranks"
             )
 
 
@@ -101,7 +113,9 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
             f"the mesh has the ranks {ranks}, and this process is {rank}: call it in those"
         )
     coordinate = np.unravel_index(ranks.index(rank), source.sizes)
-    local = convert(*source.arrays([source.part_at(coordinate)]))
+    arrays = source.arrays([source.part_at(coordinate)])
+    _check_ranks(source, ranks)
+    local = convert(*arrays)
     kind = local.device.type
     if mesh is None:
         known = _meshes.setdefault(dist.group.WORLD, {})
