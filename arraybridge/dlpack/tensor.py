@@ -129,6 +129,9 @@ class Tensor:
             self._read(fields, None, header.FLAG_READ_ONLY)
             self.legacy = True
 
+    def __reduce__(self) -> Any:
+        raise TypeError("addresses are of this process and memory: pickle, or copy, the arrays")
+
     @property
     def ndim(self) -> int:
         """The number of axes."""

@@ -85,6 +85,8 @@ class Exported:
     owner: object
     device: Device = CPU
 
+    __reduce__ = ManagedTensor.__reduce__
+
     def __arrow_c_schema__(self, name: str = "") -> object:
         return schema_capsule(self.shape, self.dtype, name)
 

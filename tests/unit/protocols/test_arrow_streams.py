@@ -1,7 +1,9 @@
 """Streams of Arrays, and arrays as the columns of a table, read by those who scan such."""
 
+import copy
 import ctypes
 import gc
+import pickle
 import weakref
 from functools import partial
 
@@ -12,6 +14,7 @@ import pytest
 import torch
 
 import arraybridge as ab
+from arraybridge import dlpack
 from arraybridge.protocols import arrow_structs
 from arraybridge.protocols.arrow_memory import Array, Owned, Schema, Stream, taken
 from arraybridge.tree import columns
@@ -44,6 +47,10 @@ def test_scans(library):
         "<4 rows of {'é': int64, 'f': float64, 'ok': bool, 'lists': int64[2], 'back': float64}>"
     )
     assert len(table) == 4
+    for copied in (copy.deepcopy, pickle.dumps):  # which would have the addresses alone
+        for x in (table, columns({"ok": given["ok"]}), dlpack.acquire(given["é"])):
+            with pytest.raises(TypeError, match="pickle, or copy, the arrays"):
+                copied(x)
     matrix[:] += 1  # which views show, and the copy of what was backward does not
     for _ in range(2):  # each time by a new stream
         found = read_table(table)
