@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan import name, plan
-from arraybridge.kernels.cuda.plan_types import Plan
+from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import c_strides, canonical
 
@@ -34,6 +36,13 @@ SHARE = 64
 
 #: Of global memory; LDGSTS is ``cp.async``.
 LOADS, STORES = ("LDG", "LDGSTS"), ("STG",)
+
+#: What a division becomes: an approximate reciprocal, conversions, or a call.
+DIVISION = ("MUFU", "I2F", "I2FP", "F2I", "CALL", "RCP")
+LOCAL = ("LDL", "STL")
+
+REGISTERS = 65536  # of a multiprocessor, on all of them
+RESIDENT = {75: 1024, 86: 1536, 89: 1536, 120: 1536}  # threads of a multiprocessor; else 2048
 
 END = -1  # of a kernel, among the places that a way leads to
 
@@ -343,16 +352,47 @@ def parsed(architecture: int, log: str, listing: str) -> Code:
 
 
 @cache
+def text_of(case: Case) -> str:
+    """Return the PTX of a case; numba-cuda numbers what it shares, in the order of calls."""
+    from arraybridge.kernels.cuda.build import ptx
+
+    return re.sub(r"_smem_\d+", "_smem", ptx(case.plan))
+
+
+@cache
 def compiled(case: Case) -> dict[int, Code]:
     """Compile a case's kernel, for every architecture that has what it needs."""
-    from arraybridge.kernels.cuda.build import capability, ptx
+    from arraybridge.kernels.cuda.build import capability
 
-    text = ptx(case.plan)
+    text = text_of(case)
     major, minor = capability(case.plan)
     able = [architecture for architecture in ARCHITECTURES if architecture >= 10 * major + minor]
     with ThreadPoolExecutor(2) as pool:
         codes = pool.map(lambda architecture: assembled(text, architecture), able)
     return dict(zip(able, codes, strict=True))
+
+
+def check(case: Case) -> None:
+    """Check that nothing is spilled or divided, and that accesses are as wide as planned."""
+    codes = compiled(case)
+    asynchronous = "cp.async" in case.plan.constants
+    assert set(codes) == {each for each in ARCHITECTURES if not asynchronous or each >= 80}
+    for architecture, code in codes.items():
+        said = f"{name(case.plan)}, sm_{architecture}"
+        assert (code.count("LDGSTS") > 0) == asynchronous, said
+        assert code.spilled == 0, said
+        assert code.count(*DIVISION, *LOCAL) == 0, said
+        for letter, names in (("l", LOADS), ("s", STORES)):
+            if letter in case.vectors:
+                assert max(code.widths(names)) == 16, said
+        assert code.per_vector() <= case.most, said
+        blocks = min(FAMILY[case.plan.kernel].blocks, RESIDENT.get(architecture, 2048) // THREADS)
+        assert code.registers * THREADS * blocks <= REGISTERS, said
+
+
+def digest(case: Case) -> str:
+    """Tell a case's PTX from others."""
+    return sha256(text_of(case).encode()).hexdigest()[:8]
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda_machine_code.md"
@@ -365,7 +405,8 @@ def versions() -> str:
 
 
 def row(case: Case) -> str:
-    """The case's row of the page."""
+    """The case's row of the page, if it is right."""
+    check(case)
     codes = compiled(case)
     first = codes[90]
     wide = [f"{first.widths(LOADS).get(16, 0)}/{first.widths(STORES).get(16, 0)}"]
@@ -374,11 +415,13 @@ def row(case: Case) -> str:
     registers = " ".join(str(code.registers) for code in codes.values())
     length = len([i for i in first.instructions if i.name != "NOP"])
     cells = [case.name, name(case.plan), registers, each, "/".join(widest), *wide, str(length)]
+    cells.append(digest(case))
     return "| " + " | ".join(cells) + " |"
 
 
 def variant_row(case: Case) -> str:
     """The variant's row of the page: beside the default, where there is code of both."""
+    check(case)
     before, after = compiled(case._replace(tuning=DEFAULT)), compiled(case)
 
     def beside(number: Callable[[Code], float]) -> list[str]:
@@ -388,14 +431,15 @@ def variant_row(case: Case) -> str:
         ]
 
     registers = " | ".join(beside(lambda code: code.registers))
-    return f"| {case.name} | {case.variant} | {registers} | {' | '.join(beside(Code.per_vector))} |"
+    cells = [case.name, case.variant, registers, *beside(Code.per_vector), digest(case)]
+    return "| " + " | ".join(cells) + " |"
 
 
 def page() -> str:
     """What docs/cuda_machine_code.md says."""
     head, _, _ = PAGE.read_text().partition("<!-- written by")
-    columns = ["layout", "plan", "registers", "instructions", "bytes", "vectors", "length"]
-    others = ["layout", "variant", "registers", "then", "instructions", "then"]
+    columns = ["layout", "plan", "registers", "instructions", "bytes", "vectors", "length", "PTX"]
+    others = ["layout", "variant", "registers", "then", "instructions", "then", "PTX"]
     lines = [
         "<!-- written by python -m tests.support.sass --write -->",
         "",
