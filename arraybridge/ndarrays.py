@@ -10,7 +10,6 @@ import numpy as np
 
 from .dlpack import DataType
 from .layout import in_bytes, in_elements, relaxed
-from .native import C
 
 NATIVE = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -86,7 +85,7 @@ def _quickest() -> Callable[[np.ndarray], int]:
 
 
 #: The address, in a tenth of the time of ``x.ctypes.data``.
-address_of: Callable[[np.ndarray], int] = _quickest() if C is None else C.numpy_address
+address_of = _quickest()
 
 
 def with_plain_strides(x: np.ndarray) -> np.ndarray:

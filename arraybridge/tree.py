@@ -75,10 +75,9 @@ def convert(
     container or array
         Of the same structure and classes; a ``torch.nn.Module`` becomes a dict, and a
         ``TensorDict`` one where ``to`` is not PyTorch. A container none of whose leaves changes is
-        returned itself. An array that is in the tree twice, or two with the same memory, layout and
-        data type (tied weights), are one result. Arrays whose memory overlaps still share memory
-        where both are views, or both are copied to a library that can have such views; ``explain``
-        lists those that do not.
+        returned itself. An array that is in the tree twice is one result. Arrays with common memory
+        (tied weights, a matrix and a row of it) still share memory where both are views, or both
+        are copied to a library that can have such views; ``explain`` lists those that do not.
 
     Raises
     ------
@@ -248,8 +247,8 @@ def _paths(node: Any) -> Iterator[str]:
 # ------------------------------------------------------------ planning
 
 
-class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]]):
-    """For the classes of leaves and one request: what makes views, addresses, and the entry."""
+class _Kinds(dict[type, tuple[Callable[[Any], Any], Any]]):
+    """For the classes of leaves and one request: what makes views, and the entry."""
 
     def __init__(self, target: Library, request: Request) -> None:
         self.target, self.request = target, request
@@ -261,10 +260,9 @@ class _Kinds(dict[type, tuple[Callable[[Any], Any], Callable[[Any], int], Any]])
         known = RECOGNIZED[cls].is_array
         entry = self.entry(cls) if known else None  # else each must be asked whether it is one
         if isinstance(entry, Entry):
-            pointer = None if entry.source is self.target else entry.source.pointer
-            self[cls] = _no_view if self.request.copy else entry.view, pointer or id, entry
+            self[cls] = _no_view if self.request.copy else entry.view, entry
         else:
-            self[cls] = itself if known is False else _no_view, id, entry
+            self[cls] = itself if known is False else _no_view, entry
         return self[cls]
 
 
@@ -328,12 +326,12 @@ class _Conversion:
         leaves, copies = self.leaves, self.copies
         rows = [of[cls] for of, cls in zip(self.kinds, map(type, leaves), strict=True)]
         try:
-            made = [view(x) for (view, _, _), x in zip(rows, leaves, strict=True)]
+            made = [view(x) for (view, _), x in zip(rows, leaves, strict=True)]
         except _ERRORS:  # of a request that not all arrays can be asked
             made = [None] * len(leaves)
         refused: dict[int, Exception] = {}
         for place in [place for place, result in enumerate(made) if result is None]:
-            entry = rows[place][2]
+            entry = rows[place][1]
             try:
                 if type(entry) is Entry and entry.copies(leaves[place]):
                     copies[place] = entry
@@ -343,9 +341,6 @@ class _Conversion:
                 refused[place] = error
         if refused:
             raise self._refusal(refused)
-        of_views = [i for i, result in enumerate(made) if result is not None]
-        if len({rows[i][1](leaves[i]) for i in of_views}) < len(of_views):
-            self._tie(made, rows)
         for together in _overlapping(self.copies, leaves):
             for place in together:
                 entry = copies[place]
@@ -379,14 +374,6 @@ class _Conversion:
             raise ConversionError(of_native(why) if hasattr(given, "__arraybridge__") else why)
         self.copies[place] = _Copy(alias, entry, found, info)
         return None
-
-    def _tie(self, made: list[Any], rows: list[Any]) -> None:
-        """Have views of the same memory be one, which have the same layout and data type."""
-        first: dict[Any, int] = {}
-        for place, ((_, address, entry), x) in enumerate(zip(rows, self.leaves, strict=True)):
-            if address is not id and made[place] is not None:
-                key = type(x), entry, entry.source.describe(x)
-                made[place] = made[first.setdefault(key, place)]
 
     def paths(self) -> dict[int, list[str]]:
         """Return the paths of `leaves`."""

@@ -36,12 +36,6 @@ static PyObject *numpy_signature(PyObject *module, PyObject *given)
     return key_of(x, flags, 0, negative);
 }
 
-static PyObject *numpy_address(PyObject *module, PyObject *x)
-{
-    return PyArray_Check(x) ? PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)x))
-                            : PyErr_Format(PyExc_TypeError, "no array of NumPy: %R", Py_TYPE(x));
-}
-
 /* numpy_copy_small(most, slow): a copy of at most so many elements. */
 static PyObject *copy_small(PyObject *known, PyObject *given)
 {
@@ -130,7 +124,6 @@ AB_BOUND(torch_signature, KNOWN)
 AB_BOUND(torch_to_numpy, 2)
 
 PyMethodDef ab_arrays_methods[] = {
-    {"numpy_address", numpy_address, METH_O, "The address of the first element of an array."},
     {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"torch_signature", torch_signature_of, METH_VARARGS,
