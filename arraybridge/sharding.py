@@ -120,6 +120,8 @@ def _checked(x: Any, to: object) -> tuple[Sharded, Any]:
 
 def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
     source, target = _checked(x, to)
+    if mesh is not None and not isinstance(mesh, target.MESH):
+        raise TypeError(f"mesh is a {target.MESH.__name__} of {to}, got {mesh!r}")
     return target.build(source, mesh, partial(convert, to=to, **options, **target.OPTIONS))
 
 

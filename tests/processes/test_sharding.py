@@ -283,6 +283,14 @@ def eight_devices():
     assert (back.devices(), pointers(back)) == (one.devices(), pointers(one))
     with refused("the shard is on cpu and the mesh on meta: move the array first"):
         ab.sharding.to_torch(one, DeviceMesh("meta", [0]))
+    for function, given in (
+        (ab.sharding.to_jax, DeviceMesh("cpu", [0])),
+        (ab.sharding.to_torch, grid(1)),
+    ):
+        with refused("mesh is a (DeviceMesh of torch|Mesh of jax), got", TypeError):
+            function(one, given)
+    with refused("device", TypeError):  # which the mesh has
+        ab.sharding.to_jax(one, device="cpu")
     t = ab.sharding.to_torch(jax.numpy.float32(2), dtype="float64")
     assert (t.dtype, t.full_tensor().item()) == (torch.float64, 2)
     assert ab.sharding.explain(t, "jax", dtype="float32")[0][2].nbytes == 4

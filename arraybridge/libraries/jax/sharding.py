@@ -15,7 +15,8 @@ from ...sharding import Sharded, part_of
 from .exchange import LIBRARY, PLATFORMS, check_memory
 
 # Of shards in two orders, JAX would read some in that of others.
-OPTIONS = {"order": "C"}
+OPTIONS = {"order": "C", "device": None}  # the devices are those of the mesh
+MESH = Mesh
 _RESPLIT = (
     "move the array to another mesh, jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))"
 )

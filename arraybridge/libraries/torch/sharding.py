@@ -19,6 +19,7 @@ from ...sharding import Sharded
 from .tables import place_of
 
 OPTIONS: dict[str, Any] = {}
+MESH = DeviceMesh
 #: The meshes that were made, each with process groups of its own, by the default group.
 _meshes: WeakKeyDictionary[Any, dict[Any, DeviceMesh]] = WeakKeyDictionary()
 
