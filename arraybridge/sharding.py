@@ -97,8 +97,8 @@ def _shardings(library: Any) -> Any:
     found = None if library is None else library.shardings()
     if found is None:
         raise TypeError(
-            f"{'the object' if library is None else library.name} has no sharded arrays: pass a "
-            "jax.Array, a DTensor or a Dask array, or call arraybridge.convert"
+            f"{'this' if library is None else 'an array of ' + library.name} is not sharded: pass "
+            "a jax.Array, a DTensor or a Dask array, or call arraybridge.convert"
         )
     return found
 

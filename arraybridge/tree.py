@@ -54,6 +54,7 @@ def convert(
     device: object = None,
     order: object = None,
     copy: bool | None = None,
+    alias_readonly: bool = False,
     casting: Casting = "same_kind",
 ) -> Any:
     """Convert the arrays of a tree to library ``to``, each as :func:`arraybridge.convert` does.
@@ -67,7 +68,7 @@ def convert(
     dtype, order : optional
         As in :func:`arraybridge.convert`, or a function of the path and the array that returns
         that: ``dtype=lambda path, x: "float32" if path.endswith("kernel") else None``.
-    device, copy, casting : optional
+    device, copy, alias_readonly, casting : optional
         As in :func:`arraybridge.convert`.
 
     Returns
@@ -99,7 +100,8 @@ def convert(
     >>> half["dense"]["kernel"].dtype, half["step"]
     (dtype('float16'), 7)
     """
-    work = _Conversion(tree, to, dtype, order, device=device, copy=copy, casting=casting)
+    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting}
+    work = _Conversion(tree, to, dtype, order, options)
     made = work.plan()
     place = 0
     try:
@@ -120,6 +122,7 @@ def explain(
     device: object = None,
     order: object = None,
     copy: bool | None = None,
+    alias_readonly: bool = False,
     casting: Casting = "same_kind",
 ) -> Report:
     """Return what :func:`convert` would do with the same arguments, without doing it.
@@ -135,8 +138,8 @@ def explain(
     >>> report.routes["flipped"].why
     'torch takes no negative strides; the layout is negative'
     """
-    work = _Conversion(tree, to, dtype, order, device=device, copy=copy, casting=casting)
-    return work.report()
+    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting}
+    return _Conversion(tree, to, dtype, order, options).report()
 
 
 def leaves(tree: Any) -> dict[str, Any]:
@@ -192,14 +195,17 @@ class Report:
 
     def __str__(self) -> str:
         copied = {path: self.routes[path] for path in self.copies}
-        counts = f"{len(self.views)} views, {len(copied)} copied ({self.nbytes:,} bytes)"
-        for what in ("refusals", "deferred", "unshared"):
-            if getattr(self, what):
-                counts += f", {len(getattr(self, what))} {what}"
+        views = "1 view" if len(self.views) == 1 else f"{len(self.views)} views"
+        counts = f"{views}, {len(copied)} copied ({self.nbytes:,} bytes)"
+        for what, paths in (
+            ("refused", self.refusals), ("deferred", self.deferred), ("unshared", self.unshared)
+        ):  # fmt: skip
+            if paths:
+                counts += f", {len(paths)} {what}"
         return "\n  ".join([
             f"to {self.to}: {counts}",
             *_listed(f"{path}: refused ({why})" for path, why in self.refusals.items()),
-            *_listed(f"{path}: shares its memory no more" for path in self.unshared),
+            *_listed(f"{path}: no longer shares memory" for path in self.unshared),
             *_listed(f"{path}: {outcome(route)} ({route.why})" for path, route in copied.items()),
         ])  # fmt: skip
 
@@ -293,7 +299,9 @@ class _Copy:
 class _Conversion:
     """The leaves of a tree, and how each is converted."""
 
-    def __init__(self, tree: Any, to: object, dtype: object, order: object, **options: Any) -> None:
+    def __init__(
+        self, tree: Any, to: object, dtype: object, order: object, options: dict[str, Any]
+    ) -> None:
         self.target = library_named(to)
         found, self.node = flatten(tree, is_array, _ROWS)
         #: By the places of arrays: the entry alone where the coarse signature says what copies.
@@ -387,9 +395,10 @@ class _Conversion:
             return refused[0]
         paths = self.paths()
         every = [f"{path}: {refused[place]}" for place in refused for path in paths[place]]
+        arrays = "1 array" if len(every) == 1 else f"{len(every)} arrays"
         return ConversionError(
-            f"{len(every)} of {len(self.places)} leaves cannot be converted to {self.target.name}, "
-            "and none is:" + "\n  ".join(["", *_listed(every)])
+            f"{arrays} cannot be converted to {self.target.name}, so nothing was converted:"
+            + "\n  ".join(["", *_listed(every)])
         )
 
     def report(self) -> Report:

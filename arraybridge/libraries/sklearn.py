@@ -1,13 +1,17 @@
-"""Fitted estimators of scikit-learn: their attributes are what is in them."""
+"""Fitted estimators of scikit-learn: what is in them is their attributes.
+
+Text (labels, the names of columns) and tables of results, which have text or masks, stay NumPy's.
+"""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..containers import Row
+from ..containers import Row, leaves
 
 
 def row_of(cls: type) -> Row | None:
@@ -15,10 +19,20 @@ def row_of(cls: type) -> Row | None:
     return _ESTIMATOR if issubclass(cls, BaseEstimator) else None
 
 
+def _names(tree: Any) -> list[str]:
+    return [name for name, value in vars(tree).items() if not any(map(_is_of_numpy, leaves(value)))]
+
+
+def _is_of_numpy(x: Any) -> bool:
+    return isinstance(x, np.ma.MaskedArray) or (
+        isinstance(x, np.ndarray) and x.dtype.kind in "OSTU"
+    )
+
+
 def _with(tree: Any, old: list[Any], new: list[Any]) -> Any:
     result = copy.copy(tree)
-    vars(result).update(zip(vars(tree), new, strict=True))
+    vars(result).update(zip(_names(tree), new, strict=True))
     return result
 
 
-_ESTIMATOR = Row(lambda tree: [*vars(tree).values()], lambda tree: [*vars(tree)], _with)
+_ESTIMATOR = Row(lambda tree: [vars(tree)[name] for name in _names(tree)], _names, _with)

@@ -165,7 +165,7 @@ def meshes(rank, world):
     with refused("this process holds 1 of the parts"):
         ab.sharding.to_dask(x)
     own, first = jax.numpy.ones(3), DeviceMesh("cpu", [0])
-    with refused(f"lies on 1 devices of 1 processes, and a DTensor .* the {world} ranks"):
+    with refused(f"has 1 shards of processes .*, and a DTensor .* the {world} processes"):
         ab.sharding.to_torch(own)
     if rank:
         with refused(rf"the mesh has the ranks \(0,\), and this process is {rank}"):
@@ -211,7 +211,7 @@ def placements(world):
     assert route.kind == "refuse"
     with refused(r"pass x.detach\(\)"):
         ab.sharding.to_jax(tracked)
-    with refused(r"DTensor wraps other tensors: .*arraybridge.sharding"):
+    with refused(r"a DTensor has shards in several processes: .*arraybridge.sharding"):
         ab.convert(tracked.detach(), "numpy")
     columns = DTensor.from_local(torch.ones(6, 4).T, mesh, [Shard(0), Shard(1)])
     with refused("copy=False, but a layout of .* to C"):
@@ -262,7 +262,7 @@ def eight_devices():
     replicas = ab.sharding.shards(spread(full, grid(8)))
     assert [index for index, *_ in replicas] == [(slice(0, 8), slice(0, 4))] * 8
     x = spread(full, grid(8), "a")
-    with refused("lies on 8 devices of 1 processes, .* 1 ranks .* start one process per device"):
+    with refused(r"has 8 shards of processes \[0\], .* 1 processes .* start a process for each"):
         ab.sharding.to_torch(x)
     assert len(arraybridge.sharding.shards(x)) == 8
     assert [route.nbytes for *_, route in ab.sharding.explain(x, "torch")] == [16] * 8

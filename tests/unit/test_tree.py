@@ -17,6 +17,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch.utils import _pytree
@@ -160,6 +162,11 @@ def test_modules_and_estimators():
     assert isinstance(fitted[1].components_, np.ndarray)
     back = tree.convert(moved, "numpy")
     assert np.array_equal(back.transform(x), fitted.transform(x))
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, cv=2)
+    search.fit(x, np.array(["no", "yes"] * 10))
+    best = tree.convert(search, "torch").best_estimator_
+    assert isinstance(best.coef_, torch.Tensor)
+    assert best.classes_.tolist() == ["no", "yes"]
 
 
 @pytest.mark.parametrize("options", [{"copy": True}, {"dtype": "float64"}, {}])
@@ -198,7 +205,7 @@ def test_what_no_longer_shares():
     assert made["odd"][0] == 99
     assert made["back"][4] == 1
     assert tree.explain(given, "jax", dtype="float32").unshared == [*given][:-1]
-    assert "back: shares its memory no more" in str(copied)
+    assert "back: no longer shares memory" in str(copied)
     x[1::2] = 0.5  # between the elements of all of these
     given = {"a": x[:4:2], "b": x[2:6:2], "c": x[:6:2]}
     assert tree.convert(given, "torch", dtype="int32", casting="same_value")["b"].tolist() == [2, 4]
@@ -234,7 +241,7 @@ def test_all_refusals_at_once_before_anything_is_copied():
         tree.convert(given, "jax", dtype="float32", casting="unsafe")
     assert not audit.records
     message = str(caught.value)
-    assert message.startswith("23 of 25 leaves cannot be converted to jax, and none is:\n")
+    assert message.startswith("23 arrays cannot be converted to jax, so nothing was converted:\n")
     assert "params[0]: gradients are tracked" in message
     assert "params[3]: the JAX array has no memory" in message
     assert message.endswith("and 13 more")

@@ -261,8 +261,8 @@ def _check_one_device(x: jax.Array) -> None:
     if count > 1:
         raise ConversionError(
             f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
-            "there first, jax.device_put(x, jax.devices()[0]), or take it shard by shard, "
-            "arraybridge.sharding"
+            "to one first, jax.device_put(x, jax.devices()[0]), or take its shards, "
+            "arraybridge.sharding.shards(x)"
         )
 
 

@@ -90,7 +90,9 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
     """Make a DTensor; where no mesh is given, every process takes part in making one."""
     if not dist.is_initialized():
         raise ConversionError(
-            "a DTensor is of a process group: torch.distributed.init_process_group() first"
+            "a DTensor needs a process group, with a process for each device: call "
+            "torch.distributed.init_process_group(), or take the shards of this process, "
+            "arraybridge.sharding.shards(x)"
         )
     placements: list[Any] = [Replicate() for _ in source.sizes]
     for dim, axes in enumerate(source.axes or ()):
@@ -104,10 +106,10 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         ranks = source.processes or tuple(range(prod(source.sizes)))
         if sorted(ranks) != list(range(world)):
             raise ConversionError(
-                f"the array lies on {len(ranks)} devices of {len(set(ranks))} processes, and a "
-                f"DTensor on one of each of the {world} ranks of torch.distributed: start one "
-                "process per device, pass mesh=, a DeviceMesh of those ranks, or take the shards, "
-                "arraybridge.sharding.shards(x)"
+                f"the array has {len(ranks)} shards of processes {sorted(set(ranks))}, and a "
+                f"DTensor has one in each of the {world} processes of torch.distributed: start a "
+                "process for each, pass mesh=, a DeviceMesh of those processes, or take the "
+                "shards, arraybridge.sharding.shards(x)"
             )
     if rank not in ranks:
         raise ConversionError(

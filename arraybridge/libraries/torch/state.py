@@ -58,8 +58,10 @@ def no_memory(x: torch.Tensor) -> str | None:
     if type(x) is not torch.Tensor and type(x) is not ReadOnlyTensor:
         dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
         if dispatch is not _NO_DISPATCH:
-            shards = "its shards, arraybridge.sharding" if hasattr(x, "device_mesh") else ""
-            return f"{type(x).__name__} wraps other tensors: convert {shards or 'what it wraps'}"
+            name = type(x).__name__
+            if hasattr(x, "device_mesh"):
+                return f"a {name} has shards in several processes: arraybridge.sharding takes it"
+            return f"{name} wraps other tensors: convert what it wraps"
     return None
 
 
