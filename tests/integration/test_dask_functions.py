@@ -74,7 +74,9 @@ REFUSED = {"min", "max", "nanmin", "nanmax", *PLACES}
 @pytest.mark.parametrize("name", REDUCTIONS + PLACES)
 def test_reductions(name, kind, backend):
     function, array = getattr(da, name), ARRAYS[kind]
-    axes = [None, 0, ()] + [(0, 1)] * (name not in PLACES)
+    axes = [None, 0]
+    if kind in ("int64", "nan", "no axes"):  # what axes are does not depend on the data type
+        axes += [()] + [(0, 1)] * (name not in PLACES)
     if kind == "complex64" and name in REFUSED:
         with pytest.raises(TypeError, match="no order of complex numbers"):
             function(da.from_array(array, chunks=3).to_backend(backend)).compute()
