@@ -7,7 +7,9 @@ Needs torch and jax. The parameters are nested as Flax nests them; of Flax itsel
 
 from __future__ import annotations
 
+import functools
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -62,11 +64,13 @@ def main() -> None:
     print("outputs agree:", np.allclose(theirs, ours.detach(), atol=1e-6))
 
     # A module stands for its state_dict(): its tensors, by their names.
-    back = ab.tree.convert(model, "jax")
-    same = all(
-        np.array_equal(x, back[name_in_torch(path)].T if x.ndim == 2 else back[name_in_torch(path)])
-        for path, x in ab.tree.leaves(variables).items()
-    )
+    paths = {name_in_torch(path): path for path in found}
+    back: dict[str, Any] = {}
+    for name, x in ab.tree.convert(model, "jax").items():
+        *outer, last = paths[name].split(".")  # nested again
+        inner = functools.reduce(lambda inside, key: inside.setdefault(key, {}), outer, back)
+        inner[last] = x.T if x.ndim == 2 else x
+    same = jax.tree.all(jax.tree.map(np.array_equal, back, variables))
     print("the same bits after both ways:", same)
 
     model[2].weight = model[4].weight = model[0].weight  # tied
