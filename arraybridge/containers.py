@@ -170,36 +170,38 @@ def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
     a derived class, and a dataclass's instance, is a shallow copy with new elements; a tuple's
     attributes are taken along. Where no leaf changes, the container itself is returned.
     """
-    if CONTAINERS[type(tree)] is None:
+    row = CONTAINERS[type(tree)]
+    if row is None:
         return function(tree)
     try:
-        return _mapped(function, tree, is_leaf, CONTAINERS)
+        return _mapped(row, function, tree, is_leaf)
     except RecursionError:
         raise _endless() from None
 
 
 def items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
     """Compute ``[mapped(function, tree, is_leaf) for tree in trees]`` in fewer calls."""
-    rows = CONTAINERS
     try:
-        return [
-            function(x) if rows[type(x)] is None else _mapped(function, x, is_leaf, rows)
-            for x in trees
-        ]
+        return _items(function, trees, is_leaf)
     except RecursionError:
         raise _endless() from None
 
 
-def _mapped(function: Leaf, tree: Any, is_leaf: IsLeaf, rows: Rows) -> Any:
-    row = rows[type(tree)]
+def _items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf) -> list[Any]:
+    found: list[Any] = []
+    for x in trees:  # torch.compile takes no comprehension that names the row
+        row = CONTAINERS[type(x)]
+        found.append(function(x) if row is None else _mapped(row, function, x, is_leaf))
+    return found
+
+
+def _mapped(row: Row | None, function: Leaf, tree: Any, is_leaf: IsLeaf) -> Any:
     if row is not None and row.of is not None:
         row = row.of(tree, is_leaf)
     if row is None:
         return function(tree)
     old = row.children(tree)
-    new = [
-        function(x) if rows[type(x)] is None else _mapped(function, x, is_leaf, rows) for x in old
-    ]
+    new = _items(function, old, is_leaf)
     return row.put(tree, old, new) if any(map(is_not, new, old)) else tree
 
 
@@ -221,7 +223,7 @@ def container(cls: type) -> Row | None:
     for known, row in _DERIVED.items():
         if issubclass(cls, known):
             return row
-    return _DATACLASS if hasattr(cls, "__dataclass_fields__") else None
+    return _dataclass(cls) if hasattr(cls, "__dataclass_fields__") else None
 
 
 def derived(
@@ -266,8 +268,16 @@ def _renewed(tree: Any, old: list[Any], new: list[Any]) -> dict[Any, Any]:
     return dict(zip(tree, new, strict=True))
 
 
-def _names(tree: Any) -> list[str]:
-    return [field.name for field in fields(tree) if hasattr(tree, field.name)]  # or an empty slot
+def _dataclass(cls: type) -> Row:
+    every = [field.name for field in fields(cls)]
+
+    def names(tree: Any) -> list[str]:
+        return [name for name in every if hasattr(tree, name)]  # or an empty slot
+
+    def values(tree: Any) -> list[Any]:
+        return [getattr(tree, name) for name in names(tree)]
+
+    return _replacing(values, names, object.__setattr__)  # those of a frozen one, too
 
 
 def _beside(tree: Any) -> dict[str, Any]:
@@ -306,8 +316,4 @@ _DERIVED = {
         lambda tree, key, child: setitem(tree.data, key, child),
     ),
 }
-# It sets the fields of a frozen one, too.
-_DATACLASS = _replacing(
-    lambda tree: [getattr(tree, name) for name in _names(tree)], _names, object.__setattr__
-)
 CONTAINERS: Rows = ByType(container)

@@ -40,7 +40,7 @@ def _main(rank, world, port, store):
     import torch.distributed as dist
 
     if world == 1:
-        with refused("torch.distributed.init_process_group.. first"):
+        with refused("torch.distributed.init_process_group.."):
             ab.sharding.to_torch(spread(np.ones(4), grid(1)))
     else:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
