@@ -8,7 +8,6 @@ before it, although its own slices have them. The C exchange API skips the guard
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 from weakref import ref
 
@@ -162,8 +161,10 @@ class Paddle(Library):
         return _taken(acquire(x) if _API is None else _API.acquire(x))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
-        tensor = copy.copy(tensor)
-        tensor.owner = _deferred(tensor.owner)
+        tensor = ManagedTensor.trusted(
+            tensor.pointer, tensor.shape, tensor.strides, tensor.dtype, tensor.device,
+            tensor.readonly, tensor.padded, _deferred(tensor.owner),
+        )  # fmt: skip
         if _API is None:
             return paddle.utils.dlpack.from_dlpack(to_capsule(tensor, move=move))
         return _API.wrap(tensor, move=move)
