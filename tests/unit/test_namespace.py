@@ -171,6 +171,8 @@ def test_errors_of_names(xs, error, message):
 
 def test_a_name_of_what_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
+    for name in [name for name in sys.modules if name.startswith("arraybridge.libraries.cupy")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(registry, "_loaded", {})
     with pytest.raises(ImportError, match=r"cupy is not installed .*: pip install 'cupy-cuda12x'"):
         ab.namespace("cupy")
