@@ -144,11 +144,11 @@ def test_what_is_no_array_says_what_to_pass(make):
 
 
 @pytest.mark.parametrize("batch", [[np.ones(2), np.ones(3)], {"a": np.ones(2)}, (np.ones(2),)])
-def test_a_batch_is_referred_to_unify(batch):
-    with pytest.raises(TypeError, match=r"call arraybridge\.unify\(x, like=library\)"):
+def test_a_batch_is_referred_to_trees(batch):
+    with pytest.raises(TypeError, match=r"call arraybridge\.tree\.convert\(x, library\)"):
         ab.convert(batch, "torch")
-    _, given = ab.unify(batch, like="torch")
-    assert type(given) is type(batch)
+    for given in (ab.tree.convert(batch, "torch"), ab.unify(batch, like="torch")[1]):
+        assert type(given) is type(batch)
     with pytest.raises(TypeError, match=r"pass numpy\.asarray\(x\)$"):
         ab.convert([np.float32(1), np.float32(2)], "torch")
 
