@@ -14,7 +14,8 @@
     const lower = anchor ? "" : text.toLowerCase();
     const each = words.map((word) => Math.log2(1 + count(lower, word)));
     const often = Math.min(...each, 4) + Math.min(Math.log2(1 + count(lower, query)), 4);
-    const named = title.toLowerCase().split(".").pop() === query ? 6 : 0;
+    const depth = page.split(".").length - 1; // the package's own names before those of its modules
+    const named = title.toLowerCase().split(".").pop() === query ? 6 / Math.max(depth, 1) : 0;
     return found + named + (Number.isFinite(often) ? often : 0) - (last ? 12 : 0);
   };
 
