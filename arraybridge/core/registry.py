@@ -157,10 +157,8 @@ def tree_row(cls: type) -> Any:
 
 def tree_level(x: Any) -> Any:
     """Return the row of an object by the registries of packages that are imported, or None."""
-    from sys import modules
-
     for package, home in _trees.items():
-        if package in modules:
+        if package in sys.modules:
             level = getattr(_load_trees(home), "level", None)
             row = None if level is None else level(x)
             if row is not None:
