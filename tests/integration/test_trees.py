@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 from arraybridge import tree
 from tests.support.optional import needs
+
+torch = pytest.importorskip("torch")
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # of their imports
 

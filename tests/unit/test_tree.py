@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
@@ -21,12 +20,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from torch.utils import _pytree
 
 import arraybridge as ab
 from arraybridge import tree
 from arraybridge.array.array_types import is_array
 from arraybridge.containers import flatten
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import _pytree  # noqa: E402
 
 
 class Point(typing.NamedTuple):

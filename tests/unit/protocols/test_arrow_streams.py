@@ -11,7 +11,6 @@ import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
 import arraybridge as ab
 from arraybridge import dlpack
@@ -21,7 +20,7 @@ from arraybridge.tree import columns
 from tests.support.optional import needs, optional
 from tests.support.threads import WAYS, in_threads
 
-duckdb, pl, pd = optional("duckdb"), optional("polars"), optional("pandas")
+duckdb, pl, pd, torch = map(optional, ("duckdb", "polars", "pandas", "torch"))
 
 READERS = {
     "pyarrow": (pa.table, pa.chunked_array),
