@@ -1,6 +1,6 @@
 """What the copy kernels compile to here, and where their distance to the limit goes.
 
-python -m benchmarks.instructions        prints both tables, as in docs/kernel_measurements.md
+python -m benchmarks.instructions        prints both tables, as in docs/machine_code.md
 """
 
 from __future__ import annotations

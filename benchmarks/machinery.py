@@ -1,4 +1,4 @@
-"""What the native machinery gains over the plain alternatives (docs/native_code.md).
+"""What the native machinery gains over the plain alternatives (docs/machine_code.md).
 
 python -m benchmarks.machinery            all of it, 2 minutes
 python -m benchmarks.machinery pool       or a part: pool, flat, cache

@@ -12,10 +12,10 @@ from pathlib import Path
 from .results import RESULTS, heading, sections, tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("performance.md", "speed.md", "start/coming_from.md")
+PAGES = ("performance.md", "start/coming_from.md")
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-#: What docs/speed.md shows of `benchmarks.calls`.
+#: What docs/performance.md shows of `benchmarks.calls`.
 CALLS = (
     "torch to NumPy",
     "NumPy to torch",

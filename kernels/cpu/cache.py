@@ -2,7 +2,7 @@
 
 Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite. It
 is plain: it calls nothing but the C library's ``memcpy`` and its kind, and a few functions of
-CPython, which is checked before it is kept. docs/native_code.md compares it with Numba's cache.
+CPython, which is checked before it is kept. docs/machine_code.md compares it with Numba's cache.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ CHARTS = """\
 ## Latency by pair
 
 Of a small array, where the fixed cost of a call is all there is. Measured while other pairs ran;
-[Where the time goes](speed.md) has more careful measurements.
+[Performance](performance.md) has more careful measurements.
 
 <div class="mx-wide" tabindex="0" role="region" aria-label="Latency by pair of libraries">
 
