@@ -1,4 +1,4 @@
-"""Measure every kind of call beside its peer, or beside what one would write by hand.
+"""Measure every kind of call against the library's own, or against what you would write by hand.
 
 python -m benchmarks.calls                prints the tables
 python -m benchmarks.calls --write        and keeps them in benchmarks/RESULTS.md
@@ -59,12 +59,12 @@ class Operands:
         self.fixed.flags.writeable = False
 
 
-# A case a line.
+# One case per line.
 # fmt: off
 
 
-def doors(of: Operands) -> Iterator[Case]:
-    """No keyword: a fast path of the target, where it has one."""
+def plain(of: Operands) -> Iterator[Case]:
+    """Without keywords."""
     convert, wrap = ab.convert, ab.from_dlpack
     x, t, j, fixed, aligned = of.array, of.tensor, of.jax, of.fixed, of.aligned
     f, g = of.single, of.single_tensor
@@ -83,7 +83,7 @@ def doors(of: Operands) -> Iterator[Case]:
 
 
 def views(of: Operands) -> Iterator[Case]:
-    """A keyword, or no door: the planned way."""
+    """With a keyword, or from an Array."""
     convert, t, x, j, matrix = ab.convert, of.tensor, of.array, of.jax, of.matrix.T
     over_torch, over_numpy, fixed = ab.from_dlpack(t), ab.from_dlpack(x), of.read_only
 
@@ -140,19 +140,23 @@ def copies(of: Operands) -> Iterator[Case]:
     yield Case("torch to NumPy, negative bit", lambda: convert(neg, "numpy"), "tensor.resolve_neg().numpy()", lambda: neg.resolve_neg().numpy(), **COPY)
     yield Case("JAX to torch", lambda: convert(j, "torch"), "torch.from_numpy(np.array(x))", lambda: torch_of(np.array(j)), **COPY)
     yield Case("JAX to NumPy, copy=True", lambda: convert(j, "numpy", copy=True), "np.array(x)", lambda: np.array(j), **COPY)
-    yield Case("NumPy's transposed 2 x 2, contiguous", lambda: ab.contiguous(two), "np.ascontiguousarray", lambda: np.ascontiguousarray(two), 2)
+    yield Case("contiguous, a transposed 2 x 2 array", lambda: ab.contiguous(two), "np.ascontiguousarray", lambda: np.ascontiguousarray(two), 2)
 
 
 def exports(of: Operands) -> Iterator[Case]:
     """An Array given to a library."""
-    natives = {"torch": of.tensor, "NumPy": of.array, "JAX": of.jax}
+    natives = {
+        "torch": ("tensor", of.tensor),
+        "NumPy": ("array", of.array),
+        "JAX": ("JAX array", of.jax),
+    }
     t, call = of.tensor, compiled()
-    for over, native in natives.items():
+    for over, (name, native) in natives.items():
         a = ab.from_dlpack(native)
         yield Case(f"np.asarray(Array over {over})", lambda a=a: np.asarray(a), "np.asarray(tensor)", lambda: np.asarray(t), **ASARRAY)
-        yield Case(f"np.from_dlpack(Array over {over})", lambda a=a: np.from_dlpack(a), f"np.from_dlpack({over}'s)", lambda n=native: np.from_dlpack(n), **EXPORT)
-        yield Case(f"torch.from_dlpack(Array over {over})", lambda a=a: torch.from_dlpack(a), f"torch.from_dlpack({over}'s)", lambda n=native: torch.from_dlpack(n), **EXPORT)
-        yield Case(f"compiled function by TVM-FFI, Array over {over}", lambda a=a: call(a), "with a tensor", lambda: call(t), **TVM_FFI)
+        yield Case(f"np.from_dlpack(Array over {over})", lambda a=a: np.from_dlpack(a), f"np.from_dlpack({name})", lambda n=native: np.from_dlpack(n), **EXPORT)
+        yield Case(f"torch.from_dlpack(Array over {over})", lambda a=a: torch.from_dlpack(a), f"torch.from_dlpack({name})", lambda n=native: torch.from_dlpack(n), **EXPORT)
+        yield Case(f"compiled function by TVM-FFI, Array over {over}", lambda a=a: call(a), "the same, with a tensor", lambda: call(t), **TVM_FFI)
 
 
 def compiled() -> Callable[[object], None]:
@@ -170,12 +174,12 @@ def finding(of: Operands) -> Iterator[Case]:
     identity = ab.adapt("numpy")(lambda x: x)
     first = ab.adapt("numpy")(lambda x, y: x)
     hand, by_hand = (lambda: torch.from_numpy(t.numpy())), "torch.from_numpy(tensor.numpy())"
-    for name, native in (("torch", t), ("NumPy", x)):
-        yield Case(f"namespace of {name}'s", lambda n=native: namespace(n), "array_namespace", lambda n=native: compat(n), 0.2)
-        yield Case(f"of two of {name}'s", lambda n=native: namespace(n, n), "array_namespace", lambda n=native: compat(n, n), **NAMESPACES)
-        yield Case(f"of three of {name}'s", lambda n=native: namespace(n, n, n), "array_namespace", lambda n=native: compat(n, n, n), **NAMESPACES)
-    yield Case("of two Arrays", lambda: namespace(a, a), "array_namespace of tensors", lambda: compat(t, t), **NAMESPACES)
-    yield Case("of a tensor and a number", lambda: namespace(t, 1.0), "array_namespace", lambda: compat(t, 1.0), **NAMESPACES)
+    for one, many, native in (("a tensor", "tensors", t), ("an array", "arrays", x)):
+        yield Case(f"namespace of {one}", lambda n=native: namespace(n), "array_namespace", lambda n=native: compat(n), 0.2)
+        yield Case(f"namespace of two {many}", lambda n=native: namespace(n, n), "array_namespace", lambda n=native: compat(n, n), **NAMESPACES)
+        yield Case(f"namespace of three {many}", lambda n=native: namespace(n, n, n), "array_namespace", lambda n=native: compat(n, n, n), **NAMESPACES)
+    yield Case("namespace of two Arrays", lambda: namespace(a, a), "array_namespace of tensors", lambda: compat(t, t), **NAMESPACES)
+    yield Case("namespace of a tensor and a number", lambda: namespace(t, 1.0), "array_namespace", lambda: compat(t, 1.0), **NAMESPACES)
     yield Case("adapt('numpy') of a function of one tensor", lambda: identity(t), by_hand, hand, **CALL)
     yield Case("adapt('numpy') of a function of two tensors", lambda: first(t, t), by_hand, hand)
     yield Case("unify(tensor, array)", lambda: ab.unify(t, x), "torch.from_numpy(array)", lambda: torch.from_numpy(x), **CALL)
@@ -207,7 +211,7 @@ SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
     (
         "Fast paths",
         "No keyword, a view where that is safe. Pairs with JAX are beside JAX's own function.",
-        doors,
+        plain,
     ),
     ("Planned views", "Any keyword, or a pair without a fast path.", views),
     (

@@ -21,11 +21,11 @@ def value(cell: str) -> float:
 
 
 def latency(groups: dict[str, Table], path: Path) -> None:
-    """Ours and the peer, a line a call, on a logarithmic axis of nanoseconds."""
+    """Ours and the peer, one line per call, on a logarithmic axis of nanoseconds."""
     left, step, top = 256, 17, 78
     count = sum(map(len, groups.values()))
     bottom = top + step * (count + 1.4 * len(groups))
-    picture = Picture(WIDTH, int(bottom + 42), "Nanoseconds a call, arrays of 24 items")
+    picture = Picture(WIDTH, int(bottom + 42), "Nanoseconds per call, arrays of 24 elements")
     names = {"arraybridge": COLORS["ours"], "the library's own, or by hand": COLORS["NumPy"]}
     picture.legend(12, 44, names, 100)
     scale = Scale(100, 100_000, left, WIDTH - 34, log=True)
@@ -49,7 +49,7 @@ def latency(groups: dict[str, Table], path: Path) -> None:
 
 
 def shares(rows: Table, title: str, path: Path) -> None:
-    """Shares of the limit, a group of bars a layout."""
+    """Shares of the limit, one group of bars per layout."""
     left, bar, top, most = 156, 7, 62, 1.6
     who = {"ours": "ours", "TensorFlow": "TensorFlow", "PyTorch": "PyTorch", "NumPy": "NumPy"}
     step = bar * len(who) + 8
@@ -79,12 +79,12 @@ def shares(rows: Table, title: str, path: Path) -> None:
 
 
 def sizes(rows: Table, path: Path) -> None:
-    """Times the library's own speed by size: a panel a library, a line a layout."""
+    """Times the library's own speed by size: one panel per library, one line per layout."""
     columns = [name for name in rows[0] if name.endswith(" KB")]
     layouts = dict.fromkeys(row["layout"] for row in rows)
     colors = dict(zip(layouts, LINES, strict=False))
     left, high, panel = 40, 210, WIDTH - 60
-    title = "Copies of 4 KB to 4 MB, in times the library's own speed"
+    title = "Copies of 4 KB to 4 MB: speed relative to the library's own"
     picture = Picture(WIDTH, 2 * (high + 66) + 40 + 20 * -(-len(layouts) // 2), title)
     for at, library in enumerate(("NumPy", "PyTorch")):
         top = 62 + at * (high + 66)
@@ -110,7 +110,7 @@ def sizes(rows: Table, path: Path) -> None:
 
 
 def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
-    """Every chart whose table is there."""
+    """Draw each chart whose table the results have."""
     found = {name: tables(text) for name, text in sections(results.read_text()).items()}
     calls = found.get(heading("calls"), {})
     groups = {
@@ -123,9 +123,6 @@ def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
     given = found.get(heading("contiguous"), {}).get("")
     if given:
         shares(given, "Strided to contiguous, into a given buffer", folder / "contiguous.svg")
-    dropped = found.get(heading("allocated"), {}).get("Dropped in a loop")
-    if dropped:
-        shares(dropped, "Strided to contiguous, results allocated and dropped", folder / "allocated.svg")  # fmt: skip
     by_size = found.get(heading("copy_sizes"), {}).get("4 KB to 4 MB")
     if by_size:
         sizes(by_size, folder / "sizes.svg")

@@ -1,4 +1,4 @@
-"""The figures in docs/, taken from RESULTS.md: between a comment that names them and `<!-- end -->`.
+"""Fill in the figures of docs/ from RESULTS.md: each between a comment that names it and `<!-- end -->`.
 
 python -m benchmarks.page
 """
@@ -15,49 +15,52 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = ("performance.md", "start/coming_from.md")
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-#: What docs/performance.md shows of `benchmarks.calls`.
+#: What docs/performance.md shows of `benchmarks.calls`, besides the losses.
 CALLS = (
     "torch to NumPy",
     "NumPy to torch",
     "JAX to NumPy",
+    "JAX to torch (copied: immutable)",
+    "NumPy to JAX (copied: writable)",
     "torch to JAX (copied: writable)",
-    "torch to NumPy, device='cpu'",
-    "NumPy to torch, copy=True",
-    "NumPy to torch, negative strides",
-    "torch to torch, copy=True",
-    "np.asarray(Array over torch)",
     "np.from_dlpack(Array over torch)",
     "torch.from_dlpack(Array over NumPy)",
-    "compiled function by TVM-FFI, Array over NumPy",
-    "of two of torch's",
-    "adapt('numpy') of a function of one tensor",
-    "unify(tensor, array)",
+    "namespace of two tensors",
 )
-NAMED = {"of two of torch's": "namespace of two tensors"}
+LOSS, HEAVY = 1.2, 2.0  # times the peer: a loss, and one that gets a row
 
 
 def calls(found: dict[str, str]) -> str:
     rows = [row for table in tables(found[heading("calls")]).values() for row in table]
     by_name = {row["call"]: row for row in rows}
-    lines = ["| call | ns | beside | its ns | ratio |", "| --- | ---: | --- | ---: | ---: |"]
+    lines = [
+        "| call | ns | the library's own call | ns | ratio |",
+        "| --- | ---: | --- | ---: | ---: |",
+    ]
     for name in CALLS:
         row = by_name[name]
         cells = (row[column] for column in ("ours, ns", "beside", "its ns", "ratio"))
-        lines.append(f"| {NAMED.get(name, name)} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def losses(found: dict[str, str]) -> str:
-    """What takes longer than its peer, worst first."""
+    """Calls that take longer than their peer, worst first."""
     rows = [row for table in tables(found[heading("calls")]).values() for row in table]
-    slower = [row for row in rows if row["ratio"] and float(row["ratio"]) > 1.2]
+    slower = [row for row in rows if row["ratio"] and float(row["ratio"]) > LOSS]
     slower.sort(key=lambda row: -float(row["ratio"]))
-    lines = ["| ratio | call | beside |", "| ---: | --- | --- |"]
-    lines += [f"| {row['ratio']} | {row['call']} | {row['beside']} |" for row in slower]
+    lines = ["| ratio | call | compared with |", "| ---: | --- | --- |"]
+    rest = []
+    for row in slower:
+        if float(row["ratio"]) > HEAVY:
+            lines.append(f"| {row['ratio']} | {row['call']} | `{row['beside']}` |")
+        else:
+            rest.append(f"{row['call']} ({row['ratio']})")
+    lines += ["", f"Up to {HEAVY:g} times as long: {'; '.join(rest)}."]
     return "\n".join(lines)
 
 
-#: What docs/start/coming_from.md shows of it.
+#: What docs/start/coming_from.md shows of `benchmarks.calls`.
 OWN = (
     "JAX to NumPy",
     "NumPy to torch, copy=True",
@@ -73,9 +76,9 @@ def own(found: dict[str, str]) -> str:
     lines = ["| conversion | ns | by the library | its ns |", "| --- | ---: | --- | ---: |"]
     rows = [row for row in found[heading("breakdown")].splitlines() if row.startswith("| `convert")]
     for row in rows:
-        _, call, ns, door, its, _ = (cell.strip() for cell in row.split("|"))
+        _, call, ns, own_call, its, _ = (cell.strip() for cell in row.split("|"))
         if "copy=" not in call:
-            lines.append(f"| {call} | {ns} | {door.partition(': ')[2]} | {its} |")
+            lines.append(f"| {call} | {ns} | {own_call.partition(': ')[2]} | {its} |")
     found_rows = [row for table in tables(found[heading("calls")]).values() for row in table]
     by_name = {row["call"]: row for row in found_rows}
     for name in OWN:
@@ -84,19 +87,13 @@ def own(found: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def steps(found: dict[str, str]) -> str:
-    return "\n".join(
-        line for line in found[heading("breakdown")].splitlines() if line.startswith("|")
-    )
-
-
 def where(found: dict[str, str]) -> str:
     machine, _, rest = found[heading("calls")].partition("; ")
-    return f"Measured on: {machine} ({rest.splitlines()[0].rstrip('.')})."
+    return f"Measured on {machine} ({rest.splitlines()[0].rstrip('.')})."
 
 
 def means(text: str) -> tuple[str, str]:
-    """(share of the limit, times NumPy) of a table's geometric means."""
+    """Return (share of the limit, times NumPy), the geometric means of a table."""
     line = next(line for line in text.splitlines() if line.startswith("Geometric means"))
     share, times = re.search(r"\*\*(\S+) of the limit", line), re.search(r"(\S+) times NumPy", line)
     assert share is not None
@@ -109,18 +106,17 @@ def copies(found: dict[str, str]) -> str:
     (given, times), (dropped, often) = means(found[heading("contiguous")]), means(loop)
     fresh, seldom = means(kept)
     return (
-        "| geometric means of 26 layouts | of a contiguous copy's speed | times NumPy's speed |\n"
+        "| result | share of the limit | times NumPy's speed |\n"
         "| --- | ---: | ---: |\n"
-        f"| into a given buffer | {given} | {times} |\n"
-        f"| into a new result, in a loop that drops its results | {dropped} | {often} |\n"
-        f"| into a single new result, for which the system has to clear pages | {fresh} | {seldom} |"
+        f"| in your buffer (`out=`, `copyto`) | {given} | {times} |\n"
+        f"| new, in a loop that drops each result | {dropped} | {often} |\n"
+        f"| new and kept: the system clears its pages first | {fresh} | {seldom} |"
     )
 
 
 FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
     "calls": calls,
     "own": own,
-    "steps": steps,
     "losses": losses,
     "where": where,
     "copies": copies,
@@ -128,7 +124,7 @@ FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
 
 
 def filled(text: str, results: str) -> str:
-    """A page with the figures of the results."""
+    """Return the text of a page with the figures of the results."""
     found = sections(results)
     return PLACE.sub(lambda match: f"{match[1]}{FIGURES[match[2]](found)}\n{match[3]}", text)
 

@@ -15,7 +15,7 @@
   const ROUTE = { view: "a view", kernel: "a copy", transfer: "a transfer" };
   const DID = {
     view: "a view", copy: "a copy", right: "the right values",
-    "taken, though illegal": "accepted: what the array tracks, masks or misses is lost",
+    "taken, though illegal": "accepted: the gradient, the mask or the nulls are lost",
     "view that makes read-only memory writable": "a view through which read-only memory can be written",
   };
   const SHOW = { route: "arraybridge", own: "the target's own function", time: "latency" };
@@ -23,8 +23,8 @@
     "float16 with negative strides, NumPy to JAX": "from=numpy&to=jax&dtype=float16&layout=negative",
     "read-only memory to PyTorch": "to=torch&layout=read-only",
     "Arrow to PyTorch, also with nulls": "from=pyarrow&to=torch&layout=Arrow+array",
-    "what is refused": "outcome=refused",
-    "where the target's own function crashes": "own=crash&show=own",
+    "all refusals": "outcome=refused",
+    "crashes of the target's own function": "own=crash&show=own",
   };
   const FIELDS = {
     from: ["From", data.libraries], to: ["To", data.libraries],
@@ -127,7 +127,7 @@
     return counts;
   }
 
-  /** Chips with counts; the word alone where one case is left, letters where there is little room. */
+  /** Chips with counts; the word only if one case is left, letters if there is little room. */
   function chips(pair, cases, show, short) {
     if (show === "time") {
       if (pair.ns === null) return ["–"];
@@ -264,18 +264,18 @@
     const why = filled(of.why, pair, dtype);
     if (of.kind === "none") {
       const all = cases.every((n) => always(pair.from, data.cases[n][3]));
-      const lone = all ? `every array of ${pair.from} is read-only: all other cases are about that` : why;
+      const lone = all ? `every array of ${pair.from} is read-only, so all its other cases cover this one` : why;
       return el("li", { class: "mx-card mx-lone" }, head, el("p", {}, el("strong", {}, "Why: "), lone), names);
     }
     const lines = of.kind !== "refused" ? line("Write", filled(of.code, pair, first))
       : of.code ? line(`Write instead, for ${ROUTE[of.gives]}`, filled(of.code, pair, first))
-        : el("p", {}, "No single line helps; the reason says what to do.");
+        : el("p", {}, "No single line does it: follow the reason.");
     const instead = of.instead ? line("For a view instead", filled(of.instead, pair, first)) : "";
     const own = [...new Set(cases.map((n) => filled(outcomes[pair.row[n]].native, pair, data.cases[n][2])))];
     return el("li", { class: "mx-card" },
       el("div", {}, head, el("p", { class: "mx-why" }, el("strong", {}, "Why: "), why), lines, instead, names),
       el("div", { class: "mx-own" }, el("h4", {}, `${pair.to}'s own function`),
-        el("p", {}, el("code", {}, data.doors[pair.to] ?? "")),
+        el("p", {}, el("code", {}, data.functions[pair.to] ?? "")),
         el("p", {}, of.own ? chip(of.own, OWN[of.own]) : "not asked"),
         el("ul", {}, own.slice(0, 3).map((words) => el("li", {}, DID[words] ?? words)),
           own.length > 3 ? el("li", {}, `and ${own.length - 3} more like these`) : "")));
@@ -295,13 +295,13 @@
     const groups = [...alike.values()].sort((a, b) =>
       (outcomes[pair.row[a[0]]].kind === "none") - (outcomes[pair.row[b[0]]].kind === "none"));
     const timed = pair.ns === null ? "" : `A small contiguous array takes ${micro(pair.ns)} µs${
-      pair.ownNs === null ? `; ${pair.to}'s own function is not right there` : `, and ${micro(pair.ownNs)} µs by ${pair.to}'s own function`}.`;
+      pair.ownNs === null ? `; ${pair.to}'s own function gives no right result` : `, and ${micro(pair.ownNs)} µs by ${pair.to}'s own function`}.`;
     panel.replaceChildren(
       el("h2", { tabindex: -1 }, `${pair.from} → ${pair.to}`),
       el("p", {}, chips(pair, left.get(name), "route"), " ", timed, " ",
         el("button", { type: "button", class: "mx-plain", onclick: close }, "Close")),
       groups.length ? el("ul", { class: "mx-cards" }, groups.map((cases) => card(pair, cases)))
-        : el("p", {}, "No case of this pair is left by the filters."));
+        : el("p", {}, "The filters leave no case of this pair."));
   }
 
   function close() {

@@ -16,7 +16,7 @@ from .libraries import NATIVES
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run it; the exit status, 1 where a cell is a failure."""
+    """Run it; return the exit status, 1 if a cell is a failure."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.matrix",
         description="Converts every case between every ordered pair of libraries, each pair in a "
@@ -27,10 +27,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--libraries", default="", metavar="A,B", help="default: all installed")
     parser.add_argument("--cases", metavar="A,B", help="names or groups of cases, * and ? allowed")
     parser.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
-    parser.add_argument("--no-native", action="store_true", help="do not ask the libraries' doors")
+    parser.add_argument("--no-native", action="store_true", help="skip the own functions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
     parser.add_argument("--docs", type=Path, metavar="FOLDER", help="write page, data and charts")
-    parser.add_argument("--again", action="store_true", help="run nothing: by the data of --docs")
+    parser.add_argument("--again", action="store_true", help="run nothing, use the data of --docs")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     args = parser.parse_args(argv)
     try:

@@ -62,21 +62,19 @@ def own_doors(run: Run) -> Picture:
         picture.text(width - 54, y + 11, f"{share:g} %")
     picture.text(12, bottom + 34, f"Of {len(cells):,} cells: arrays that the source can hold.")
     picture.text(
-        12, bottom + 50, "An error is right where no conversion is, or only to another device."
+        12, bottom + 50, "An error is right if no conversion is, or only one to another device."
     )
     return picture
 
 
 def latency(run: Run) -> Picture:
-    """A cell a pair: microseconds of `convert`, below it those of the target's own function."""
+    """One cell per pair: microseconds of `convert`, below it those of the target's own function."""
     names, wide, high, left, top = run.libraries, 44, 34, 104, 132
     width = max(left + wide * len(names) + 36, 680)
     picture = Picture(
-        width, top + high * len(names) + 16, "Microseconds a conversion, an array of 24 items"
+        width, top + high * len(names) + 16, "Microseconds per conversion, an array of 24 elements"
     )
-    picture.text(
-        12, 42, "above: arraybridge; below: the target's own function, where that is right"
-    )
+    picture.text(12, 42, "above: arraybridge; below: the target's own function, if it is right")
     lows = [*SHADES]
     for at, low in enumerate(lows):
         last = at + 1 == len(lows)

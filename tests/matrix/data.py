@@ -61,7 +61,7 @@ def ran(cells: list[Cell], libraries: list[str], seconds: float, command: str) -
 
 
 def encoded(run: Run, theirs: Any) -> str:
-    """The script; ``theirs`` says in a word what became of a cell by the library's own door."""
+    """The script; ``theirs`` sums up in a word what the library's own function did in a cell."""
     texts: dict[str, int] = {"": 0}
     outcomes: dict[tuple[int, ...], int] = {}
     cases = {case.name: at for at, case in enumerate(all_cases())}
@@ -92,7 +92,7 @@ def encoded(run: Run, theirs: Any) -> str:
         pairs.append([source, target, *times, [*chain(*ends)]])
     body = run._asdict() | {
         "cells": None,
-        "doors": {name: spelled_door(name) for name in run.libraries if name in NATIVES},
+        "functions": {name: spelled_door(name) for name in run.libraries if name in NATIVES},
         "cases": [[c.name, c.group, c.dtype, layout(c), told(c)] for c in every],
         "texts": [*texts],
         "outcomes": [*outcomes],

@@ -13,8 +13,8 @@ from .run import Cell, failures, lost_views
 
 KINDS = (VIEW, COPY, TRANSFER, REFUSED)
 SHORT = {VIEW: "v", COPY: "c", TRANSFER: "t", REFUSED: "r"}
-OUTCOMES = ("right", "error", "wrong", "crash")  # of a door, ours or the library's own
-NATIVE = {  # first words of what a native door did -> column
+OUTCOMES = ("right", "error", "wrong", "crash")  # of a conversion, ours or the library's own
+NATIVE = {  # first word of what the library's own conversion did -> column
     "view": "right",
     "copy": "right",
     "right": "right",
@@ -85,6 +85,20 @@ def native_table(cells, libraries):
         yield [target, str(len(live)), *numbers]
 
 
+def summary_table(cells, libraries):
+    """Header and rows: target, its cells by kind, and the outcomes of its own conversion."""
+    yield [
+        *("to", "view", "copy", "transfer", "refused"),
+        *("own right", "needless error", "wrong or unsafe", "crash"),
+    ]
+    for target in libraries:
+        live = [cell for cell in cells if cell.target == target and cell.verdict != NA]
+        kinds = Counter(cell.verdict for cell in live)
+        own = Counter(theirs(cell) for cell in live if cell.native)
+        numbers = [*(kinds[kind] for kind in KINDS), *(own[outcome] for outcome in OUTCOMES)]
+        yield [target, *(f"{number:,}" for number in numbers)]
+
+
 def ours(cell: Cell) -> str:
     """Which of `OUTCOMES` a conversion by arraybridge is."""
     return {"ERROR": "error", "WRONG": "wrong", "CRASH": "crash", "HANG": "crash"}.get(
@@ -98,7 +112,7 @@ def theirs(cell: Cell) -> str:
     if native.startswith(("taken", "view that")):  # an illegal request, or read-only made writable
         return "wrong"
     word = NATIVE.get(re.split(r"\W", native)[0], "wrong")
-    # An error is right where there is nothing right to do, or only a transfer not asked for.
+    # An error is right if no result would be, or only a transfer that nobody asked for.
     return "right" if word == "error" and cell.verdict in (REFUSED, TRANSFER) else word
 
 
@@ -165,16 +179,16 @@ TABLES = (
     (
         "The libraries' own conversions",
         native_table,
-        "The same cells by the target's own `from_dlpack`, or what it has in that place. Unsafe: "
-        "read-only memory became writable, or gradients and masks were silently dropped. Where no "
-        "conversion is right, an error is.",
+        "The same cells by the target's own `from_dlpack` or its equivalent. Unsafe: read-only "
+        "memory became writable, or gradients or masks were dropped silently. If no result is "
+        "right, an error is.",
     ),
     (
         "Latency",
         latency_table,
-        "Microseconds for a float32 of shape (3, 4, 2): convert / the target's own conversion, "
-        "where that is right. The best of 19 rounds, measured while other pairs ran; "
-        "`python -m benchmarks.calls` is more careful.",
+        "Microseconds for a float32 of shape (3, 4, 2): convert / the target's own conversion, if "
+        "that is right. The best of 19 rounds, while other pairs ran; `python -m benchmarks.calls` "
+        "measures more carefully.",
     ),
     ("Reasons", reasons_table, "Why cells were copied or refused."),
 )
@@ -194,9 +208,9 @@ def print_tables(cells: list[Cell], libraries: list[str], seconds: float) -> Non
 
 def verdict(cells: list[Cell], seconds: float) -> str:
     counts = _counts(cells)
-    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in (*KINDS, *(counts.keys() - {*KINDS})))
+    kinds = ", ".join(f"{counts[kind]:,} {kind}" for kind in (*KINDS, *(counts.keys() - {*KINDS})))
     lost = len(lost_views(cells))
     return (
-        f"{sum(counts.values())} live cells of {len(cells)} in {seconds:.0f} s: {kinds}; "
-        f"{lost} copied where the library itself gives a view; {len(failures(cells))} failures"
+        f"{sum(counts.values()):,} live cells of {len(cells):,} in {seconds:,.0f} s: {kinds}; "
+        f"{lost} copied although the library itself gives a view; {len(failures(cells))} failures"
     )
