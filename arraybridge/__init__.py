@@ -1,21 +1,21 @@
-"""arraybridge: convert arrays of any library to any other.
+"""Convert arrays of any Python array library to any other.
 
-Zero-copy where that is safe, a fast copy where it is not, a clear error where neither is right::
+You get a view if that is safe, a fast copy if it is not, and a clear error if neither is right::
 
-    convert(x, "torch")     the array in another library; dtype=, device=, copy= ask for more
+    convert(x, "torch")     an array of another library; options: dtype=, device=, copy=
     explain(x, "torch")     what convert would do, and why
     asarray([1, 2], like=x) an array of numbers or lists
-    unify(x, y)             arrays of several libraries in one of them
-    namespace(x)            the array API namespace, for functions that take arrays of any library
+    unify(x, y)             arrays of several libraries, converted to one
+    namespace(x)            the array API namespace, for functions that run in any library
     adapt("numpy")          a decorator: a function of one library takes arrays of any
-    from_dlpack(x)          an Array, the standard's array object
-    tree.convert(x, "jax")  the arrays of a tree: a model's parameters, a batch
+    from_dlpack(x)          an Array, the array object of the standard
+    tree.convert(x, "jax")  all arrays of a tree: a model's parameters, a batch
     audit()                 which lines copy
 
-The submodules auditing, dlpack, pickling, sharding, tree and xp are documented, too.
-``python -m arraybridge info`` tells what is installed.
+The public submodules are auditing, dlpack, pickling, sharding, tree and xp.
+``python -m arraybridge info`` lists the installed libraries.
 
-Importing this imports NumPy and nothing else: every name below is loaded when it is first used.
+Importing arraybridge imports only NumPy. Each name below is loaded on first use.
 """
 
 from __future__ import annotations

@@ -45,52 +45,57 @@ def convert(
     casting: Casting = "same_kind",
     order: object = None,
 ) -> Any:
-    """Convert ``x`` to an array of library ``to``.
+    """Convert an array to library ``to``.
+
+    The result is a view if that is safe, else a copy. It has the shape and values of ``x``, and its
+    dtype unless you pass ``dtype``.
 
     Parameters
     ----------
     x : array
         A native array of any library, an :class:`arraybridge.Array`, an object that supports DLPack
-        or an array interface, a DLPack capsule (which is consumed), or a buffer.
+        or an array interface, a buffer, or a DLPack capsule, which is consumed.
     to : str or module
-        The library, such as ``"torch"`` or ``torch``.
+        The target library, such as ``"torch"`` or ``torch``.
     device : Device, (int, int), str or a library's own device, optional
-        The device of the result; by default the device of ``x``.
+        The device of the result. By default, the device of ``x``.
     copy : bool, optional
-        None: a view where that is safe, else a copy. False: a view or an error. True: a fresh copy.
-        Writable memory is safe to share with libraries whose arrays can change, but not with JAX
-        and TensorFlow.
+        None: a view if that is safe, else a copy. False: a view or an error. True: a fresh copy.
+        Sharing writable memory is safe with libraries whose arrays can change, but not with JAX and
+        TensorFlow.
     alias_readonly : bool, default False
-        Take a view of read-only memory even where the target's arrays are always writable.
+        Return a view of read-only memory even if the target cannot mark it as read-only.
     dtype : data type, optional
-        The data type of the result, by default that of ``x``: a name such as ``"float32"``, a data
-        type of NumPy or of any library, or ``float``, ``int``, ``bool``, ``complex`` as in NumPy.
-        Equal to that of ``x`` it changes nothing; else the elements are cast as they are copied.
-        A mapping, ``{"float64": "float32"}``, casts arrays of its keys alone.
+        The dtype of the result: a name such as ``"float32"``, a dtype of any library, or ``float``,
+        ``int``, ``bool`` or ``complex``. A mapping, ``{"float64": "float32"}``, casts only arrays
+        of its keys. By default, the dtype of ``x``.
     casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
-        Which casts ``dtype`` may ask for, as in :func:`numpy.copyto`. ``"same_value"`` allows all
-        of them and looks at every value: one that the cast would change is an error.
+        Which casts ``dtype`` may make, as in :func:`numpy.copyto`. ``"same_value"`` allows every
+        cast, but raises an error if a value would change.
     order : {"C", "F", "K", "channels_last"} or torch.memory_format, optional
-        The order of the elements in the memory of the result: a view where ``x`` has it, else a
-        copy. None, or ``"K"``: any; of what is cast, C.
+        The order of the elements in memory: a view if ``x`` has it, else a copy. None and ``"K"``
+        accept any order. A cast returns C order by default.
 
     Returns
     -------
     array
-        The native array of ``to``, with the shape, values and, without ``dtype``, dtype of ``x``.
+        A native array of library ``to``.
 
     Raises
     ------
     ConversionError
-        A BufferError and a ValueError: the conversion would be wrong or hide a cost, or
-        ``copy=False`` is impossible. The message says what to do; ``explain`` says so in advance.
+        If the conversion would be wrong or hide a cost, or ``copy=False`` is impossible. This is a
+        BufferError and a ValueError; the message names the remedy.
     ImportError
         If ``to`` is not installed.
     TypeError
         If ``x`` is not an array.
     ValueError
-        For an unknown library, device, data type, casting or order, or a ``copy`` that is not a
-        boolean.
+        If a library, device, dtype, casting or order is unknown, or ``copy`` is not a boolean.
+
+    See Also
+    --------
+    explain
 
     Examples
     --------
@@ -247,23 +252,25 @@ def imported(x: Any, to: object, device: object = None, copy: bool | None = None
 
 
 def inspect(x: Any) -> TensorInfo:
-    """Describe ``x`` without touching its data or needing its device's runtime.
+    """Describe an array without reading its elements or using its device.
 
     Parameters
     ----------
     x : array, capsule, int or ctypes.c_void_p
-        Anything :func:`convert` takes; a capsule stays unconsumed; a number is the address of a raw
-        ``DLTensor``, which is read: a wrong address may end the process.
+        Any argument of :func:`convert`; a capsule is not consumed. A number is the address of a raw
+        ``DLTensor``. This struct is read, so a wrong address may crash the process.
 
     Returns
     -------
     TensorInfo
-        Strides in elements. A notebook shows it as a picture of the memory.
+        Shape, strides in elements, dtype, device and layout. A notebook shows a picture of the
+        memory.
 
     Raises
     ------
     MalformedTensorError
-        A BufferError: for a number that can be no address, and fields that contradict ``dlpack.h``.
+        If a number cannot be an address, or a field contradicts ``dlpack.h``. This is a
+        BufferError.
 
     Examples
     --------

@@ -28,40 +28,40 @@ def asarray(
     device: object = None,
     copy: bool | None = None,
 ) -> Any:
-    """Make an array of the library of ``like``: of numbers, sequences, or any library's array.
+    """Make an array in the library of ``like`` from numbers, sequences or an array of any library.
 
     Parameters
     ----------
-    obj : scalar, sequence, array
-        What the library's own ``asarray`` takes, or what :func:`arraybridge.convert` takes.
+    obj : scalar, sequence or array
+        Any argument of the library's own ``asarray`` or of :func:`arraybridge.convert`.
     like : str, module, array or container
-        The library, such as ``"jax"``; or an array, whose library, kind and device the result has.
+        The library, such as ``"jax"``, or an array whose library, kind and device the result gets.
     dtype : data type or mapping, optional
-        Of any library, as for :func:`arraybridge.convert`; without it that of an array, and of
-        numbers what the library makes of them: PyTorch and JAX make float32 of ``[1.0]``.
+        As for :func:`arraybridge.convert`. By default, an array keeps its dtype, and numbers get
+        the library's default: PyTorch and JAX make float32 from ``[1.0]``.
     casting : {"no", "equiv", "safe", "same_kind", "unsafe", "same_value"}, default "same_kind"
-        Which casts ``dtype`` may ask for, as in :func:`arraybridge.convert`. Python's and NumPy's
-        numbers have a kind (bool, integer, real, complex) and no width: all rules but the last two
-        allow every data type of their kind or a higher one, if it can represent them: integers must
-        be in its range; floats are rounded, and become infinite beyond it.
+        Which casts ``dtype`` may make, as in :func:`arraybridge.convert`. Numbers have a kind
+        (bool, integer, real, complex) but no width. All rules except ``"unsafe"`` and
+        ``"same_value"`` allow each dtype of this or a higher kind that can represent the numbers:
+        integers must be in range; floats are rounded, and become infinite out of range.
     device : Device, (int, int), str or a library's own device, optional
-        By default that of ``like``, if that is an array.
+        The device of the result. By default, the device of ``like`` if that is an array.
     copy : bool, optional
         As in :func:`arraybridge.convert`; numbers are always copied.
 
     Returns
     -------
     array
-        A native array, or an :class:`arraybridge.Array` where ``like`` is one.
+        A native array, or an :class:`arraybridge.Array` if ``like`` is one.
 
     Raises
     ------
     ConversionError
         If an array cannot be converted, or ``casting`` does not allow the cast.
     OverflowError
-        For an integer that is out of the range of an integer ``dtype``, or of all floats.
+        If an integer is out of the range of an integer ``dtype``, or of all floats.
     TypeError, ValueError
-        For what no library takes for an array, and as of :func:`arraybridge.unify`.
+        If no library accepts ``obj`` as an array, and as in :func:`arraybridge.unify`.
 
     Examples
     --------

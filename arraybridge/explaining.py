@@ -37,20 +37,20 @@ def explain(
     x : array
         As for :func:`convert`; a capsule is not consumed.
     to : str or module
-        The library.
+        The target library.
     device, copy, alias_readonly, dtype, casting, order
         As for :func:`convert`.
 
     Returns
     -------
     Route
-        ``kind`` (view, kernel, transfer or refuse), ``why``, ``nbytes`` that would be copied. A
-        notebook shows it as a picture of the memory before and after.
+        Its ``kind`` (view, kernel, transfer or refuse), its ``why``, and ``nbytes``, the number of
+        bytes that would be copied. A notebook shows a picture of the memory before and after.
 
     Raises
     ------
     TypeError
-        If ``x`` is not an array in memory; a Dask array has a route for each of its blocks.
+        If ``x`` is not an array in memory. A Dask array has a route for each of its blocks.
 
     Examples
     --------

@@ -36,33 +36,36 @@ _SCALARS = (*_PYTHON, numpy.generic)
 
 
 def namespace(*xs: Any, api_version: str | None = None) -> Any:
-    """Return the array API namespace of arrays, cached by type, or of a library by its name.
+    """Return the array API namespace of arrays, or of a library by name.
 
     Parameters
     ----------
     *xs : array or scalar
-        Arrays of one library; Python and NumPy scalars and None are ignored, though NumPy scalars
-        alone, which NumPy's functions give for arrays of zero dimensions, stand for NumPy. Or the
-        library alone, such as ``"torch"`` or ``torch``, for a program that has no array yet.
+        Arrays of one library. Python scalars, NumPy scalars and None are ignored; NumPy scalars
+        without any array stand for NumPy. Or a single library, such as ``"torch"`` or ``torch``.
     api_version : str, optional
-        A version of the standard that the namespace must serve, such as ``"2024.12"``.
+        The version of the standard that the namespace must serve, such as ``"2024.12"``.
 
     Returns
     -------
     module
-        For native arrays and for names, the library's native namespace: array-api-compat's with its
-        errors corrected, which takes and returns native arrays. For :class:`Array`, the module
-        ``arraybridge.xp.<library>``.
+        For native arrays and names, the library's native namespace: array-api-compat's with its
+        errors corrected, which takes and returns native arrays. For an :class:`Array`, the module
+        ``arraybridge.xp.<library>``. The result is cached by type.
 
     Raises
     ------
     TypeError
-        If the arrays are of several libraries (``arraybridge.unify`` brings them into one), there
-        is no array, the library has no array API namespace, or a name comes with something else.
+        If the arrays belong to several libraries (:func:`unify` converts them to one), there is no
+        array, the library has no array API namespace, or a name is passed with other arguments.
     ValueError
-        For an unknown library, or a version that the namespace does not serve.
+        If the library is unknown, or the namespace does not serve the version.
     ImportError
-        If the library that is named is not installed.
+        If the named library is not installed.
+
+    See Also
+    --------
+    unify
 
     Examples
     --------
@@ -177,35 +180,34 @@ def unify(
     casting: Casting = "same_kind",
     order: object = None,
 ) -> tuple[Any, ...]:
-    """Convert arrays to one library and one device: ``(xp, x1, x2, ...)``.
+    """Convert arrays to one library and one device, and return their namespace.
 
     Parameters
     ----------
     *xs : array, container or scalar
-        Arrays of any libraries, on their own or in nested lists, tuples, dicts and dataclasses,
-        which are returned as containers of the same class. Scalars, None and anything else that is
-        not an array are returned as they are.
+        Arrays of any library, also in nested lists, tuples, dicts and dataclasses. A container is
+        returned as one of the same class. Other objects are returned unchanged.
     like : array, container, str or module, optional
-        The model: an array (the first one of a container) whose library, kind and device all others
-        take, by copies across devices if necessary; or a library, such as ``"jax"``, whose native
-        arrays they become where they are. By default it is the first array of ``xs``, and arrays
-        that cannot be on its device without such a copy are an error.
+        The model: an array, or the first array of a container, whose library, kind and device all
+        others get, by copies across devices if necessary. Or a library, such as ``"jax"``, to whose
+        native arrays all others are converted on their device. By default the model is the first
+        array of ``xs``, and arrays that would need a copy to another device are an error.
     device : Device, (int, int), str or a library's own device, optional
         The device of the results, instead of the model's.
     copy : bool, optional
-        As in :func:`arraybridge.convert`: None: views where they are safe; False: views or an
-        error; True: every array is a fresh copy.
+        As in :func:`arraybridge.convert`: None, views if they are safe; False, views or an error;
+        True, fresh copies.
     dtype, casting, order
-        As in :func:`arraybridge.convert`, of every array.
+        As in :func:`arraybridge.convert`, for every array.
 
     Returns
     -------
     tuple
-        The namespace of the results, then the converted ``xs``, in order. An array of the model's
-        kind is returned itself; one that is passed twice is converted once. If the model is an
-        :class:`arraybridge.Array`, the results are Arrays over its library, otherwise native
-        arrays. A model without a library of its own (an object that only supports DLPack, a
-        capsule) counts as one of the library that computes on its device: NumPy on the CPU.
+        ``(xp, x1, x2, ...)``: the namespace, then the converted ``xs`` in order. An array of the
+        model's kind is returned itself, and an array that is passed twice is converted once. If the
+        model is an :class:`arraybridge.Array`, the results are Arrays over its library, else native
+        arrays. A model without a library (a capsule, an object that only supports DLPack) counts as
+        an array of the library that computes on its device: NumPy on the CPU.
 
     Raises
     ------
@@ -214,7 +216,7 @@ def unify(
     ConversionError
         If an array cannot be converted; see :func:`arraybridge.convert`.
     ValueError
-        For an unknown device, data type, casting or order, or a ``copy`` that is not a boolean.
+        If a device, dtype, casting or order is unknown, or ``copy`` is not a boolean.
 
     Examples
     --------

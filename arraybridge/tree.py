@@ -1,9 +1,10 @@
 """Trees of arrays: a model's parameters, a batch, an optimizer's state.
 
-A tree is a list, tuple, dict, ``UserDict``, mapping proxy or dataclass, what is derived of one, and
-what the registries of JAX and PyTorch know, in any nesting: Flax, Equinox, Optax, Transformers. So
-is a ``TensorDict``, a ``torch.nn.Module``, which stands for its ``state_dict()``, and a fitted
-estimator of scikit-learn, which is copied. Its leaves are the arrays; all else stays what it is.
+A tree is a nested container: a list, tuple, dict, ``UserDict``, mapping proxy, dataclass or a
+subclass of these, or a class that JAX or PyTorch has registered (Flax, Equinox, Optax,
+Transformers). A ``TensorDict``, a ``torch.nn.Module`` (as its ``state_dict()``) and a fitted
+scikit-learn estimator (which is copied) are trees as well. The arrays in a tree are converted;
+other objects are unchanged.
 
 A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
 """
@@ -57,37 +58,44 @@ def convert(
     alias_readonly: bool = False,
     casting: Casting = "same_kind",
 ) -> Any:
-    """Convert the arrays of a tree to library ``to``, each as :func:`arraybridge.convert` does.
+    """Convert all arrays of a tree to library ``to``.
+
+    Each array is converted as :func:`arraybridge.convert` does. If one cannot be converted, no
+    array is copied.
 
     Parameters
     ----------
     tree : container or array
         See :mod:`arraybridge.tree`.
     to : str or module
-        The library.
+        The target library.
     dtype, order : optional
-        As in :func:`arraybridge.convert`, or a function of the path and the array that returns
-        that: ``dtype=lambda path, x: "float32" if path.endswith("kernel") else None``.
+        As in :func:`arraybridge.convert`, or a function of the path and the array that returns such
+        a value: ``dtype=lambda path, x: "float32" if path.endswith("kernel") else None``.
     device, copy, alias_readonly, casting : optional
         As in :func:`arraybridge.convert`.
 
     Returns
     -------
     container or array
-        Of the same structure and classes; a ``torch.nn.Module`` becomes a dict, and a
-        ``TensorDict`` one where ``to`` is not PyTorch. A container none of whose leaves changes is
-        returned itself. An array that is in the tree twice is one result. Arrays with common memory
-        (tied weights, a matrix and a row of it) still share memory where both are views, or both
-        are copied to a library that can have such views; ``explain`` lists those that do not.
+        The same structure and classes. A ``torch.nn.Module`` becomes a dict, and so does a
+        ``TensorDict`` unless ``to`` is PyTorch. A container without converted arrays is returned
+        itself. An array that is in the tree twice is converted once. Arrays that share memory, such
+        as tied weights, still share it if all of them are views, or if all are copied to a library
+        that can have such views; ``explain`` lists the exceptions.
 
     Raises
     ------
     ConversionError
-        If some arrays cannot be converted, with their paths, before any is copied.
+        If some arrays cannot be converted. The message lists their paths.
     TypeError
-        For a container that cannot be made with other children.
+        If a container cannot be rebuilt with other elements.
     RecursionError
-        For a container that holds itself.
+        If a container contains itself.
+
+    See Also
+    --------
+    explain
 
     Examples
     --------
@@ -125,7 +133,21 @@ def explain(
     alias_readonly: bool = False,
     casting: Casting = "same_kind",
 ) -> Report:
-    """Return what :func:`convert` would do with the same arguments, without doing it.
+    """Return what :func:`convert` would do with the same arguments, without converting.
+
+    Parameters
+    ----------
+    tree : container or array
+        See :mod:`arraybridge.tree`.
+    to : str or module
+        The target library.
+    dtype, device, order, copy, alias_readonly, casting : optional
+        As for :func:`convert`.
+
+    Returns
+    -------
+    Report
+        The route of each array. ``print(report)`` shows a summary.
 
     Examples
     --------
@@ -143,7 +165,17 @@ def explain(
 
 
 def leaves(tree: Any) -> dict[str, Any]:
-    """Return the leaves of a tree by their paths: arrays, and what is no container.
+    """Return the leaves of a tree by path.
+
+    Parameters
+    ----------
+    tree : container or array
+        See :mod:`arraybridge.tree`.
+
+    Returns
+    -------
+    dict of str to object
+        The arrays and all other objects that are not containers.
 
     Examples
     --------
@@ -162,19 +194,31 @@ class Report:
     Attributes
     ----------
     to : str
-        The library.
+        The target library.
     routes : dict of str to Route
-        By the path of each array in memory; see :func:`arraybridge.explain`.
+        The route of each array in memory, by path; see :func:`arraybridge.explain`.
     refusals : dict of str to str
         The paths of arrays that cannot be converted, and why.
     deferred : list of str
         The paths of arrays that a lazy library computes later.
     unshared : list of str
-        The paths of arrays with common memory whose results have none.
+        The paths of arrays that share memory before the conversion, but not after it.
     nbytes : int
-        Bytes that are copied.
+        The number of bytes that are copied.
     views, copies : list of str
-        The paths of arrays that are views, and of those that are copied.
+        The paths of arrays that become views, and of arrays that are copied.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np
+    >>> report = ab.tree.explain({"x": np.ones(3), "flipped": np.ones(3)[::-1]}, "torch")
+    >>> report.views, report.copies, report.nbytes
+    (['x'], ['flipped'], 24)
+    >>> print(report)
+    to torch: 1 view, 1 copied (24 bytes)
+      flipped: copied by numpy's own copy, 24 bytes (torch takes no negative strides; the layout is
+      negative)
     """
 
     to: str

@@ -47,29 +47,30 @@ def columns(arrays: Mapping[str, Any], /) -> Columns:
     Parameters
     ----------
     arrays : mapping of str to array
-        Names of columns, and arrays of any library on the CPU, all of the same length n: of shape
-        (n,), or (n, ...), which become fixed-size lists. Of a frame or a matrix pass the columns.
+        Arrays of any library on the CPU by column name, all of length n. An array of shape (n,) is
+        a plain column; one of shape (n, ...) is a column of fixed-size lists.
 
     Returns
     -------
     Columns
-        A table with ``__arrow_c_stream__``, whose ``len`` is n. The columns are views of the memory
-        of arrays in C order, and copies of others, and of booleans, which Arrow packs eight to a
-        byte. Do not write to the arrays while somebody reads the table.
+        A table of length n with ``__arrow_c_stream__``. Arrays in C order become views; other
+        arrays, and booleans, which Arrow packs eight to a byte, are copied. Do not write to the
+        arrays while another program reads the table.
 
     Raises
     ------
     ConversionError
-        For a data type that Arrow lacks, such as complex64, an array without axes, memory off the
-        host, or an array that is not computed yet. The message names the column.
+        If Arrow has no such dtype (complex64), or an array has no axes, is not on the host, or is
+        not computed yet. The message names the column.
     TypeError
-        For what is no mapping, no array, or no name.
+        If ``arrays`` is not a mapping, a name is not a str, or a value is not an array.
     ValueError
         If there is no column, or the lengths differ.
 
     Notes
     -----
-    The Arrow C stream interface, by the Arrow PyCapsule Interface. Each consumer gets a new stream.
+    Implements the Arrow C stream interface through the Arrow PyCapsule Interface. Each consumer
+    gets a new stream.
 
     Examples
     --------
