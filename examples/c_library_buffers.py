@@ -1,8 +1,8 @@
-"""Buffers of a C library as arrays, and arrays as what a C function reads; no copy either way.
+"""View buffers of a C library as arrays, and pass arrays to a C function, without a copy.
 
     python examples/c_library_buffers.py
 
-The library is the C library itself, by ctypes: nothing is compiled. Needs torch and jax.
+The library is the system's C library, called by ctypes: nothing is compiled. Needs torch and jax.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ libc.free.argtypes = [ctypes.c_void_p]
 
 def decoded(height: int, width: int) -> ab.Array:
     """Return an image that C allocated and fills, and that C frees after its last view."""
-    pointer = libc.aligned_alloc(64, 4 * height * width)  # JAX takes no less than 64
+    pointer = libc.aligned_alloc(64, 4 * height * width)  # JAX views need 64
 
     def release(pointer: int) -> None:
         print("the last view is gone: C frees the image")
         libc.free(pointer)
 
     image = ab.from_pointer(pointer, (height, width), "float32", device="cpu", deleter=release)
-    np.from_dlpack(image)[:] = np.arange(height * width).reshape(height, width)  # C's part
+    np.from_dlpack(image)[:] = np.arange(height * width).reshape(height, width)  # what C would do
     return image
 
 
@@ -49,7 +49,7 @@ def write_rows(file: int, x: Any) -> int:
     rows, columns = tensor.shape
     step, unit = tensor.strides
     if tensor.device.type != ab.DeviceType.CPU or unit != 1:
-        raise ValueError(f"a row must lie in one piece on the CPU, got strides {tensor.strides}")
+        raise ValueError(f"a row must be contiguous and on the CPU, got strides {tensor.strides}")
     size = tensor.dtype.itemsize
     pieces = (Piece * rows)(
         *(Piece(tensor.pointer + size * step * row, size * columns) for row in range(rows))
@@ -64,9 +64,7 @@ def main() -> None:
     array = ab.convert(image, "numpy")
     frozen: jax.Array = ab.convert(image, "jax", copy=False)  # nobody writes to it now
     places = {ab.inspect(x).pointer for x in (image, tensor, array, frozen)}
-    print(
-        f"an image of C in three libraries, at {len(places)} address; its sum is {frozen.sum():.0f}"
-    )
+    print(f"a C image in three libraries, at {len(places)} address; its sum is {frozen.sum():.0f}")
 
     crop: torch.Tensor = tensor[1:3, 2:5]
     reader, writer = os.pipe()

@@ -1,4 +1,4 @@
-"""Hand float64 data to libraries that want less: asked for, checked, in one pass.
+"""Cast float64 data while converting it: on request, checked, in one pass.
 
     python examples/casts_on_request.py
 
@@ -24,7 +24,7 @@ def loudness(signal: jax.Array, window: jax.Array) -> jax.Array:
 
 
 def main() -> None:
-    """Ask for less, and see what is refused, done, and checked."""
+    """Request narrower types, and see what is refused, cast and checked."""
     time = np.linspace(0, 1, 8000)
     signal = np.sin(2 * np.pi * 440 * time) * np.exp(-3 * time)
 
@@ -32,12 +32,12 @@ def main() -> None:
         ab.convert(signal, "jax")
     except ab.ConversionError as error:
         print("refused:   ", error)
-    print("asked for: ", ab.explain(signal, "jax", dtype="float32"))
+    print("requested: ", ab.explain(signal, "jax", dtype="float32"))
 
     loud = loudness(signal, np.ones(400, dtype=np.int64))
     print(f"loudness:   {loud[0]:.3f} at the start, {loud[-1]:.3f} at the end, {loud.dtype}")
 
-    labels = np.array([0.0, 3.0, 7.0])  # as a data frame gives them
+    labels = np.array([0.0, 3.0, 7.0])  # as a data frame stores them
     print("labels:    ", ab.convert(labels, "torch", dtype=torch.int64, casting="same_value"))
     try:
         ab.convert(labels + 0.5, "torch", dtype=torch.int64, casting="same_value")

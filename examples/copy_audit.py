@@ -1,4 +1,4 @@
-"""Find the copies of a pipeline, cure them, and forbid them from then on.
+"""Find the copies of a pipeline, remove them, and forbid new ones.
 
     python examples/copy_audit.py
 
@@ -18,14 +18,14 @@ import arraybridge as ab
 
 SIZE = 512
 WEIGHTS = torch.linspace(0, 1, 3 * SIZE * SIZE).reshape(3, SIZE, SIZE)
-#: The same in the order of the pictures' memory: made once, in place of a copy of each picture.
+#: The weights in the memory order of the pictures: made once, instead of a copy of each picture.
 AS_FRAMES = WEIGHTS.flip(1).permute(1, 2, 0).contiguous()
-#: Pictures as a camera gives them: rows from the bottom up, channels last.
+#: Pictures as a camera delivers them: rows from the bottom up, channels last.
 FRAMES = [np.random.default_rng(i).random((SIZE, SIZE, 3), dtype="f4")[::-1] for i in range(8)]
 
 
 def slow() -> float:
-    """Score the pictures, with copies that nobody sees."""
+    """Score the pictures, with copies that are easy to miss."""
     total = 0.0
     for picture in FRAMES:
         tensor = torch.tensor(np.ascontiguousarray(picture))  # two copies
@@ -34,8 +34,8 @@ def slow() -> float:
     return total
 
 
-def cured() -> float:
-    """Score them without a copy: views of the memory as it lies, and a wide accumulator."""
+def fixed() -> float:
+    """Score them without a copy: views of the memory, and a float64 accumulator."""
     total = 0.0
     for picture in FRAMES:
         tensor = ab.convert(picture[::-1], "torch")
@@ -50,7 +50,7 @@ def milliseconds(function: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Audit both, compare, and forbid copies in the cured one."""
+    """Audit both, compare, and forbid copies in the fixed one."""
     with ab.audit(libraries=True) as log:
         before = slow()
     print(f"slow: {before:.4f}\n{log}\n")
@@ -59,12 +59,12 @@ def main() -> None:
         line = place.rpartition(":")[2]
         print(f"    line {line}: {sums.copies} copies of {sums.nbytes:,} bytes")
 
-    with ab.audit(libraries=True, copies="forbid") as log:  # an error, were there any
-        after = cured()
-    print(f"\ncured: {after:.4f}\n{log}")
+    with ab.audit(libraries=True, copies="forbid") as log:  # raises at the first copy
+        after = fixed()
+    print(f"\nfixed: {after:.4f}\n{log}")
 
-    long, short = milliseconds(slow), milliseconds(cured)
-    print(f"\nslow: {long:.0f} ms, cured: {short:.0f} ms: {long / short:.1f} times as fast")
+    long, short = milliseconds(slow), milliseconds(fixed)
+    print(f"\nslow: {long:.0f} ms, fixed: {short:.0f} ms: {long / short:.1f} times as fast")
 
 
 if __name__ == "__main__":

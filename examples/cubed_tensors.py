@@ -1,9 +1,9 @@
-"""Arrays larger than memory: cubed, whose chunks PyTorch computes with.
+"""Arrays larger than memory: cubed computes on chunks, with PyTorch.
 
     python examples/cubed_tensors.py
 
-It prints what each chunk is. cubed asks an environment variable for its namespace, and needs no
-change: ``CUBED_BACKEND_ARRAY_API_MODULE=arraybridge.xp.torch``. Needs cubed and torch.
+It prints what each chunk is. An environment variable selects the namespace; cubed itself is
+unchanged: ``CUBED_BACKEND_ARRAY_API_MODULE=arraybridge.xp.torch``. Needs cubed and torch.
 """
 
 from __future__ import annotations
@@ -43,4 +43,4 @@ with tempfile.TemporaryDirectory() as folder:
     print("the result:", type(values).__name__, values.shape, values.dtype)
     wanted = np.log1p(np.exp(np.linspace(-1, 1, 40_000).reshape(200, 200)))
     error = np.abs(np.asarray(values) - (wanted @ wanted.T).mean(axis=0)).max()
-    print(f"furthest from NumPy's: {error:.1e}")
+    print(f"largest difference from NumPy: {error:.1e}")

@@ -1,4 +1,4 @@
-"""JAX in two worker processes: Dask sends the blocks, and each worker computes with JAX's arrays.
+"""JAX in two worker processes: Dask sends the blocks, and each worker computes with JAX arrays.
 
 Needs JAX and ``distributed``.
 """
@@ -14,7 +14,7 @@ import arraybridge as ab
 
 
 def main() -> None:
-    """Start two workers, compute in them, and end them."""
+    """Start two workers, compute in them, and stop them."""
     cluster = LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
     )

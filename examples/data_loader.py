@@ -1,4 +1,4 @@
-"""PyTorch's DataLoader over Arrays: worker processes, and flips without a copy of their own.
+"""A PyTorch DataLoader over Arrays: worker processes, and flips without extra copies.
 
     python examples/data_loader.py
 
@@ -37,7 +37,7 @@ def main() -> None:
     try:
         torch.utils.data.default_collate([images[0][:, ::-1]])
     except ValueError as error:
-        print(f"PyTorch on a flipped image of NumPy: {str(error).partition(' (')[0]}\n")
+        print(f"PyTorch on a flipped NumPy image: {str(error).partition(' (')[0]}\n")
 
     loader = DataLoader(
         Flips(images), batch_size=8, num_workers=2, collate_fn=arraybridge.pickling.collate

@@ -42,7 +42,7 @@ def main() -> None:
     first.load()
     print(f"{first.mode}, {first.size[0]} x {first.size[1]}: {ab.explain(first, 'torch')}")
     pixels = ab.convert(first, "torch")
-    print(f"strides of the tensor: {pixels.stride()}, as Pillow keeps four bytes for a pixel")
+    print(f"strides of the tensor: {pixels.stride()}, as Pillow stores four bytes per pixel")
     print(f"NumPy's view is writable: {np.asarray(first).flags.writeable}", end=", ")
     print(f"arraybridge's: {ab.convert(first, 'numpy').flags.writeable}")
 

@@ -1,4 +1,4 @@
-"""Columns of a pandas frame through JAX and back, with what pandas calls missing."""
+"""Columns of a pandas frame through JAX and back, and a column with missing values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import arraybridge as ab
 
 
 def main() -> None:
-    """Print the routes of columns and a frame, and what is missing."""
+    """Print the routes of a frame, a column, and a column with NA."""
     frame = pd.DataFrame(np.arange(12, dtype="float32").reshape(4, 3), columns=list("abc"))
     print(ab.explain(frame, "numpy"))
     print(ab.explain(frame["a"], "numpy"))

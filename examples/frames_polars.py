@@ -1,4 +1,4 @@
-"""Columns of a polars frame through PyTorch and back; nothing is copied without being asked."""
+"""Columns of a polars frame through PyTorch and back, and which of them are copied."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import arraybridge as ab
 from arraybridge.signatures import LibraryName
 
 
-def told(what: str, frame: object, to: LibraryName = "torch") -> None:
+def show_route(what: str, frame: object, to: LibraryName = "torch") -> None:
     """Print the route of a column or a frame."""
     print(f"{what:<28}{ab.explain(frame, to)}")
 
 
 def main() -> None:
-    """Print the routes of a few columns, and take a computed one back."""
+    """Print the routes of a few columns, and add a computed one to the frame."""
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(
         {
@@ -26,10 +26,10 @@ def main() -> None:
             "color": pl.Series(rng.random((100_000, 3), np.float32)),  # pl.Array(pl.Float32, 3)
         }
     )
-    told("a column", frame["width"])
-    told("the same, to NumPy", frame["width"], "numpy")
-    told("booleans", frame["valid"])
-    told("lists of three", frame["color"], "numpy")
+    show_route("a column", frame["width"])
+    show_route("the same, to NumPy", frame["width"], "numpy")
+    show_route("booleans", frame["valid"])
+    show_route("lists of three", frame["color"], "numpy")
 
     features = ab.convert(frame.select("width", "height"), "torch")
     weights = torch.tensor([0.7, 0.3])
@@ -40,7 +40,7 @@ def main() -> None:
     print(frame.head(3))
 
     holes = frame["width"].scatter([0], None)
-    told("\na column with a null", holes)
+    show_route("\na column with a null", holes)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Train a PyTorch model through a simulation that is written in JAX.
+"""Train a PyTorch model through a simulation written in JAX.
 
 The simulation is compiled by ``jax.jit``; ``arraybridge.adapt`` makes it a node of PyTorch's graph.
 A small network learns how hard, and at what angle, to throw a ball, against drag and wind, so that
-it lands where it is wanted.
+it hits a target.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import arraybridge as ab
 
 
 def simulated(throws: Any, wind: Any) -> Any:
-    """Where balls land: ``throws`` has a speed and an angle for each of them."""
+    """Return where balls land; ``throws`` has a speed and an angle per ball."""
     speed, angle = throws[:, 0], throws[:, 1]
     velocity = jnp.stack([speed * jnp.cos(angle), speed * jnp.sin(angle)], axis=1)
 
@@ -36,9 +36,9 @@ landing = ab.adapt("jax", differentiable=True)(jax.jit(simulated))
 
 
 def main() -> None:
-    """Show it."""
+    """Train the network."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # quickest for so little
+    torch.set_num_threads(1)  # fastest for a small network
     model = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(201):
@@ -46,12 +46,12 @@ def main() -> None:
         throws = model(torch.stack([goal / 10, wind], dim=1)) + torch.tensor([10.0, 0.8])
         miss = landing(throws, wind) - goal
         optimizer.zero_grad()
-        miss.square().mean().backward()  # through XLA's program and back
+        miss.square().mean().backward()  # through the compiled JAX function
         optimizer.step()
         if step % 50 == 0:
             print(f"step {step:3}: the balls miss by {miss.abs().mean():.2f} m")
     speed = model[0].weight.grad.norm()
-    print(f"The gradient came back through {landing.__name__}, as a {type(speed).__name__}.")
+    print(f"The gradient passed through {landing.__name__}, as a {type(speed).__name__}.")
 
 
 if __name__ == "__main__":

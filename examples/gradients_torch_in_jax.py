@@ -1,7 +1,7 @@
 """Differentiate a PyTorch module inside ``jax.grad`` and ``jax.jit``.
 
-A network that was trained in PyTorch stands for an energy; JAX finds the positions of least energy.
-Inside the program that JAX compiles, the module is a callback on the host, and so is its gradient.
+A network trained in PyTorch approximates an energy; JAX finds its minima. Inside the program that
+JAX compiles, the module and its gradient are callbacks on the host.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import arraybridge as ab
 
 
 def trained() -> torch.nn.Module:
-    """A network that has learned the energy of a double well, (x² - 1)² + y²."""
+    """Return a network that approximates the energy of a double well, (x² - 1)² + y²."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # quickest for so little
+    torch.set_num_threads(1)  # fastest for a small network
     hidden = torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 32), torch.nn.Tanh()
     model = torch.nn.Sequential(*hidden, torch.nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -32,7 +32,7 @@ def trained() -> torch.nn.Module:
 
 
 def main() -> None:
-    """Show it."""
+    """Descend from random positions, and print where they end."""
     energy = ab.adapt("torch", differentiable=True)(trained())
 
     def descent(places: Any) -> Any:
@@ -44,13 +44,13 @@ def main() -> None:
 
     places = jax.random.uniform(jax.random.key(0), (5, 2), minval=-1.5, maxval=1.5)
     found, totals = jax.jit(descent)(places)
-    print(f"The energy of all: {totals[0]:.3f} at first, {totals[-1]:.3f} after 60 steps")
+    print(f"Total energy: {totals[0]:.3f} at first, {totals[-1]:.3f} after 60 steps")
     for start, end in zip(places, found, strict=True):
         (x, y), (u, v) = map(float, start), map(float, end)
         print(f"from ({x:5.2f}, {y:5.2f}) to ({u:5.2f}, {v:5.2f})")
     print("The wells are at x = -1 and x = 1.")
     slopes = jax.vmap(jax.grad(lambda p: energy(p).sum()))(found)
-    print(f"The steepest slope that is left: {jnp.abs(slopes).max():.3f}")
+    print(f"The steepest remaining slope: {jnp.abs(slopes).max():.3f}")
 
 
 if __name__ == "__main__":

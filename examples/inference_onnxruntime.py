@@ -1,4 +1,4 @@
-"""PyTorch and JAX in front of ONNX Runtime, and tensors behind it, without a copy of the data.
+"""PyTorch and JAX inputs for ONNX Runtime, and tensors as outputs, without a copy.
 
     python examples/inference_onnxruntime.py
 
@@ -26,7 +26,7 @@ def field(number: int, value: int | str | bytes) -> bytes:
 
 
 def model() -> bytes:
-    """Return an ONNX model, ``y = softmax(x @ w)``, in the bytes that a file of it has."""
+    """Return an ONNX model, ``y = softmax(x @ w)``, as the bytes of its file."""
     kind = field(2, field(1, field(1, 1)))  # a tensor of float32
     nodes = (("MatMul", "xw", "z"), ("Softmax", "z", "y"))
     graph = field(2, "scores") + b"".join(
@@ -46,7 +46,7 @@ def converted(what: str, x: Any, to: LibraryName, **how: Any) -> Any:
 
 
 def main() -> None:
-    """Run a model on tensors of two libraries, and give its output to both."""
+    """Run a model on arrays of two libraries, and take its output as tensors."""
     session = onnxruntime.InferenceSession(model())
     x = torch.rand(2048, 512)
     w = jax.random.normal(jax.random.key(0), (512, 256))
@@ -58,11 +58,9 @@ def main() -> None:
     (result,) = session.run_with_ort_values(None, feeds)
     scores = converted("The output", result, "torch")
     print(f"the scores are a {scores.dtype} tensor of {tuple(scores.shape)}")
-    print(
-        f"their rows sum to {scores.sum(1).min():.4f} at least, {scores.sum(1).max():.4f} at most"
-    )
+    print(f"their rows sum to between {scores.sum(1).min():.4f} and {scores.sum(1).max():.4f}")
 
-    # An output in memory that is already there, such as a part of a larger tensor.
+    # Output into existing memory: a part of a larger tensor.
     batch = torch.zeros(2, 2048, 256)
     binding = session.io_binding()
     for name, value in feeds.items():

@@ -1,4 +1,4 @@
-"""PyTorch and JAX in front of OpenVINO, and tensors behind it, without a copy of the data.
+"""PyTorch and JAX inputs for OpenVINO, and tensors as outputs, without a copy.
 
     python examples/inference_openvino.py
 
@@ -35,7 +35,7 @@ def converted(what: str, x: Any, to: LibraryName, **how: Any) -> Any:
 
 
 def main() -> None:
-    """Run a model on tensors of two libraries, into a third, and look at what it gave."""
+    """Run a model on arrays of two libraries, and take its output as tensors."""
     request = ov.compile_model(model(), "CPU").create_infer_request()
     x = torch.rand(2048, 512)
     w = jax.random.normal(jax.random.key(0), (512, 256))
@@ -50,11 +50,9 @@ def main() -> None:
     request.infer()
     scores = converted("The output", request.get_output_tensor(), "torch")
     print(f"the scores are a {scores.dtype} tensor of {tuple(scores.shape)}")
-    print(
-        f"their rows sum to {scores.sum(1).min():.4f} at least, {scores.sum(1).max():.4f} at most"
-    )
+    print(f"their rows sum to between {scores.sum(1).min():.4f} and {scores.sum(1).max():.4f}")
 
-    # The next run writes to the same memory, unless it is given other: a part of a larger tensor.
+    # The next run would overwrite the output: give it other memory, a part of a larger tensor.
     batch = torch.zeros(2, 2048, 256)
     half = converted("The second half", batch[1], "openvino")
     request.set_output_tensor(half)

@@ -1,4 +1,4 @@
-"""One k-means for every library: written once, by the array API standard.
+"""One k-means for every library, written once by the array API standard.
 
     python examples/kmeans_five_libraries.py
 
@@ -68,7 +68,7 @@ def main() -> None:
     reference = found["NumPy"][1]
     for name, (centers, labels) in found.items():
         same = np.array_equal(ab.convert(labels, "numpy"), reference)
-        print(f"{name:17} {type(centers).__name__:11} same labels as NumPy's: {same}")
+        print(f"{name:17} {type(centers).__name__:11} same labels as NumPy: {same}")
     print("centers:", *(f"({x:.2f}, {y:.2f})" for x, y in found["NumPy"][0].tolist()))
 
     compiled = jax.jit(kmeans, static_argnums=1)

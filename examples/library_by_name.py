@@ -1,4 +1,4 @@
-"""A program that makes arrays before it has any: in the library that a setting names.
+"""Create arrays in the library that a setting names.
 
     python examples/library_by_name.py
 
@@ -15,7 +15,7 @@ import arraybridge as ab
 
 
 class RunningMean:
-    """The mean of vectors that come in batches, kept in the arrays of one library."""
+    """The running mean of batches of vectors, in the arrays of one library."""
 
     def __init__(self, size: int, library: Any) -> None:
         self.xp = ab.namespace(library)
@@ -30,7 +30,7 @@ class RunningMean:
 
 
 def main() -> None:
-    """Run it with each library, on batches of NumPy, then with names that it cannot use."""
+    """Run it with each library on NumPy batches, then with names that do not work."""
     batches = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
     for library in ("numpy", "torch", "jax"):
         running = RunningMean(2, library)

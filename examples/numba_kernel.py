@@ -63,12 +63,12 @@ def main() -> None:
     for name, image in images.items():
         result = dithered(image)
         mean = float(ab.convert(result, "numpy").mean()) / 255
-        print(f"{name:21} -> {type(result).__name__:10} {mean:.3f} of it is white")
+        print(f"{name:21} -> {type(result).__name__:10} {mean:.3f} of it white")
 
     direct = dithered.__wrapped__  # what Numba compiled
     alone = milliseconds(lambda: direct(ramp.numpy()))
     adapted = milliseconds(lambda: dithered(ramp))
-    print(f"an ndarray, by Numba alone: {alone:.2f} ms; a tensor, adapted: {adapted:.2f} ms")
+    print(f"an ndarray, Numba only: {alone:.2f} ms; a tensor, adapted: {adapted:.2f} ms")
 
     signal = torch.tensor([1.0, 0.0, 0.0, 1.0])
     smooth(signal)

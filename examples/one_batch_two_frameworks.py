@@ -24,9 +24,9 @@ def teacher(weights: dict[str, jax.Array], x: jax.Array) -> jax.Array:
 
 
 def main() -> None:
-    """Teach the student what the teacher says, and count what is copied."""
+    """Train the student on the teacher's logits, and count the copies."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # quickest for so little
+    torch.set_num_threads(1)  # fastest for a small network
     keys = jax.random.split(jax.random.key(0))
     weights = {
         "inner": jax.random.normal(keys[0], (WIDTH, 64)) / 4,
@@ -36,15 +36,15 @@ def main() -> None:
         torch.nn.Linear(WIDTH, 128), torch.nn.Tanh(), torch.nn.Linear(128, CLASSES)
     )
     optimizer = torch.optim.Adam(student.parameters(), lr=0.004)
-    # PyTorch aligns memory to 64 bytes, as JAX wants it; of NumPy's, JAX would need a copy.
+    # PyTorch aligns memory to 64 bytes, which JAX needs for a view; NumPy does not always.
     data = torch.randn(100, BATCH, WIDTH)
 
     with ab.audit() as log:
         for step in range(600):
             x = data[step % 100]
-            # JAX computes later: it gets a copy, unless you promise that nobody writes meanwhile.
+            # JAX computes later: it gets a copy, unless you promise that nobody writes until then.
             logits = teacher(weights, ab.convert(x, "jax", copy=False))
-            # JAX's arrays never change, and PyTorch cannot say so: the promise is the other way.
+            # JAX arrays never change, and PyTorch has no read-only tensors: promise not to write.
             target = ab.convert(logits, "torch", alias_readonly=True)
             loss = torch.nn.functional.mse_loss(student(x), target)
             optimizer.zero_grad()
@@ -56,8 +56,8 @@ def main() -> None:
 
     with torch.inference_mode():
         test = torch.randn(2000, WIDTH)
-        said = teacher(weights, ab.convert(test, "jax"))
-        agree = student(test).argmax(1) == ab.convert(said.argmax(1), "torch")
+        logits = teacher(weights, ab.convert(test, "jax"))
+        agree = student(test).argmax(1) == ab.convert(logits.argmax(1), "torch")
     print(f"they choose the same class for {agree.float().mean():.0%} of new inputs")
 
 

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file to PyTorch: vectors, missing labels, and what is copied.
+"""Columns of a Parquet file to PyTorch: vectors, missing labels, and which columns are copied.
 
     python examples/parquet_to_torch.py
 
@@ -39,7 +39,7 @@ def file() -> io.BytesIO:
     return stream
 
 
-def told(what: str, column: Any, to: LibraryName, **how: Any) -> None:
+def show_route(what: str, column: Any, to: LibraryName, **how: Any) -> None:
     """Print the route of a column."""
     print(f"{what + ':':28} {ab.explain(column, to, **how)}")
 
@@ -50,11 +50,11 @@ def main() -> None:
     print(f"{table.num_rows:,} rows, embedding: {table.schema.field('embedding').type}\n")
 
     embedding = table["embedding"]
-    told("embedding to NumPy", embedding, "numpy")
-    told("embedding to PyTorch", embedding, "torch")
-    told("    if nobody writes to it", embedding, "torch", alias_readonly=True)
-    told("price as float32", table["price"], "torch", dtype="float32")
-    told("label, some missing", table["label"], "torch")
+    show_route("embedding to NumPy", embedding, "numpy")
+    show_route("embedding to PyTorch", embedding, "torch")
+    show_route("    if nobody writes to it", embedding, "torch", alias_readonly=True)
+    show_route("price as float32", table["price"], "torch", dtype="float32")
+    show_route("label, some missing", table["label"], "torch")
 
     x = ab.convert(embedding, "torch", alias_readonly=True)
     memory = embedding.chunk(0).flatten().buffers()[1].address
@@ -62,7 +62,7 @@ def main() -> None:
     y = ab.convert(table["label"].fill_null(-1), "torch")
     print(f"labels: {y.dtype}, {int((y < 0).sum())} of them missing")
     torch.manual_seed(0)
-    known = x[y >= 0]  # a copy by PyTorch: from here on the tensor is its own
+    known = x[y >= 0]  # a copy by PyTorch, which owns its memory
     loss = torch.nn.functional.cross_entropy(torch.nn.Linear(WIDTH, 10)(known), y[y >= 0])
     print(f"first loss of a linear layer: {loss:.1f}")
 

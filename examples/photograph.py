@@ -26,7 +26,7 @@ BLUR = (1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16)  # binomial weights
 
 
 def sharpen(image: Any) -> Any:
-    """Sharpen an image by an unsharp mask: the image, plus what a blur takes away from it.
+    """Sharpen an image by an unsharp mask: add the detail that a blur removes.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def sharpen(image: Any) -> Any:
 
 
 def convert(what: str, x: Any, to: LibraryName) -> Any:
-    """Convert an array and print how; None where arraybridge refuses."""
+    """Convert an array and print how; return None if arraybridge refuses."""
     route = ab.explain(x, to)
     print(f"\n{what}: {route}")
     try:
         result = ab.convert(x, to)
     except ab.ConversionError:
-        return None  # the route has said why, and what to do
+        return None  # the route gives the reason and the remedy
     print(f"    address before {ab.inspect(x).pointer:#x}, after {ab.inspect(result).pointer:#x}")
     print(f"    converted in {median_time(lambda: ab.convert(x, to))}")
     return result
@@ -74,23 +74,23 @@ def median_time(call: Callable[[], object]) -> str:
 
 
 def main(out: str) -> None:
-    """Take the photograph around, sharpen it in every library, compare, and write a PNG."""
+    """Convert the photograph, sharpen it in every library, compare, and write a PNG."""
     photograph = np.array(load_sample_image("china.jpg"))
     print(f"A photograph, decoded in NumPy: {photograph.shape}, {photograph.dtype}.")
-    print("arraybridge decides: a view where that is safe, a copy where it is not,")
-    print("an error where neither is right.")
+    print("arraybridge returns a view if that is safe, else a copy, and raises an error if")
+    print("neither is right.")
 
     # PyTorch models want channels first and floating point.
     tensor = convert("The photograph", photograph, "torch")
     floats = tensor.permute(2, 0, 1).to(torch.float32).div(255).contiguous()
 
-    # The same memory under three names.
+    # The same image in three libraries.
     images = {"torch": floats}
     images["jax"] = convert("As float32", floats, "jax")
     images["numpy"] = convert("As float32", images["jax"], "numpy")
     convert("As float32", images["numpy"], "torch")  # JAX's memory stays read-only: a copy
 
-    # What PyTorch or JAX do not have.
+    # What PyTorch or JAX cannot represent.
     convert("Its mirror image, photograph[:, ::-1]", photograph[:, ::-1], "torch")
     convert("In double precision", images["numpy"].astype(np.float64), "jax")
 
@@ -99,7 +99,7 @@ def main(out: str) -> None:
     for library, result in results.items():
         difference = np.max(np.abs(ab.convert(result, "numpy") - results["numpy"]))
         name = type(result).__name__
-        print(f"    {library}: {name} {tuple(result.shape)}, {difference:.1e} from NumPy's at most")
+        print(f"    {library}: {name} {tuple(result.shape)}, at most {difference:.1e} from NumPy")
         if difference > 1e-6:  # more than the rounding of float32
             sys.exit("the libraries disagree")
 

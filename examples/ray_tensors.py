@@ -1,4 +1,4 @@
-"""Tensors through Ray's object store without copies: Arrays, and native tensors of PyTorch and JAX.
+"""Tensors through Ray's object store without copies: Arrays, tensors and JAX arrays.
 
     python examples/ray_tensors.py
 
@@ -39,7 +39,7 @@ def fetched(name: str, x: Any) -> Any:
 
 
 def main() -> None:
-    """Send tensors through the store of a small Ray, and to a task."""
+    """Send tensors through the store of a small cluster, and to a task."""
     ray.init(
         num_cpus=1,
         object_store_memory=500 << 20,
@@ -50,7 +50,7 @@ def main() -> None:
     )
     tensor, array = torch.ones(8 << 20), jnp.ones(8 << 20)
 
-    print("ray.get of 32 MB, as it is and with arraybridge:")
+    print("ray.get of 32 MB, without and with arraybridge:")
     fetched("torch.Tensor", tensor)
     fetched("jax.Array", array)
     fetched("Array over PyTorch", ab.from_dlpack(tensor))

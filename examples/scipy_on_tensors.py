@@ -1,4 +1,4 @@
-"""SciPy on PyTorch's tensors: functions written for NumPy, and functions of the array API.
+"""SciPy on PyTorch tensors: functions written for NumPy, and functions of the array API.
 
     python examples/scipy_on_tensors.py
 
@@ -51,7 +51,7 @@ def main() -> None:
     loss.backward()
     print(f"matching: {list(zip(rows.tolist(), columns.tolist(), strict=True))}, loss {loss:.3f}")
 
-    # What SciPy has in the array API computes with the tensor itself: gradients go through it.
+    # SciPy's array API functions compute with the tensor itself, so gradients pass through.
     turn = torch.tensor([0.0, 0.0, 0.3], requires_grad=True)  # about the third axis, in radians
     rotation = Rotation.from_rotvec(ab.from_dlpack(turn))
     corners = rotation.apply(ab.from_dlpack(torch.tensor([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])))

@@ -33,13 +33,13 @@ def fill(name: str, index: int) -> float:
 
 
 def least(name: str) -> float:
-    """Look at the array, in a worker."""
+    """Return the least element, in a worker."""
     return float(opened(name).min())
 
 
 def main() -> None:
     """Have two workers fill an array in shared memory, and use it as a tensor."""
-    import torch  # here, so that the workers do without it
+    import torch  # here, so that the workers do not import it
 
     block = SharedMemory(create=True, size=4 * 4 * 1000 * 1000)
     try:
@@ -51,12 +51,12 @@ def main() -> None:
             held = shared[:, -1, 0].tolist()
             print("what the tensor holds:", " ".join(f"{x:7.4f}" for x in held))
             shared.clamp_(min=0)  # in place, here: the workers see it
-            print(f"the least element, says a worker: {pool.submit(least, block.name).result()}")
+            print(f"the least element, in a worker: {pool.submit(least, block.name).result()}")
         model = torch.nn.Conv2d(4, 1, 5)
         print("a layer takes it as any tensor:", tuple(model(shared[None]).shape))
     finally:
-        block.unlink()  # the memory goes when the last array on it goes
-    print(f"unlinked, and still there for this tensor: {shared.max():.4f}")
+        block.unlink()  # the last array frees the memory
+    print(f"unlinked, but the tensor keeps the memory: {shared.max():.4f}")
 
 
 if __name__ == "__main__":

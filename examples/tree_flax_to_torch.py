@@ -2,7 +2,7 @@
 
     python examples/tree_flax_to_torch.py
 
-Needs torch and jax. The parameters are nested as Flax nests them; of Flax itself nothing is needed.
+Needs torch and jax. The parameters are nested as Flax nests them; Flax itself is not needed.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ def apply(params: dict[str, dict[str, jax.Array]], x: jax.Array) -> jax.Array:
 
 
 def name_in_torch(path: str) -> str:
-    """Map the path of a leaf: Dense_1.kernel is 2.weight, as ReLUs are counted, too."""
+    """Map the path of a leaf: Dense_1.kernel is 2.weight, because ReLUs count too."""
     layer, _, leaf = path.removeprefix("params.Dense_").partition(".")
     return f"{2 * int(layer)}.{'weight' if leaf == 'kernel' else 'bias'}"
 
 
 def main() -> None:
-    """Go there, compare the outputs, and come back."""
+    """Convert, compare the outputs, and convert back."""
     widths = [8, 16, 16, 4]
     variables = {"params": initial(widths)}
     print(ab.tree.explain(variables, "torch"))
 
-    # A kernel becomes the transposed view that PyTorch's Linear wants; no element moves for that.
+    # A kernel becomes the transposed view that torch.nn.Linear stores; no element moves.
     found = ab.tree.leaves(ab.tree.convert(variables, "torch"))
     state = {name_in_torch(path): x.T if x.ndim == 2 else x for path, x in found.items()}
     layers = [torch.nn.Linear(*pair) for pair in itertools.pairwise(widths)]
@@ -63,7 +63,7 @@ def main() -> None:
     ours = model(ab.convert(x, "torch"))
     print("outputs agree:", np.allclose(theirs, ours.detach(), atol=1e-6))
 
-    # A module stands for its state_dict(): its tensors, by their names.
+    # A module is a tree of its state_dict(): its tensors, by their names.
     paths = {name_in_torch(path): path for path in found}
     back: dict[str, Any] = {}
     for name, x in ab.tree.convert(model, "jax").items():
@@ -71,7 +71,7 @@ def main() -> None:
         inner = functools.reduce(lambda inside, key: inside.setdefault(key, {}), outer, back)
         inner[last] = x.T if x.ndim == 2 else x
     same = jax.tree.all(jax.tree.map(np.array_equal, back, variables))
-    print("the same bits after both ways:", same)
+    print("the same bits after the round trip:", same)
 
     model[2].weight = model[4].weight = model[0].weight  # tied
     tied = ab.tree.convert(model, "numpy")

@@ -1,4 +1,4 @@
-"""Video frames in a driver's buffer, seen as tensors: planes by their offsets, and no copy.
+"""View video frames in a driver's buffer as tensors, without a copy.
 
     python examples/video_frames.py
 
@@ -15,7 +15,7 @@ import torch
 
 import arraybridge as ab
 
-HEIGHT, WIDTH, PITCH = 480, 640, 704  # the rows lie 704 bytes apart
+HEIGHT, WIDTH, PITCH = 480, 640, 704  # bytes from one row to the next
 
 
 def capture(buffer: bytearray, number: int) -> None:
@@ -35,7 +35,7 @@ def rgb(y: torch.Tensor, uv: torch.Tensor) -> torch.Tensor:
 
 
 def main() -> None:
-    """View the planes once, look at frames as they come, and split the channels of a sound."""
+    """View the planes once, read frames as they come, and split the channels of a sound."""
     buffer = bytearray(PITCH * HEIGHT * 3 // 2)
     memory = ab.convert(memoryview(buffer), "torch")  # a view of the whole buffer
     rows = memory.reshape(-1, PITCH)

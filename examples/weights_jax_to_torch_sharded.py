@@ -1,7 +1,7 @@
-"""Serve weights that were trained in JAX with PyTorch, in the same processes, shard by shard.
+"""Serve JAX weights with PyTorch, in the same processes, shard by shard.
 
 Two processes train a network whose weights are split between them. Then PyTorch runs it, on
-``DTensor``s over the memory that JAX has: no process ever holds all weights.
+``DTensor``s over JAX's memory: no process ever holds all weights.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SPECS = {"w1": P(None, "model"), "b1": P("model"), "w2": P("model", None), "b2":
 
 
 def network(weights: Any, x: Any) -> Any:
-    """The network in JAX."""
+    """Compute the network in JAX."""
     return jnp.tanh(x @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
 
 
 def trained(mesh: Mesh) -> Any:
-    """Weights that know the sine, split over the devices of a mesh."""
+    """Return weights that approximate the sine, split over the devices of a mesh."""
     rng = np.random.default_rng(0)
     shapes = {"w1": (1, 64), "b1": (64,), "w2": (64, 1), "b2": (1,)}
     weights = {
@@ -52,22 +52,22 @@ def trained(mesh: Mesh) -> Any:
 
 
 def served(weights: Any) -> torch.nn.Module:
-    """The network in PyTorch, on the weights that JAX has."""
+    """Return the network in PyTorch, on JAX's weights."""
     t = {name: ab.sharding.to_torch(w, alias_readonly=True) for name, w in weights.items()}
     with torch.device("meta"):
         model = torch.nn.Sequential(
             torch.nn.Linear(1, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
         ).requires_grad_(False)
-    # A Linear has its weight transposed, which is a view.
+    # Linear stores its weight transposed, which is a view.
     state = {"0.weight": t["w1"].T, "0.bias": t["b1"], "2.weight": t["w2"].T, "2.bias": t["b2"]}
     model.load_state_dict(state, assign=True)
     return model
 
 
 def work(rank: int, world: int, port: int, store: str) -> None:
-    """What each process does."""
+    """Train, serve and compare, in each process."""
     stdout = os.dup(1)
-    os.dup2(2, 1)  # where JAX's collectives write that they are connected
+    os.dup2(2, 1)  # JAX's collectives report their connections on stdout
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=world, process_id=rank)
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
@@ -80,17 +80,17 @@ def work(rank: int, world: int, port: int, store: str) -> None:
         mesh = model[0].weight.device_mesh
         y = model(distribute_tensor(ab.convert(x, "torch"), mesh, [Replicate()])).full_tensor()
     if rank == 0:
-        said = [
+        lines = [
             f"{name:9} {tuple(t.shape)!s:8} {tuple(t.to_local().shape)!s:8} here, {t.placements[0]}"
             for name, t in model.state_dict().items()
         ]
         pointer = weights["w1"].addressable_data(0).unsafe_buffer_pointer()
-        said += [
+        lines += [
             f"JAX's own memory: {model[0].weight.to_local().data_ptr() == pointer}",
             f"JAX and PyTorch differ by {abs(y.numpy() - expected).max():.1e} at most",
-            f"sin(1) is {np.sin(1):.1f}, and to the network {y[32, 0]:.1f}\n",
+            f"sin(1) is {np.sin(1):.1f}, by the network {y[32, 0]:.1f}\n",
         ]
-        os.write(stdout, "\n".join(said).encode())
+        os.write(stdout, "\n".join(lines).encode())
     dist.destroy_process_group()
     jax.distributed.shutdown()
 

@@ -1,8 +1,8 @@
-"""Labeled tensors: a year of weather in xarray, whose arithmetic PyTorch does.
+"""Labeled tensors: a year of weather in xarray, computed by PyTorch.
 
     python examples/xarray_tensors.py
 
-It prints what each step gives, and that gradients go through. Needs xarray and torch.
+It prints each result, and checks the gradient. Needs xarray and torch.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import arraybridge.xp.torch as xp
 
 
 def told(what: str, x: xr.DataArray) -> None:
-    """Print what holds a result, and its mean."""
+    """Print the type of a result, and its mean."""
     first = x.data.native.detach().nanmean()
     print(f"{what:24} {dict(x.sizes)!s:26} {type(x.data).__name__}, {x.dtype}, mean {first:.3f}")
 
 
-# A tensor, with a gap in the measurements, and what tells the axes apart.
+# A tensor with a gap in the measurements, and labels for its axes.
 torch.manual_seed(0)
 days = torch.arange(365)
 warmth = 10 - 12 * torch.cos(days / 58) + torch.randn(4, 365)
@@ -44,13 +44,13 @@ told("above 20", weather.where(weather > 20))
 told("padded", weather.pad(day=3))
 told("correlation", xr.corr(weather, weather.shift(day=1), "day"))
 
-# Nothing was copied on the way in, and gradients go through: a tensor stays a tensor.
+# Nothing was copied on the way in, and gradients pass through: a tensor stays a tensor.
 print("the same memory:", weather.data.native is warmth)
 weather.std().data.native.backward()
 assert warmth.grad is not None
 print("gradient:", warmth.grad.shape, "without a NaN:", not bool(warmth.grad[0].isnan().any()))
 
-# Coordinates are NumPy's. What mixes the two says so, and is brought into the library by hand.
+# Coordinates are NumPy arrays. An operation that mixes the two is refused: convert them first.
 try:
     weather * weather.day
 except TypeError as error:

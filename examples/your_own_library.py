@@ -1,4 +1,4 @@
-"""Your own array class, as a source and a target like any library's.
+"""Your own array class, as a source and a target of conversions.
 
     python examples/your_own_library.py
 
@@ -19,7 +19,7 @@ GRID: Any = "grid"  # a name that type checkers do not know
 
 
 class Grid:
-    """An array of a small library: numbers of C's type double, and a shape."""
+    """An array class of a small library: C doubles and a shape."""
 
     def __init__(self, values: Any, shape: tuple[int, ...]) -> None:
         self.values, self.shape = values, shape
@@ -29,7 +29,7 @@ class Grid:
 
 
 class Grids(ab.Library):
-    """What arraybridge has to know of it."""
+    """Describe grids to arraybridge."""
 
     name = GRID
     accepts = ab.Accepts(

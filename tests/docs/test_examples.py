@@ -1,6 +1,8 @@
 """Every program of examples/ runs to its end and prints what its page in docs/examples/ shows.
 
-``python -m tests.docs.test_examples [name ...]`` writes what programs print into their pages.
+A line ``...`` of a page stands for lines that the page leaves out.
+
+``python -m tests.docs.test_examples [name ...]`` writes the output of programs into their pages.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from tests.support.processes import ROOT, run_python
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 PAGES = ROOT / "docs" / "examples"
-#: The pages of the folder that are of no one program.
+#: The pages of the folder that belong to no program.
 OTHERS = {"index", "recipes"}
 
-_PRINTED = re.compile(r"(?<=## What it prints\n)(.*?^```text\n)(.*?)(^```$)", re.M | re.S)
-#: What differs from one machine, or one run, to the next, and what stands for it.
+_PRINTED = re.compile(r"^(It prints\b.*:\n\n```text\n)(.*?)(^```$)", re.M | re.S)
+#: What differs between machines or runs, and its replacement.
 _FIGURES = (
     (re.compile(r"0x[0-9a-f]+"), "<address>"),
     (re.compile(r"\d[\d,.]* (ns|us|µs|ms|s|GB/s)\b"), r"<n> \1"),
@@ -40,9 +42,9 @@ def page_of(program: Path) -> Path:
 
 
 def shown(page: Path) -> str:
-    """What a page says that its program prints."""
+    """The output that a page shows of its program."""
     found = _PRINTED.search(page.read_text())
-    assert found, f"{page.name} has no block of text under 'What it prints'"
+    assert found, f"{page.name} has no block of text after 'It prints'"
     return found[2]
 
 
@@ -53,7 +55,7 @@ def run(program: Path, folder: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:
-    """What a program printed, with paths as they are from the top of the repository."""
+    """The output of a program, with paths relative to the top of the repository."""
     lines = done.stdout.replace(f"{ROOT}{os.sep}", "").splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines).strip("\n") + "\n"
 
@@ -65,6 +67,14 @@ def without_figures(text: str) -> str:
     return text
 
 
+def shows(page: str, output: str) -> bool:
+    """Whether a page shows an output, or parts of it in their order."""
+    pattern = "".join(
+        r"(?:.*\n)+?" if line == "..." else re.escape(f"{line}\n") for line in page.splitlines()
+    )
+    return re.fullmatch(pattern, output) is not None
+
+
 #: What `make test` does not install.
 ENGINES = {
     *("arro3", "awkward", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "onnxruntime"),
@@ -72,7 +82,7 @@ ENGINES = {
 }
 
 
-#: Several seconds each, for what the others show of the same functions in less.
+#: They take several seconds each; faster ones show the same functions.
 SLOW = set(
     """dask_tensors decode_images gradients_jax_in_torch gradients_torch_in_jax
     kmeans_five_libraries numba_kernel one_batch_two_frameworks parquet_to_torch scipy_on_tensors
@@ -81,7 +91,7 @@ SLOW = set(
 
 
 def imported(program: Path) -> set[str]:
-    """The top-level names of all that a program imports, anywhere in it."""
+    """The top-level names of all imports of a program."""
     names = set()
     for node in ast.walk(ast.parse(program.read_text())):
         if isinstance(node, ast.Import):
@@ -106,7 +116,8 @@ def test_example_prints_what_its_page_shows(program: Path, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Traceback" not in done.stderr, done.stderr[-4000:]
     assert "Warning" not in done.stderr, done.stderr[-4000:]
-    assert without_figures(printed(done)) == without_figures(shown(page_of(program)))
+    expected, output = shown(page_of(program)), printed(done)
+    assert shows(without_figures(expected), without_figures(output)), output
 
 
 def test_every_program_has_a_page_and_every_page_a_program() -> None:
@@ -119,21 +130,37 @@ def test_page_shows_the_program(program: Path) -> None:
     path = program.relative_to(ROOT)
     assert f"```{{literalinclude}} ../../{path}\n" in text
     assert f"](../../{path})" in text  # for readers of the page on a code host
-    headings = re.findall(r"^## (.*)$", text, re.M)
-    assert headings == ["The program", "What it prints", "What to notice", "Where next"]
+    assert 2 <= len(re.findall("^- ", text, re.M)) <= 3
+    assert re.search(r"^Next: \[", text, re.M)
+
+
+def test_gallery_has_the_titles_of_the_pages() -> None:
+    links = re.findall(r"^- \[(.*)\]\((\w+)\.md\)", (PAGES / "index.md").read_text(), re.M)
+    for title, name in links:
+        assert (PAGES / f"{name}.md").read_text().startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize("page", ["a b c", "a ...", "... c", "a ... c"])
+def test_pages_may_leave_out_lines(page: str) -> None:
+    assert shows(page.replace(" ", "\n"), "a\nb\nc\n")
+
+
+@pytest.mark.parametrize("page", ["a c", "... a", "a b c ...", "c ..."])
+def test_pages_show_lines_in_order(page: str) -> None:
+    assert not shows(page.replace(" ", "\n"), "a\nb\nc\n")
 
 
 def test_gallery_shows_every_page() -> None:
     text = (PAGES / "index.md").read_text()
-    cards = re.findall(r"^:::\{grid-item-card\} \[.*\]\((\w+)\.md\)$", text, re.M)
+    links = re.findall(r"^- \[.*\]\((\w+)\.md\)", text, re.M)
     tree = {line for line in text.splitlines() if re.fullmatch(r"\w+", line)}
     programs = {program.stem for program in PROGRAMS}
-    assert sorted(cards) == sorted(programs)
+    assert sorted(links) == sorted(programs)
     assert tree == programs | (OTHERS - {"index"})
 
 
 def main(names: list[str]) -> None:
-    """Write into the pages what their programs print."""
+    """Write the output of programs into their pages; print it for pages that show parts of it."""
     for program in PROGRAMS:
         page = page_of(program)
         if (names and program.stem not in names) or not page.exists():
@@ -142,6 +169,9 @@ def main(names: list[str]) -> None:
             done = run(program, folder)
         if done.returncode:
             sys.exit(f"{program.name}: {done.stderr}")
+        if "...\n" in shown(page):
+            sys.stdout.write(f"{page.name}\n{printed(done)}\n")
+            continue
         text = page.read_text()
         start, end = _PRINTED.search(text).span(2)
         page.write_text(text[:start] + printed(done) + text[end:])
