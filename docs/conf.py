@@ -52,7 +52,6 @@ html_css_files = ["site.css", "guides.css"]
 html_title = "arraybridge"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
-html_show_search_summary = False  # fetched, which files may not: search_texts has another
 # Lines of 100 characters and a table of four columns want the whole width.
 WIDE = [f"examples/{path.stem}" for path in Path(__file__).parents[1].glob("examples/*.py")]
 WIDE.append("start/coming_from")

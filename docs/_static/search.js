@@ -1,92 +1,124 @@
-// The search page: results by how often a page says the words, each with the place where it does.
-// SEARCH_TEXTS is {page: [whether it comes last, text]}, from docs/search_texts.py.
+// Search, in the dialog while you type and on the page of results. SEARCH_TEXTS is
+// [page, title, anchor, heading, text, weight], a row for each section, written by
+// docs/search_texts.py; it is loaded when a search field gets the focus.
 "use strict";
 
 (() => {
-  const query = (new URLSearchParams(location.search).get("q") || "").trim().toLowerCase();
-  const words = query.split(/\s+/).filter((word) => word.length > 1);
+  const SHOWN = 10;
+  const COMMON = /^(an?|and|are|as|by|do|does|for|from|how|i|in|into|is|it|of|on|or|the|to|what|with)$/;
+  const root = document.documentElement.dataset.content_root;
+  let loading;
 
-  const count = (text, word) => (word ? text.split(word).length - 1 : 0);
+  const load = () => (loading ||= new Promise((resolve) => {
+    const script = document.createElement("script");
+    script.src = `${root}_static/search_texts.js`;
+    script.onload = resolve;
+    document.head.append(script);
+  }));
 
-  // More often is better, ever less so; so are the words in that order, and the name itself.
-  const score = ([page, title, anchor, , found]) => {
-    const [last, text] = SEARCH_TEXTS[page] || [false, ""];
-    const lower = anchor ? "" : text.toLowerCase();
-    const each = words.map((word) => Math.log2(1 + count(lower, word)));
-    const often = Math.min(...each, 4) + Math.min(Math.log2(1 + count(lower, query)), 4);
-    const depth = page.split(".").length - 1; // the package's own names before those of its modules
-    const named = title.toLowerCase().split(".").pop() === query ? 6 / Math.max(depth, 1) : 0;
-    return found + named + (Number.isFinite(often) ? often : 0) - (last ? 12 : 0);
+  const folded = (text) => text.toLowerCase().replaceAll("pytorch", "torch");
+  const split = (text) => folded(text).match(/[\p{L}\p{N}_]+/gu) || [];
+
+  // How well a word of the query matches a name: as one of its words, as a beginning, inside.
+  const named = (text, word) => {
+    const words = split(text);
+    if (words.includes(word)) return 1;
+    if (words.some((one) => one.startsWith(word) || (one.length > 3 && word.startsWith(one)))) return 0.7;
+    return word.length > 3 && folded(text).includes(word) ? 0.5 : 0;
   };
 
-  // The text around the first place, with the words marked.
-  const context = (text) => {
+  const rank = (query) => {
+    const all = split(query).filter((word) => word.length > 1);
+    const rare = all.filter((word) => !COMMON.test(word));
+    const words = rare.length ? rare : all;
+    const phrase = folded(query.trim());
+    const best = new Map();
+    for (const [page, title, anchor, heading, text, weight] of SEARCH_TEXTS) {
+      const lower = folded(text);
+      const first = lower.slice(0, lower.search(/[.:?]( |$)/) + 1 || 200);
+      let score = 0;
+      let matched = 0;
+      for (const word of words) {
+        const times = lower.split(word).length - 1;
+        const found = 8 * named(title, word) + 6 * named(heading, word)
+          + (first.includes(word) ? 3 : 0) + Math.min(Math.log2(1 + times), 3);
+        score += found;
+        matched += found > 0;
+      }
+      if (!matched) continue;
+      if (words.length > 1 && lower.includes(phrase)) score += 4;
+      if ([title, heading].some((name) => folded(name) === phrase)) score += 12;
+      if (page.startsWith("api/generated") && title.toLowerCase() === words.join(".")) score += 30;
+      score *= weight * (matched / words.length) ** 2;
+      const known = best.get(page);
+      if (!known || known.score < score) {
+        best.set(page, { page, title, anchor, heading, text, score, all: matched === words.length });
+      }
+    }
+    const found = [...best.values()].sort((one, other) => other.score - one.score).slice(0, SHOWN);
+    return { words, found };
+  };
+
+  // The text around the first match, with the words marked.
+  const context = (text, words) => {
     const lower = text.toLowerCase();
-    const at = [query, ...words].map((word) => lower.indexOf(word)).find((place) => place >= 0);
-    const from = at > 60 ? text.indexOf(" ", at - 60) + 1 : 0;
-    const shown = text.slice(from, from + 220);
+    const at = Math.min(...words.map((word) => lower.indexOf(word)).filter((place) => place >= 0));
+    const from = at > 60 && at < Infinity ? text.indexOf(" ", at - 60) + 1 : 0;
+    const shown = text.slice(from, from + 160);
     const line = document.createElement("p");
     line.className = "search-context";
     if (from) line.append("… ");
-    const marked = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-    for (const part of marked ? shown.split(new RegExp(`(${marked})`, "i")) : [shown]) {
+    for (const part of shown.split(new RegExp(`(${words.join("|")})`, "i"))) {
       if (words.includes(part.toLowerCase())) {
         line.appendChild(document.createElement("mark")).textContent = part;
       } else {
         line.append(part);
       }
     }
-    if (from + 220 < text.length) line.append(" …");
+    if (from + 160 < text.length) line.append(" …");
     return line;
   };
 
-  const explain = (item) => {
-    const link = item.querySelector("a");
-    const [file, anchor] = link.getAttribute("href").split("#");
-    const known = SEARCH_TEXTS[file.replace(/\.html$/, "")];
-    if (known && known[1] && !anchor && !item.querySelector("p")) item.append(context(known[1]));
-  };
-
-  // Where no page has all the words: pages that have some, the rarer the better.
-  const partly = () => {
-    const { docnames, titles } = Search._index;
-    const pages = Object.entries(SEARCH_TEXTS).map(([page, [last, text]]) => {
-      const title = titles[docnames.indexOf(page)].replace(/<[^>]*>/g, "");
-      return { page, title, last, lower: `${title} ${text}`.toLowerCase() };
-    });
-    const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
-    const rarity = words.map((word) =>
-      Math.log2(pages.length / (1 + pages.filter((one) => one.lower.includes(word)).length)));
-    const value = (one) => (one.last ? -2 : 0)
-      + sum(words.map((word, at) => rarity[at] * Math.log2(1 + Math.min(count(one.lower, word), 7))));
-    return pages.map((one) => [value(one), one]).filter(([found]) => found > 0)
-      .sort(([one], [other]) => other - one).slice(0, 10).map(([, one]) => one);
-  };
-
-  const showPartly = (results) => {
-    const found = partly();
-    if (!found.length) return;
-    results.querySelector(".search-summary").textContent = "No page has all of these words. These have some:";
-    for (const { page, title } of found) {
+  const show = (results, query) => {
+    results.replaceChildren();
+    if (!query.trim()) return;
+    const { words, found } = rank(query);
+    const summary = document.createElement("p");
+    summary.className = "search-summary";
+    const partly = "No page has all of these words. These have some:";
+    summary.textContent = !found.length ? "Nothing found." : found[0].all ? "" : partly;
+    const list = document.createElement("ul");
+    list.className = "search";
+    for (const { page, title, anchor, heading, text } of found) {
       const link = document.createElement("a");
-      link.href = `${page}.html`;
-      link.textContent = title;
+      link.href = `${root}${page}.html${anchor && `#${anchor}`}`;
+      link.textContent = heading && heading !== title ? `${title} › ${heading}` : title;
       const item = document.createElement("li");
-      item.append(link);
-      results.querySelector("ul.search").append(item);
+      item.append(link, context(text, words));
+      list.append(item);
     }
+    results.append(summary, list);
+  };
+
+  const attach = (input, results) => {
+    results.setAttribute("aria-live", "polite");
+    const update = () => load().then(() => show(results, input.value));
+    input.addEventListener("focus", load);
+    input.addEventListener("input", update);
+    return update;
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    if (!query) return;
-    Scorer.score = score;
-    const results = document.getElementById("search-results");
-    new MutationObserver((changes) => {
-      for (const { addedNodes } of changes) {
-        for (const node of addedNodes) if (node.nodeName === "LI") explain(node);
-      }
-      const none = /did not match/.test(results.querySelector(".search-summary")?.textContent);
-      if (none && !results.querySelector("li")) showPartly(results);
-    }).observe(results, { childList: true, subtree: true });
+    const dialog = document.getElementById("pst-search-dialog");
+    const results = dialog?.appendChild(document.createElement("div"));
+    if (results) {
+      results.className = "search-results";
+      attach(dialog.querySelector("input[name=q]"), results);
+    }
+    const page = document.getElementById("search-results");
+    if (!page) return;
+    const input = document.querySelector(".bd-search-container input[name=q]");
+    input.value = new URLSearchParams(location.search).get("q") || "";
+    attach(input, page)();
   });
 })();
