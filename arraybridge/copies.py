@@ -30,27 +30,26 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     Parameters
     ----------
     x : array
-        Of any library, an :class:`arraybridge.Array`, or anything else that
-        :func:`arraybridge.convert` takes.
+        Any argument of :func:`arraybridge.convert`.
     out : array, optional
-        Where to write: of any library, same shape, dtype and device, writable, in any layout.
+        The array to write to: of any library and layout, writable, with the shape, dtype and device
+        of ``x``.
 
     Returns
     -------
     array
-        ``x`` itself where it is contiguous already, in whatever byte order; a copy where it is not,
-        with the dtype of ``x``; ``out`` if given. What
-        a kernel copied starts at a multiple of 64 bytes, so that JAX and TensorFlow can share it
-        where ``copy=False`` asks for that; small arrays are allocated by their own library, as
-        it does. An Array gives an Array of the same library; what only supports DLPack (a capsule,
-        too, which is consumed) gives one of the library that serves its device: NumPy on the CPU.
+        ``x`` itself if it is contiguous, in any byte order; else a copy of the same dtype; ``out``
+        if you passed it. A copy made by a kernel starts at a multiple of 64 bytes, so that JAX and
+        TensorFlow can share it with ``copy=False``; small arrays are allocated by their own
+        library. An Array gives an Array. An object that only supports DLPack (or a capsule, which
+        is consumed) gives an array of the library that computes on its device: NumPy on the CPU.
 
     Raises
     ------
     ConversionError
         If ``out`` does not fit or cannot be written.
     BufferError, ImportError
-        If no installed library computes on the device of an object that only supports DLPack.
+        If ``x`` only supports DLPack, and no installed library computes on its device.
 
     Examples
     --------
@@ -132,20 +131,20 @@ def _of_bare_memory(tensor: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any, /) -> None:
-    """Copy the elements of ``src`` to those of ``dst``, whatever the layout of either.
+    """Copy the elements of ``src`` to ``dst``, in any layout.
 
     Parameters
     ----------
     dst : array
-        Of any library, writable, on the host or wherever a kernel is registered.
+        A writable array of any library, on the host or on a device that has a copy kernel.
     src : array
-        Of any library; shape, dtype and device of ``dst``. The two may overlap.
+        An array of any library, with the shape, dtype and device of ``dst``. The two may overlap.
 
     Raises
     ------
     ConversionError
-        If the two differ in shape, dtype or device, or ``dst`` cannot be written: it is read-only,
-        immutable, a scalar, tracks gradients, or several of its elements are one cell of memory.
+        If shape, dtype or device differ, or ``dst`` cannot be written: it is read-only or
+        immutable, a scalar, tracks gradients, or several of its elements share one memory location.
 
     Examples
     --------

@@ -74,106 +74,101 @@ def adapt(
     depth: object = None,
     boundary: object = None,
 ) -> Any:
-    """Let a function written for one library take any array and return the caller's kind.
+    """Let a function of one library take arrays of any library.
 
-    Arrays in positional and keyword arguments, on their own or in nested lists, tuples, dicts and
-    dataclasses, are converted by :func:`arraybridge.convert`, as views wherever that is safe; every
-    array in the result is converted back. Anything else is left alone: scalars (NumPy's as well),
-    None, text, buffers, dtypes, objects of other classes. An array that is not in memory (of Dask,
-    Zarr, h5py, xarray) is an error: nothing is implicitly computed or read.
+    Arrays among the arguments, also in nested lists, tuples, dicts and dataclasses, are converted
+    by :func:`arraybridge.convert`. Arrays in the result are converted back to the caller's library.
+    Scalars (also NumPy's), None, text, buffers, dtypes and objects of other classes are passed
+    unchanged. An array that is not in memory (Dask, Zarr, h5py, xarray) is an error, because adapt
+    never computes or reads one implicitly.
 
     Parameters
     ----------
     library : str or module, default "numpy"
-        The library that the function is written for; ``@adapt`` without a call means NumPy.
+        The library that the function is written for. ``@adapt`` without a call means NumPy.
     device : Device, (int, int), str or a library's own device, optional
-        The device of the arguments. Permits copies across devices: of the arguments to
-        this device, and of the results back to the caller's. Without it an array that the library
-        cannot address is an error.
+        The device of the arguments. It permits copies of the arguments to this device, and of the
+        results back to the caller's. Without it, an array that the library cannot address is an
+        error.
     copy : bool, optional
-        None: views where they are safe, else copies; what the function writes into either is seen
-        by the caller (for functions of JAX and TensorFlow writable arguments are copied, as
-        with :func:`arraybridge.convert`), or an error where the caller's array cannot be
-        written. False: views or an error, of arguments and results. True: every argument is a fresh
-        copy; the caller does not see what the function writes to it.
+        None: views if they are safe, else copies; a write reaches the caller's array, or raises an
+        error if that array cannot be written. False: views or an error, for arguments and results.
+        True: every argument is a fresh copy, and the caller does not see writes. JAX and TensorFlow
+        functions get copies of writable arguments, as with :func:`arraybridge.convert`.
     result : {"caller", "function"} or library, default "caller"
-        ``"caller"``: arrays in the result become the kind of the first array among the arguments,
-        positional ones before keywords, outer ones in order: its library, an
-        :class:`arraybridge.Array` if it was one, and on its device if ``device`` was given.
-        ``"function"``: they stay as the function returned them. A library: they become its
-        arrays, on the device where they are.
+        ``"caller"``: results get the kind of the first array (positional arguments before keywords,
+        nested arrays in order): its library, an :class:`arraybridge.Array` if it was one, and its
+        device if ``device`` was passed. ``"function"``: results are unchanged. A library: results
+        become its native arrays, on the same device.
     alias_readonly : bool, default False
-        Give the function views even of read-only memory that its library cannot mark so.
+        Pass views of read-only memory even if the library cannot mark them as read-only.
     dtype, casting, order
-        As in :func:`arraybridge.convert`, of every array among the arguments;
-        ``dtype={"float64": "float32"}`` casts those of float64 alone. What the function writes to
-        an argument that was cast is an error.
+        As in :func:`arraybridge.convert`, for every array argument. ``dtype={"float64":
+        "float32"}`` casts only float64 arrays. A write to a cast argument is an error.
     result_dtype : data type or mapping, optional
-        The data type of every array in the result, as ``dtype``, and by the same ``casting``: SciPy
-        and others return float64, which JAX refuses while its x64 is off, and
-        ``result_dtype={"float64": "float32"}`` casts that alone. By default results keep the data
-        types that the function gives, as NumPy's scalars always do.
+        The dtype of every array in the result, by the same ``casting``. For example,
+        ``result_dtype={"float64": "float32"}`` casts the float64 results of SciPy, which JAX
+        refuses while its x64 mode is off. NumPy scalars are not cast.
     result_like : str or int, optional
-        The argument, by name or position, of whose kind the results become; by default the first
-        that is an array.
+        The argument, by name or position, whose kind the results get. By default, the first array.
     differentiable : bool, default False
-        Gradients cross to the function and back, between PyTorch and JAX: a call with tensors
-        that require gradients becomes part of PyTorch's graph, one with JAX's tracers a
-        ``jax.custom_vjp``. The function is to have no side effects.
+        Let gradients pass through the function, between PyTorch and JAX. A call with tensors that
+        require gradients becomes a node of PyTorch's graph, and a call with JAX tracers a
+        ``jax.custom_vjp``. The function must have no side effects.
     callback : bool, default False
-        Called with JAX's tracers (inside ``jax.jit`` and ``jax.vmap``), the function runs when the
-        compiled program does, on the device that it is compiled for if ``library`` computes there,
-        else on the host. Implied by ``differentiable``.
+        Accept JAX tracers (inside ``jax.jit`` and ``jax.vmap``): the function runs when the
+        compiled program runs, on the program's device if ``library`` computes there, else on the
+        host. Implied by ``differentiable``.
     result_shape_dtypes : tree of arrays or ``jax.ShapeDtypeStruct``, or callable, optional
-        For tracers, what the function returns, or a function of its arguments that returns it
-        (``lambda x, y: x``: as the first). PyTorch knows by itself what its functions return.
+        For tracers, the shapes and dtypes of the result, or a function of the arguments that
+        returns them (``lambda x, y: x``: as the first argument). PyTorch functions do not need it.
     vmap_method : str, default "sequential"
         How ``jax.vmap`` maps such a call, as in ``jax.pure_callback``.
     blockwise : bool or mapping, default False
-        Dask arrays are taken: the function is called on each block when it is computed
-        (``dask.array.map_blocks``), and the blocks of the result are of the library that those of
-        the first argument are of. A mapping is keywords for that: ``{"drop_axis": 0}``.
+        Accept Dask arrays: the function is called on each block (``dask.array.map_blocks``). The
+        blocks of the result belong to the library of the first argument's blocks. A mapping has
+        keywords for ``map_blocks``: ``{"drop_axis": 0}``.
     signature : str, optional
-        Dask arrays are taken: the function is called along whole axes, those of a generalized
-        ufunc, such as ``"(i)->(i)"`` (``dask.array.apply_gufunc``).
+        Accept Dask arrays: the function is called on whole axes, as a generalized ufunc with this
+        signature, such as ``"(i)->(i)"`` (``dask.array.apply_gufunc``).
     depth, boundary : int, tuple or dict; str, optional
-        Dask arrays are taken: the function is called on blocks with so many elements of their
-        neighbors on each side, which are cut off from what it returns, and ``boundary``
-        ("reflect", "periodic", "nearest", "none", a number) beyond the array's ends
+        Accept Dask arrays: the function is called on blocks extended by ``depth`` elements of their
+        neighbors on each side, which are trimmed from its result. ``boundary`` ("reflect",
+        "periodic", "nearest", "none" or a number) fills in beyond the ends of the array
         (``dask.array.map_overlap``).
 
     Returns
     -------
     callable
-        A decorator, or the decorated function. Coroutine functions, generator functions and
-        asynchronous generator functions remain what they are: what they yield and return is
-        converted like a result, what is sent to them like an argument.
+        A decorator, or the decorated function. Coroutine functions and generator functions remain
+        what they are: values that they yield and return are converted as results, and values that
+        are sent to them as arguments.
 
     Raises
     ------
     ConversionError
-        When the function is called and an array cannot be converted; a note says in which call.
+        When the function is called, if an array cannot be converted. A note names the call.
     TypeError
-        If the decorated object is not callable: put ``adapt`` below ``property`` and similar. When
-        the function is called, for an array that is not in memory; the message says what to pass.
+        If the decorated object is not callable: put ``adapt`` below ``property``. When the function
+        is called, if an array is not in memory.
     ValueError
-        When the decorator is made, for an unknown library, device, data type, ``copy`` or
-        ``signature``. When the function is called, for Dask arrays that ``signature`` does not fit.
+        If a library, device, data type, ``copy`` or ``signature`` is invalid. When the function is
+        called, if ``signature`` does not fit the Dask arrays.
 
     Notes
     -----
-    An array that is passed twice is converted once. If the function returns an argument, or what it
-    got as ``out``, the caller gets the very array that it passed, unless the function saw a copy of
-    what cannot be written. Arrays of the function's own library are passed through untouched, so
-    gradients and tracers survive.
+    An array that is passed twice is converted once. If the function returns an argument or ``out``,
+    the caller gets its own array, unless the function got a copy of an array that cannot be
+    written. Arrays of the function's own library are passed unchanged, so gradients and tracers
+    survive.
 
-    An array without a library of its own (a capsule, an object that only supports DLPack) counts as
-    one of the library that computes on its device: NumPy on the CPU. If no argument is an array,
-    results stay as they are, unless ``result`` names a library.
+    An array without a library (a capsule, an object that only supports DLPack) counts as an array
+    of the library that computes on its device: NumPy on the CPU. If no argument is an array,
+    results are unchanged unless ``result`` names a library.
 
-    Above or below ``staticmethod`` and ``classmethod`` is alike, but for one thing: the first
-    argument of a function in a class's body is taken for ``self``, and passes as it is, if it is an
-    instance of that class; above ``staticmethod`` it is an argument like others.
+    ``adapt`` works above and below ``staticmethod`` and ``classmethod``. In a function of a class's
+    body, a first argument that is an instance of the class is ``self`` and is not converted. Above
+    ``staticmethod``, it is an argument like others.
 
     Examples
     --------

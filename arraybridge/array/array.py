@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 class Array(ArrayObject):
-    """An array of any library, or memory that only supports DLPack; made by :func:`from_dlpack`.
+    """An array of any library, or raw memory, with the array API standard's interface.
 
-    It offers what a consumer may ask for: ``__dlpack__`` and ``__dlpack_device__`` on every device,
-    and for memory that the CPU can read ``__array__`` and ``__bytes__``. No memory is touched until
-    a consumer asks for it, and no device runtime is needed to carry, inspect and hand on.
+    Make one with :func:`from_dlpack`, :func:`from_pointer` or ``asarray`` of a namespace. It
+    supports ``__dlpack__`` on every device, and ``__array__`` and ``__bytes__`` in host memory.
+    Creating, describing and exporting it does not read memory or need the device's runtime.
 
     Notes
     -----
-    Array API standard 2025.12, "Array object": it has the operators and indexing of the standard,
-    ``T``, ``mT``, ``to_device`` and ``__array_namespace__``, and ``real``, ``imag`` and ``conj()``.
-    Everything else is a function of the namespace, ``arraybridge.namespace(x)``.
+    Array API standard 2025.12, "Array object": operators, indexing, ``T``, ``mT``, ``to_device``
+    and ``__array_namespace__``, and also ``real``, ``imag`` and ``conj()``. All other operations
+    are functions of ``arraybridge.namespace(x)``.
 
     Examples
     --------
@@ -94,27 +94,27 @@ class Array(ArrayObject):
 
     @property
     def info(self) -> TensorInfo:
-        """A description of the array; strides in elements."""
+        """A description of the array, with strides in elements."""
         return self._library.describe(self._native)
 
     @property
     def library(self) -> str:
-        """The name of the library whose array this is; ``"dlpack"`` for bare memory."""
+        """The name of the array's library; ``"dlpack"`` for bare memory."""
         return self._library.name
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """The extent of each axis."""
         return self.info.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Steps between neighbors along each axis, in elements."""
+        """The stride of each axis, in elements."""
         return self.info.strides
 
     @property
     def dtype(self) -> Any:
-        """The data type: the library's where there is a namespace, else DLPack's, as a `DType`."""
+        """The data type, equal to the library's own; a `DType` if the library has no namespace."""
         return DType(self.info.dtype)
 
     @property
@@ -134,12 +134,12 @@ class Array(ArrayObject):
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that the elements take when compact."""
+        """The number of bytes of the elements in a compact layout."""
         return self.info.nbytes
 
     @property
     def readonly(self) -> bool:
-        """Whether writing is not allowed."""
+        """Whether the memory must not be written."""
         return self.info.readonly
 
     if TYPE_CHECKING:
@@ -160,19 +160,18 @@ class Array(ArrayObject):
         ) -> Any:
             """Convert to the native array of a library, as :func:`arraybridge.convert` does.
 
-            Without ``library`` an Array of the same library on ``device``.
-
             Parameters
             ----------
             library : str or module, optional
-                The library, such as ``"torch"``.
+                The target library, such as ``"torch"``. By default, the result is an Array of the
+                same library.
             device, copy, alias_readonly
                 As for :func:`arraybridge.convert`.
 
             Returns
             -------
             array
-                A native array, or an :class:`Array` without ``library``.
+                A native array, or an :class:`Array` if ``library`` is None.
 
             Examples
             --------
@@ -406,28 +405,30 @@ class Array(ArrayObject):
 
 
 def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Array:
-    """Make an :class:`Array` over anything that supports DLPack.
+    """Make an :class:`Array` over an array of any library, or an object that supports DLPack.
 
     Parameters
     ----------
     x : array, object or capsule
-        A library's array, anything with ``__dlpack__``, or a bare capsule, which is consumed.
+        A library's array, an object with ``__dlpack__``, or a capsule, which is consumed.
     device : Device, (int, int), str or a library's own device, optional
-        The device of the result; without it the data stays where it is.
+        The device of the result. By default, the device of ``x``.
     copy : bool, optional
-        None: share unless ``device`` asks for a copy; False: share or fail; True: copy.
+        None: share memory unless ``device`` requires a copy. False: share memory or raise an error.
+        True: copy.
 
     Returns
     -------
     Array
-        Only metadata is read, whatever the device.
+        It shares the memory of ``x`` unless a copy was made. Only metadata is read.
 
     Raises
     ------
     TypeError
         If ``x`` does not support DLPack.
     ConversionError
-        A BufferError: if it has no DLPack type, or ``copy=False`` cannot be kept.
+        If the dtype has no DLPack equivalent, or ``copy=False`` is impossible. This is a
+        BufferError.
 
     Notes
     -----

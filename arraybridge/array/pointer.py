@@ -46,43 +46,45 @@ def from_pointer(
     deleter: object = None,
     readonly: bool = False,
 ) -> Array:
-    """Make an :class:`Array` over memory that somebody else owns.
+    """Make an :class:`Array` over memory at an address.
 
     Parameters
     ----------
     ptr : int or ctypes.c_void_p
-        An address, or the handle of a buffer on devices that use handles.
+        An address, or the handle of a buffer on a device that uses handles.
     shape : tuple of int, or int
+        The extent of each axis.
     dtype : DataType, str or a library's dtype
-        ``"float32"``, ``numpy.dtype("f4")``, ``torch.float32``, ...
+        Such as ``"float32"``, ``numpy.dtype("f4")`` or ``torch.float32``.
     device : Device, (int, int), str or a library's own device
         The device of the memory.
     strides : tuple of int, or int, optional
-        In elements; C order by default.
+        The stride of each axis, in elements. By default, C order.
     byte_offset : int
-        Bytes from ``ptr`` to the first element.
+        The number of bytes from ``ptr`` to the first element.
     owner : object, optional
-        Kept alive as long as the Array or anything exported from it. If the memory is that of the
-        owner's buffer (a ``bytearray``, an ``mmap``), the owner cannot be resized or closed in the
-        meantime.
+        An object that is kept alive as long as the Array and all arrays made from it. If the memory
+        belongs to the owner's buffer (a ``bytearray``, an ``mmap``), the owner cannot be resized or
+        closed in the meantime.
     deleter : callable, optional
-        Called once with ``ptr`` when the last of those is gone (a ctypes function will do).
+        A function, also of ctypes, that is called once with ``ptr`` when the Array and all arrays
+        made from it are gone.
     readonly : bool
-        Whether consumers may not write. They may not either if the owner's memory is read-only.
+        Whether consumers must not write. Memory of a read-only owner is always read-only.
 
     Returns
     -------
     Array
-        Of no library: ``x.library`` is ``"dlpack"``.
+        An Array without a library: ``x.library`` is ``"dlpack"``.
 
     Raises
     ------
     MalformedTensorError
-        A BufferError, for memory that cannot exist. The deleter is not called, and the memory
-        remains the caller's.
+        If such memory cannot exist. This is a BufferError. The deleter is not called, and the
+        memory remains yours.
     TypeError, ValueError
-        For numbers that are not integers, a dtype or a device unknown to DLPack, or elements
-        outside the memory of an owner of known size: a buffer, or an array of any library.
+        If a number is not an integer, DLPack lacks the dtype or device, or elements are outside the
+        memory of an owner of known size (a buffer or an array).
 
     Examples
     --------

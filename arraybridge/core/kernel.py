@@ -90,26 +90,27 @@ def register_kernel(
 ) -> None:
     """Use ``copy`` for every strided copy on a kind of device.
 
-    On the host, C-contiguous memory that stays so is moved without it, as ``explain`` tells.
+    On the host, a copy from C order to C order does not use it; ``explain`` names the kernel.
 
     Parameters
     ----------
     device : DeviceType or str
-        Such as ``"cpu"`` or ``DeviceType.CUDA``.
+        The kind of device, such as ``"cpu"`` or ``DeviceType.CUDA``.
     copy : callable or None
-        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses as ints,
-        shape and strides as tuples, strides and item size in bytes. The stream is where the copy is
-        to be queued, by the standard's numbering; None where the device has no streams, and then
-        the copy is complete when the function returns. None for `copy` takes the registration back.
+        ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``, with addresses as
+        ints, shape and strides as tuples, and strides and item size in bytes. The copy is queued on
+        the stream, by the numbering of the array API standard. If the stream is None, the device
+        has no streams and the copy must be complete on return. None instead of a callable removes
+        the registration.
     name : str, optional
-        What ``explain`` prints; by default the function's own name.
+        The name that ``explain`` prints. By default, the function's own name.
 
     Raises
     ------
     ValueError
-        For one device of a kind: a kernel copies on all of them.
+        If ``device`` has an index: a kernel serves all devices of a kind.
     TypeError
-        For a kernel that is not callable, or a name that is not a string.
+        If ``copy`` is not callable, or ``name`` is not a str.
 
     Examples
     --------

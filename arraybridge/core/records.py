@@ -55,42 +55,45 @@ NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)
 
 
 class TensorInfo(NamedTuple):
-    """A description of an array, read without touching its data.
+    """A description of an array, read without its elements.
 
     Attributes
     ----------
     library : str
-        The library whose array it is; ``"dlpack"`` for anything that only speaks the protocol.
+        The library of the array; ``"dlpack"`` for an object that only supports DLPack.
     data : int
-        The pointer (an address, or an opaque handle on some devices).
+        The pointer: an address, or an opaque handle on some devices.
     byte_offset : int
-        Bytes from ``data`` to the first element.
+        The number of bytes from ``data`` to the first element.
     shape, strides : tuple of int
-        Strides in elements.
+        Extents, and strides in elements.
     dtype : DataType
+        The data type of the elements.
     device : Device
+        The device of the memory.
     readonly : bool
-        Writing is not allowed: flagged so, or an immutable array (JAX, Arrow, TensorFlow).
+        Whether the array must not be written: it has a read-only flag, or is immutable (JAX, Arrow,
+        TensorFlow).
     copied : bool
-        The producer says that this is a copy made for us.
+        Whether the producer has made a copy for this export.
     version : tuple of int or None
-        DLPack version of the struct that it was read from; None where there was none.
+        The DLPack version of the struct that was read; None if there was none.
     padded : bool
-        A sub-byte type that takes a whole byte an element.
+        Whether each element of a sub-byte dtype takes one byte.
     pending : tuple of str
-        What the memory does not show, or DLPack cannot say: ``"conj"``, ``"neg"``, ``"byteorder"``,
-        ``"bitpacked"``, ``"fraction"`` (strides that are no whole elements), ``"chunks"`` (elements
-        in several blocks of memory), ``"truth"`` (booleans that are not 0 and 1), ``"packed"``
-        (elements of less than a byte, several to a byte). Only the library itself can apply it, by
-        a copy.
+        Operations that the library has not applied to the memory yet, or that DLPack cannot
+        express: ``"conj"``, ``"neg"``, ``"byteorder"``, ``"bitpacked"``, ``"fraction"`` (strides
+        that are not a multiple of the item size), ``"chunks"`` (elements in several blocks),
+        ``"truth"`` (booleans other than 0 and 1), ``"packed"`` (several elements per byte). The
+        library must make a copy.
     refused : str or None
-        Why this array can never be handed to another library, and what to do.
+        Why the array cannot be passed to any other library, and the remedy.
     legacy : bool
-        Read-only, but somebody may still write: a legacy struct cannot say otherwise, and of other
-        memory a route to a library whose arrays never change finds it out.
+        Whether the array counts as read-only, but may still be written by others, because a legacy
+        DLPack struct has no read-only flag.
     tracked : bool
-        Refused because a gradient or a transformation follows it: its own library's copies and
-        casts, which are followed as well, are not refused.
+        Whether ``refused`` is due to a gradient or a transformation. Copies and casts by the
+        array's own library remain possible.
 
     Examples
     --------
@@ -128,7 +131,7 @@ class TensorInfo(NamedTuple):
 
     @classmethod
     def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
-        """Return the info of a core tensor."""
+        """Describe a :class:`arraybridge.dlpack.Tensor`."""
         return cls(
             library,
             tensor.data,
@@ -161,12 +164,12 @@ class TensorInfo(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, were they compact."""
+        """The number of bytes of the elements in a compact layout."""
         return self.dtype.nbytes(prod(self.shape), self.padded)
 
     @property
     def pointer(self) -> int:
-        """Address of the first element, where the device is addressable."""
+        """The address of the first element, if the device uses addresses."""
         return self.data + self.byte_offset
 
     @property
@@ -181,21 +184,21 @@ class TensorInfo(NamedTuple):
 
     @property
     def compact(self) -> bool:
-        """Whether the elements are one dense block of memory, in any order of the axes."""
+        """Whether the elements form one dense block of memory, in any order of the axes."""
         return is_compact(self.shape, self.strides)
 
     @property
     def negative(self) -> bool:
-        """Whether a stride that matters is negative."""
+        """Whether a stride is negative along an axis of more than one element."""
         return not is_non_negative(self.shape, self.strides)
 
     @property
     def repeated(self) -> bool:
-        """Whether several elements are one cell of memory by a stride of zero."""
+        """Whether several elements share one memory location, through a zero stride."""
         return is_broadcast(self.shape, self.strides)
 
     def aligned_to(self, nbytes: int) -> bool:
-        """Whether the first element is at a multiple of so many bytes."""
+        """Return whether the address of the first element is a multiple of this number of bytes."""
         return not (self.data + self.byte_offset) % nbytes
 
     @property
@@ -210,18 +213,18 @@ class TensorInfo(NamedTuple):
 
     @property
     def layout(self) -> str:
-        """One word for the layout, as :func:`arraybridge.layout.classify` says it."""
+        """The layout in one word, such as ``"c"``, ``"fortran"`` or ``"strided"``."""
         return classify(self.shape, self.strides)
 
     @property
     def alignment(self) -> int:
-        """The largest power of two, up to 4096 bytes, that divides the address; 0 for no data."""
+        """The largest power of two, up to 4096 bytes, that divides the address; 0 if empty."""
         pointer = self.data + self.byte_offset
         return min(pointer & -pointer, 4096)
 
     @property
     def dtype_name(self) -> str:
-        """The name of the data type, marked where sub-byte elements are packed."""
+        """The name of the data type, with ``(packed)`` if sub-byte elements are packed."""
         if self.dtype.subbyte and not self.padded:
             return f"{self.dtype.name} (packed)"
         return self.dtype.name
@@ -252,48 +255,50 @@ class _Accepts(NamedTuple):
 
 
 class Accepts(_Accepts):
-    """What a library accepts as a view; a test compares each record with the installed version.
+    """The arrays that a library accepts as views.
 
     Attributes
     ----------
     library : str
+        The library's name.
     tested : str
-        The version that the record was measured on.
+        The version of the library for which the record was measured.
     dtypes : frozenset of str
-        Names of data types; ``"float4_e2m1fn (packed)"`` is apart from the padded form.
+        Names of dtypes. ``"float4_e2m1fn (packed)"`` is another entry than the padded form.
     devices : frozenset of DeviceType
+        The kinds of device.
     strides : {"any", "non-negative", "compact", "c"}
-        ``compact``: a dense block with permuted axes.
+        The layouts. ``"compact"`` is a dense block with its axes in any order.
     broadcast : bool
-        Whether zero strides are taken.
+        Whether zero strides are accepted.
     alignment : int
-        Bytes that the address must be a multiple of.
+        The alignment that the address must have, in bytes.
     aligned : frozenset of str
-        Those of ``dtypes`` whose address must be a multiple of the size of an element. Off the host
-        that is so of all.
+        The ``dtypes`` that must be aligned to the size of an element. On other devices than the
+        CPU, this applies to all dtypes.
     readonly : bool
-        Whether its arrays cannot be written: they carry the flag, or are immutable.
+        Whether arrays can be read-only: they have such a flag, or are immutable.
     immutable : bool
-        Its arrays never change, and what is computed from them may be computed later. Memory that
-        is writable is copied for it, unless a view is requested.
+        Whether arrays never change, and may be read later by computations that are queued. Writable
+        memory is copied for such a library unless you ask for a view.
     ndim : tuple of int
-        The least and the largest rank.
+        The smallest and the largest number of axes.
     largest : int
         The largest extent, and the largest stride in bytes.
     cpus : int
-        How many CPU devices it tells apart: ``cpu:0`` and on.
+        The number of CPU devices that the library distinguishes: ``cpu:0`` and up.
     copies : bool
-        Its own import always copies.
+        Whether the library's own import always copies.
     copied : frozenset of str
-        Those of ``dtypes`` that its zero-copy import refuses and its constructor copies; ``wrap``
-        takes them in any layout.
+        The ``dtypes`` that the library's zero-copy import refuses and its constructor copies.
+        ``wrap`` accepts them in any layout.
     remedies : dict
-        What to do about a data type that is missing; the key ``""`` is for any other.
+        What to do about a missing dtype, by name; the key ``""`` is for all others.
 
     Raises
     ------
     TypeError, ValueError
-        For what no plan would understand: a misspelled rule or data type, say.
+        If a value is unknown, such as a misspelled layout or dtype.
 
     Examples
     --------
@@ -376,22 +381,23 @@ def _always(s: TensorInfo) -> bool:
 
 
 class Edge(NamedTuple):
-    """A library's own conversion of arrays in host memory to another library's.
+    """A library's own conversion of arrays in host memory to another library.
 
     Attributes
     ----------
     source, target : str
+        The names of the two libraries.
     function : callable
-        Takes an array and returns the other library's: the same memory, strides and flags as the
-        general way through DLPack, only sooner. It is right for every array of the signatures that
-        it serves, and checks after its call what another thread may have changed; it may raise.
+        Takes an array and returns one of the other library, with the memory, strides and flags that
+        a conversion through DLPack would give. It must be correct for every array that ``serves``
+        accepts, even if another thread changes the array during the call, and may raise an error.
     serves : callable
-        Whether it is right for a signature: of an array that the target takes as a view, or copies
-        where the edge does.
+        Takes a description with the attributes of a :class:`TensorInfo`, and returns whether the
+        edge may convert such an array.
     copies : bool
-        Whether it copies, by the target's own import.
+        Whether the function copies, by the target's own import.
     of_new : callable or None
-        The same for an array that nobody else has yet, where that takes less.
+        A faster ``function`` for arrays that no other code refers to yet.
 
     Examples
     --------
@@ -448,27 +454,28 @@ class _Route(NamedTuple):
 
 
 class Route(_Route):
-    """How ``convert`` gets from source to target, decided from metadata alone.
+    """How ``convert`` gets from a source to a target, decided by metadata only.
 
     Attributes
     ----------
     kind : {"view", "kernel", "transfer", "refuse"}
+        A view, a copy on one device, a copy between devices, or an error.
     why : str
-        For a person: what decided it; for a refusal also what to do.
+        The reason, in words; for an error, also the remedy.
     nbytes : int
-        Bytes that are copied: 0 for a view.
+        The number of bytes that are copied; 0 for a view.
     source, target : str
-        Libraries.
+        The names of the libraries.
     device : Device
-        Where the result lies.
+        The device of the result.
     copier : object or None
-        What makes the copy; its text is `kernel`.
+        The object that makes the copy; its text is ``kernel``.
     kernel : str or None
         The name of what makes the copy.
     info : TensorInfo or None
-        What is converted, of a route that ``explain`` returns; it takes no part in equality.
+        The source array, for a route that ``explain`` returns. It is ignored by ``==``.
     made : TensorInfo or None
-        Likewise what a copy will be, at an address not known yet; None where the libraries decide.
+        The copy, without its address. None if the libraries decide. It is ignored by ``==``.
 
     Examples
     --------
@@ -521,15 +528,15 @@ _PRINTED_FIELDS = (*_Route._fields[:-1], "kernel")
 
 
 class ConversionError(BufferError, ValueError):
-    """A conversion that would be wrong or hide a cost; the message says what to do.
+    """A conversion that would be wrong or hide a cost; the message names the remedy.
 
-    The standard names BufferError where ``from_dlpack`` and ``__dlpack__`` cannot keep
-    ``copy=False``, and ValueError where ``asarray`` and ``reshape`` cannot: it is both.
+    It is both a BufferError and a ValueError, because the array API standard requires BufferError
+    of ``from_dlpack`` and ``__dlpack__``, and ValueError of ``asarray`` and ``reshape``.
 
     Attributes
     ----------
     route : Route or None
-        The refused route.
+        The route that was refused.
 
     Examples
     --------

@@ -18,23 +18,22 @@ _INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or sa
 
 
 def register_library(library: Library, /, *, replace: bool = False) -> None:
-    """Add a library for every later conversion.
+    """Add a library for all later conversions.
 
     Parameters
     ----------
     library : Library
         An instance of a subclass of :class:`Library`.
     replace : bool, default False
-        Whether it may take the place of another library of its name: one that came with
-        arraybridge, such as ``"numpy"``, or one that was registered before. One of an entry point
-        gives way without it.
+        Allow it to replace a library of the same name: one of arraybridge's own, such as
+        ``"numpy"``, or one registered before. The library of an entry point is always replaced.
 
     Raises
     ------
     TypeError
-        If it is something else, has no name, or lacks what every conversion asks of every library.
+        If ``library`` is not a Library, has no name, or lacks a required method or attribute.
     ValueError
-        If its name is taken, and ``replace`` is not True.
+        If the name is taken and ``replace`` is False.
 
     See Also
     --------
@@ -110,8 +109,7 @@ def unregister_library(name: str, /) -> None:
     Parameters
     ----------
     name : str
-        The library's name. Where it had replaced one that comes with arraybridge, or that of an
-        entry point, that one is back.
+        The library's name. If the library had replaced another, that one is used again.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from ..meant import closest
 
 
 class DeviceType(IntEnum):
-    """``DLDeviceType`` of ``dlpack.h`` 1.3.
+    """The codes ``DLDeviceType`` of ``dlpack.h`` 1.3.
 
     Examples
     --------
@@ -78,13 +78,13 @@ class _Fields(NamedTuple):
 
 
 class Device(_Fields):
-    """A DLPack device: equal to, and usable as, the pair ``(device_type, device_id)``.
+    """A DLPack device, equal to the pair ``(device_type, device_id)``.
 
     Parameters
     ----------
     type : DeviceType, int or str
-        A code of ``DLDeviceType``; codes that a later minor version of DLPack adds stay plain ints.
-        A name is read as :meth:`parse` reads it.
+        A code of ``DLDeviceType``, or a string for :meth:`parse`. A code that only a later DLPack
+        version defines remains an int.
     id : int, default 0
         The index of the device; 0 for host memory.
 
@@ -116,14 +116,14 @@ class Device(_Fields):
 
     @classmethod
     def parse(cls, spec: object) -> Device:
-        """Make a Device from a Device, a DLPack pair ``(type, id)`` or a string: ``"cuda:1"``.
+        """Make a Device from a Device, a pair ``(type, id)`` or a string such as ``"cuda:1"``.
 
         Raises
         ------
         ValueError
-            For a name or a code that DLPack does not have, or a negative index.
+            If DLPack has no such name or code, or the index is negative.
         TypeError
-            For anything else.
+            If the argument has another type.
         """
         if isinstance(spec, Device):
             return spec
@@ -155,12 +155,12 @@ class Device(_Fields):
 
     @property
     def addressable(self) -> bool:
-        """Whether ``data`` is an address that allows arithmetic, not an opaque handle."""
+        """Whether pointers on the device are addresses, not opaque handles."""
         return self.type in ADDRESSABLE
 
     @property
     def host(self) -> bool:
-        """Whether the CPU may dereference the memory (pinned and managed memory included)."""
+        """Whether the CPU can read the memory, as with pinned and managed memory."""
         return self.type in HOST_ACCESSIBLE
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from ..meant import closest
 
 
 class DataTypeCode(IntEnum):
-    """``DLDataTypeCode`` of ``dlpack.h`` 1.3.
+    """The codes ``DLDataTypeCode`` of ``dlpack.h`` 1.3.
 
     Examples
     --------
@@ -73,7 +73,9 @@ class _Fields(NamedTuple):
 
 
 class DataType(_Fields):
-    """A DLPack data type, equal to the triple ``(code, bits, lanes)``; made of that or of its name.
+    """A DLPack data type, equal to the triple ``(code, bits, lanes)``.
+
+    Pass a name, or the numbers ``code``, ``bits`` and, optionally, ``lanes``.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class DataType(_Fields):
         Raises
         ------
         ValueError
-            For a name that DLPack 1.3 does not have.
+            If DLPack 1.3 has no such data type.
         """
         found = BY_NAME.get(name)
         if found is not None:
@@ -125,7 +127,7 @@ class DataType(_Fields):
 
     @property
     def name(self) -> str:
-        """The name in NumPy or ml_dtypes, with ``x4`` appended for 4 lanes."""
+        """The name in NumPy or ml_dtypes; ``x4`` is appended for 4 lanes."""
         return _NAMES.get(self) or _NAMES.setdefault(self, self._spell())
 
     def _spell(self) -> str:
@@ -136,16 +138,19 @@ class DataType(_Fields):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element that stands alone: ``(bits * lanes + 7) // 8``."""
+        """The number of bytes of a single element: ``(bits * lanes + 7) // 8``."""
         return (self.bits * self.lanes + 7) // 8
 
     @property
     def subbyte(self) -> bool:
-        """Whether elements are packed below a byte unless the tensor is flagged as padded."""
+        """Whether elements of less than a byte are packed, unless a tensor is flagged as padded."""
         return self.bits * self.lanes % 8 != 0
 
     def nbytes(self, size: int, padded: bool = False) -> int:
-        """Return the bytes of ``size`` compact elements; sub-byte ones packed unless ``padded``."""
+        """Return the number of bytes of ``size`` compact elements.
+
+        Sub-byte elements are packed unless ``padded`` is True.
+        """
         if self.subbyte and not padded:
             return (size * self.bits * self.lanes + 7) // 8
         return size * self.itemsize

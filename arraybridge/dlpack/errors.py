@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class DLPackError(BufferError):
-    """Base of the errors of :mod:`arraybridge.dlpack`.
+    """Base class of the errors of :mod:`arraybridge.dlpack`.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class DLPackError(BufferError):
 
 
 class MalformedTensorError(DLPackError):
-    """A struct whose fields contradict ``dlpack.h``; it was released without reading its data.
+    """A struct whose fields contradict ``dlpack.h``; its memory was released without being read.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class MalformedTensorError(DLPackError):
 
 
 class UnsupportedVersionError(DLPackError):
-    """A struct of a major version whose layout is unknown; it was released unread.
+    """A struct of another major version of DLPack; it was released without being read.
 
     Examples
     --------

@@ -125,14 +125,14 @@ def kept() -> int:
 
 
 def get_block_cache_limit() -> int:
-    """Return the limit on the memory of dropped results that is kept for later ones.
+    """Return how much memory of deleted results is kept for later results, in bytes.
 
     Returns
     -------
     int
-        What `set_block_cache_limit` has set, else the environment variable
-        ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory that the process may use, 512 MB
-        at most. A variable that holds no whole number is ignored, with a RuntimeWarning.
+        The value passed to :func:`set_block_cache_limit`, else that of the environment variable
+        ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory available to the process, at
+        most 512 MB. A variable that is not a whole number is ignored, with a RuntimeWarning.
 
     Examples
     --------
@@ -149,17 +149,17 @@ def get_block_cache_limit() -> int:
 
 
 def set_block_cache_limit(nbytes: int | None) -> None:
-    """Limit the memory of dropped results that is kept for later ones.
+    """Limit the memory of deleted results that is kept for later results.
 
     Parameters
     ----------
     nbytes : int or None
-        The limit in bytes; 0 keeps nothing, None restores the default.
+        The limit in bytes. 0 disables the cache; None restores the default.
 
     Raises
     ------
     ValueError
-        If it is negative, or not an int.
+        If ``nbytes`` is negative or not an int.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def _whole(nbytes: object) -> int:
 
 
 def empty_block_cache() -> int:
-    """Return the memory of dropped results to the system.
+    """Return cached memory of deleted results to the system.
 
     Returns
     -------

@@ -71,14 +71,14 @@ _number_here: ContextVar[int | None] = ContextVar("arraybridge_num_threads", def
 
 
 def get_num_threads() -> int:
-    """Threads that a copy may use here and now, the calling one counted.
+    """Return the number of threads that a copy may use, including the calling thread.
 
     Returns
     -------
     int
-        What `num_threads` says in this context, else what `set_num_threads` has said, else the
-        environment variable ``ARRAYBRIDGE_NUM_THREADS``, else the number of cores that the process
-        may use, `MOST` at most. A variable that holds no such number is ignored, with a
+        The value of :func:`num_threads` in this context, else of :func:`set_num_threads`, else of
+        the environment variable ``ARRAYBRIDGE_NUM_THREADS``, else the number of cores available to
+        the process, at most 16. A variable that is not a positive integer is ignored, with a
         RuntimeWarning.
 
     Examples
@@ -100,17 +100,17 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int | None) -> None:
-    """Let copies use at most ``n`` threads from now on, the calling one counted.
+    """Limit the number of threads that a copy may use, including the calling thread.
 
     Parameters
     ----------
     n : int or None
-        At least 1; 1 means that no thread is ever started. None: the default again.
+        At least 1; with 1, no thread is started. None restores the default.
 
     Raises
     ------
     ValueError
-        If it is less than 1, or no int.
+        If ``n`` is less than 1 or not an int.
 
     Examples
     --------
@@ -126,12 +126,12 @@ def set_num_threads(n: int | None) -> None:
 
 @contextlib.contextmanager
 def num_threads(n: int) -> Iterator[None]:
-    """Let copies use at most ``n`` threads inside a ``with`` block, in this thread or task alone.
+    """Limit the threads of copies in a ``with`` statement, in the current thread or task only.
 
     Parameters
     ----------
     n : int
-        At least 1, as for `set_num_threads`.
+        At least 1, as for :func:`set_num_threads`.
 
     Examples
     --------
