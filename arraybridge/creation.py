@@ -71,7 +71,7 @@ def asarray(
     Array([1.5, 2.5], dtype=float32)
     >>> model = torch.zeros(2, dtype=torch.float64)
     >>> x = np.ones(3, np.float32)
-    >>> ab.asarray(x, like=model)           # of the model's library, with its own dtype
+    >>> ab.asarray(x, like=model)           # the model's library, the dtype of x
     tensor([1., 1., 1.])
     """
     goal = goal_of(like)

@@ -40,19 +40,20 @@ LAYOUTS: dict[str, str] = {
 
 @lru_cache(1024)
 def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
-    """Strides of the dense C-ordered layout (last axis fastest).
+    """Return the strides of the C-contiguous layout, in which the last axis varies fastest.
 
     Parameters
     ----------
     shape : tuple of int
-        Extents. An extent of 0 counts as 1, as in PyTorch (NumPy sets all strides to 0 then).
+        The extent of each axis. An extent of 0 counts as 1, as in PyTorch; NumPy would set all
+        strides to 0.
     itemsize : int
-        Bytes an item for strides in bytes, 1 for strides in elements.
+        The number of bytes per item for strides in bytes; 1 for strides in elements.
 
     Returns
     -------
     tuple of int
-        In the unit of `itemsize`.
+        The strides, in the unit of ``itemsize``.
 
     Examples
     --------

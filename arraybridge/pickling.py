@@ -1,7 +1,7 @@
-"""Arrays in other processes: pickles without copies, shared memory, PyTorch's ``DataLoader``.
+"""Arrays in other processes: pickling without copies, shared memory, PyTorch's ``DataLoader``.
 
-Arrays need none of it: they are pickled with their memory out of band wherever the pickler takes it
-there (protocol 5 with a ``buffer_callback``), as Ray and Dask's ``distributed`` do.
+An ``Array`` is pickled with its memory out of band if the pickler supports it (protocol 5 with a
+``buffer_callback``), as in Ray and Dask's ``distributed``. This module adds native tensors.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PICKLERS = {"ray.cloudpickle": "CloudPickler", "cloudpickle": "Pickler"}
 
 
 class Pickler(_Pickler):
-    """A ``pickle.Pickler`` for objects that contain native tensors, after a call of `register`.
+    """A ``pickle.Pickler`` that pickles native tensors out of band after :func:`register`.
 
-    The pickler of the standard library itself is left as it is: ``torch.save`` uses it, and what it
-    writes must not need arraybridge.
+    The pickler of the standard library is not changed, because files that ``torch.save`` writes
+    with it must not depend on arraybridge.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Pickler(_Pickler):
 
 
 class Registration:
-    """What `register` did; a context manager that undoes it at its end.
+    """The result of :func:`register`; a context manager that undoes it on exit.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Registration:
         self._undo = undo
 
     def unregister(self) -> None:
-        """Have native arrays pickled by their library again; further calls do nothing."""
+        """Restore the libraries' own pickling; further calls have no effect."""
         while self._undo:
             self._undo.pop()()
         if self in _registrations:
@@ -85,49 +85,49 @@ _registrations: list[Registration] = []
 def register(
     *libraries: object, readonly: bool = True, picklers: Iterable[Any] | None = None
 ) -> Registration:
-    """Pickle native tensors of PyTorch and arrays of JAX with their memory out of band.
+    """Pickle native PyTorch tensors and JAX arrays with their memory out of band.
 
-    In this process: a worker that sends them back registers, too (for Ray
-    ``runtime_env={"worker_process_setup_hook": hook}`` with a function that calls
-    ``register("torch")``: a worker has imported neither library yet). Whoever loads them needs
-    arraybridge installed, and nothing else. The last call counts.
+    This applies to the current process. A worker that sends arrays back must call it, too: for Ray,
+    pass ``runtime_env={"worker_process_setup_hook": hook}`` with a function that calls
+    ``register("torch")``. A process that only receives needs arraybridge installed, but no call. A
+    further call replaces the options.
 
     Parameters
     ----------
     *libraries : str or module
-        ``"torch"``, ``"jax"``, which are imported then; by default those that are imported already.
+        ``"torch"``, ``"jax"``, which are imported. By default, those that are already imported.
     readonly : bool
-        What arrives in memory that is read-only, as in Ray's object store, is read-only: on that
-        memory, and of PyTorch a tensor that refuses to be written. With False PyTorch's is a plain
-        tensor: a copy.
+        Whether arrays that arrive in read-only memory, such as Ray's object store, are read-only
+        views. A PyTorch tensor then refuses writes. With False, PyTorch tensors are copied to
+        writable memory.
     picklers : iterable of type, optional
-        Classes with a ``dispatch_table``; by default `Pickler`, and those of Ray and cloudpickle
-        that are imported.
+        Pickler classes with a ``dispatch_table``. By default, :class:`Pickler` and those of Ray and
+        cloudpickle, if they are imported.
 
     Returns
     -------
     Registration
-        With a method ``unregister``.
+        Its method ``unregister`` undoes the call.
 
     Raises
     ------
     RuntimeError
         If no library is named and none is imported.
     ValueError
-        For another library.
+        If a library is not supported.
 
     Notes
     -----
-    Tensors with gradients, attributes of their own, conjugate bits or on other devices than the CPU
-    are pickled by their library, and so are subclasses and JAX arrays on several devices. Of a view
-    its elements alone are sent, and views of one tensor are not views of one tensor on arrival.
-    An array of JAX arrives on the CPU.
+    The libraries' own pickling remains in use for tensors with gradients, extra attributes,
+    conjugate bits or on devices other than the CPU, for subclasses, and for JAX arrays on several
+    devices. Only the elements of a view are sent, and views of one tensor arrive as separate
+    tensors. JAX arrays arrive on the CPU.
 
-    ``torch.save`` and ``copy.copy`` are left as they are, and so are native tensors in
-    multiprocessing, which PyTorch sends through shared memory. With ``"torch"`` Arrays over PyTorch
-    go there as well, as copies, and the sender has to live until they are received, as for tensors.
-    ``default_collate`` takes Arrays then, and Dask's ``distributed``, if it is imported, tensors of
-    bfloat16 and float8, which it refuses else.
+    ``torch.save``, ``copy.copy`` and native tensors in ``multiprocessing``, which PyTorch sends
+    through shared memory, are not changed. With ``"torch"``, Arrays over PyTorch are also sent
+    through shared memory, as copies; the sender must live until they are received.
+    ``default_collate`` then accepts Arrays, and ``distributed``, if it is imported, accepts
+    bfloat16 and float8 tensors.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def register(
 
 
 def unregister() -> None:
-    """Undo every `register` of this process.
+    """Undo all calls of :func:`register` in this process.
 
     Examples
     --------
@@ -209,12 +209,12 @@ class _Reducer:
 
 
 def collate(batch: Sequence[Any]) -> Any:
-    """Make a batch for PyTorch's ``DataLoader(..., collate_fn=arraybridge.pickling.collate)``.
+    """Make a batch, as ``DataLoader(..., collate_fn=arraybridge.pickling.collate)``.
 
-    Arrays of one shape and dtype, of any library and layout (flipped and read-only ones, too),
-    become one tensor. Each is copied once, in a worker process into the shared memory in which the
-    tensor is sent. Everything else is left to PyTorch's ``default_collate``, and so are batches of
-    tensors alone.
+    Arrays of one shape and dtype, of any library and layout (also flipped or read-only), become one
+    tensor. Each is copied once; in a worker process, this copy goes to the shared memory in which
+    the tensor is sent. PyTorch's ``default_collate`` handles other batches, and batches that
+    contain only tensors.
 
     Parameters
     ----------
@@ -224,15 +224,15 @@ def collate(batch: Sequence[Any]) -> Any:
     Returns
     -------
     tensor or container
-        As ``default_collate`` has it.
+        As ``default_collate`` returns it.
 
     Raises
     ------
     ConversionError
-        For arrays that cannot be converted: a mask would be lost, say.
+        If an array cannot be converted, for example because a mask would be lost.
     TypeError, ValueError
-        For arrays that differ in shape or dtype, and what is none among them; and as
-        ``default_collate`` raises.
+        If arrays differ in shape or dtype, or other objects are among them; and as in
+        ``default_collate``.
 
     Examples
     --------
@@ -261,24 +261,26 @@ def from_shared_memory(
     Parameters
     ----------
     block : SharedMemory
-        Stays open as long as the Array or any view of it, whatever becomes of the name; to close it
-        earlier is a BufferError. To ``unlink`` it is the caller's.
+        The block. It cannot be closed while the Array or a view of it is alive: ``close()`` raises
+        BufferError. You call ``unlink()`` yourself.
     shape : tuple of int, or int
+        The extent of each axis.
     dtype : DataType, str or a library's dtype
+        The data type of the elements.
     offset : int
-        Bytes from the start of the block to the first element.
+        The number of bytes from the start of the block to the first element.
     readonly : bool
-        Whether views may not write.
+        Whether views must not write.
 
     Returns
     -------
     Array
-        On the memory of the block.
+        It shares the memory of the block.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`arraybridge.from_pointer`, and for elements outside the block.
+        As in :func:`arraybridge.from_pointer`, and if elements are outside the block.
 
     Examples
     --------

@@ -1,9 +1,11 @@
-"""Sharded arrays: JAX's arrays over a mesh, PyTorch's ``DTensor``, Dask's blocks.
+"""Sharded arrays: JAX arrays over a mesh, PyTorch's ``DTensor``, Dask's blocks.
 
-Each process converts its own shards; nothing is gathered. A library has a module ``sharding``
-(`Library.shardings`) with ``describe(x)``, which returns a `Sharded`; ``check(source)``, which
-raises if the library cannot express the split; ``build(source, mesh, convert)``, which makes shards
-by ``convert(array)``; and ``OPTIONS``, what ``convert`` is asked for them.
+Each process converts its own shards; no shard is sent to another process.
+
+A library supports this by a module that `Library.shardings` returns. It has ``describe(x)``, which
+returns a `Sharded`; ``check(source)``, which raises an error if the library cannot express the
+split; ``build(source, mesh, convert)``, which makes the shards with ``convert(array)``; and
+``OPTIONS``, the options that ``convert`` gets.
 """
 
 from __future__ import annotations
@@ -126,33 +128,33 @@ def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
 
 
 def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
-    """Convert a sharded array to a ``DTensor``, each process its own shard.
+    """Convert a sharded array to a ``DTensor``; each process converts its own shard.
 
     Parameters
     ----------
     x : jax.Array or Dask array
-        With a ``NamedSharding``, one device per process. The blocks of a Dask array are the shards,
-        and each process computes its own.
+        A JAX array with a ``NamedSharding`` and one device per process, or a Dask array whose
+        blocks are the shards. Each process computes its own block.
     mesh : DeviceMesh, optional
-        Its axes are those of the array's mesh, in order. By default one is made, with the same
-        names, once for all arrays, in which every process must take part: the rank of a process is
-        its ``process_index``.
+        A mesh whose axes are those of the array's mesh, in order. By default, one is made with the
+        same names and reused for later arrays. All processes must take part, and the rank of a
+        process is its ``process_index``.
     **options
-        ``copy``, ``alias_readonly``, ``dtype``, ``casting`` as for :func:`arraybridge.convert`.
-        JAX's arrays never change and PyTorch's do: their memory is shared with
-        ``alias_readonly=True``, else copied.
+        ``copy``, ``alias_readonly``, ``dtype`` and ``casting`` as for :func:`arraybridge.convert`.
+        JAX arrays never change and PyTorch tensors do, so memory is copied unless
+        ``alias_readonly=True``.
 
     Returns
     -------
     DTensor
-        ``Shard(i)`` on the axes of the mesh that split axis ``i``, ``Replicate()`` on others.
+        ``Shard(i)`` on mesh axes that split axis ``i``, ``Replicate()`` on the others.
 
     Raises
     ------
     ConversionError
         If placements cannot express the split, such as ``PartitionSpec(("b", "a"))`` on a mesh of
-        ``("a", "b")``; if this process does not hold the part that its rank has; if ``convert``
-        refuses the shard.
+        ``("a", "b")``; if this process does not hold the part of its rank; or if a shard cannot be
+        converted.
 
     Examples
     --------
@@ -174,23 +176,27 @@ def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
 
 
 def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
-    """Convert a sharded array to a ``jax.Array``, each process its own shards.
+    """Convert a sharded array to a ``jax.Array``; each process converts its own shards.
 
     Parameters
     ----------
     x : DTensor or Dask array
+        The sharded array.
     mesh : jax.sharding.Mesh, optional
         As for :func:`to_torch`; axes without names become ``"axis_0"`` and so on.
     **options
-        As for :func:`to_torch`: memory that may still be written is copied, and shared with
-        ``copy=False``. Shards that are not in C order are copied: those of other processes might
-        have another order, and JAX knows one for all.
+        As for :func:`to_torch`. Memory that may still be written is copied unless ``copy=False``.
+        Shards that are not in C order are always copied, because JAX has one order for all shards.
 
     Returns
     -------
     jax.Array
-        With a ``NamedSharding``. ConversionError for ``Partial`` placements, shards of unequal
-        sizes, and as for :func:`to_torch`.
+        With a ``NamedSharding``.
+
+    Raises
+    ------
+    ConversionError
+        If the placements are ``Partial``, the shards have unequal sizes, or as in :func:`to_torch`.
 
     Examples
     --------
@@ -208,11 +214,17 @@ def to_dask(x: Any) -> Any:
     Parameters
     ----------
     x : jax.Array or DTensor
-        All of whose parts this process holds; else a ConversionError.
+        The sharded array, all of whose parts this process must hold.
 
     Returns
     -------
     dask.array.Array
+        One block per shard.
+
+    Raises
+    ------
+    ConversionError
+        If this process does not hold all parts.
 
     Examples
     --------
@@ -226,17 +238,17 @@ def to_dask(x: Any) -> Any:
 
 
 def shards(x: Any) -> list[tuple[Index, object, Array]]:
-    """List the shards of an array that this process addresses, each as an Array on its memory.
+    """List the shards of an array that this process holds, each as an Array on its memory.
 
     Parameters
     ----------
     x : jax.Array, DTensor or Dask array
-        Of a Dask array the blocks, which are computed.
+        The sharded array. The blocks of a Dask array are computed.
 
     Returns
     -------
     list of (index, device, Array)
-        ``x[index]`` is what the Array has; replicas have the same index. The device is the
+        The Array has the elements of ``x[index]``; replicas have the same index. The device is the
         library's own; None for Dask.
 
     Examples
@@ -258,14 +270,21 @@ def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Rou
     Parameters
     ----------
     x : jax.Array or DTensor
+        The sharded array.
     to : {"torch", "jax"}
+        The target library.
     **options
         As for :func:`to_torch`.
 
     Returns
     -------
     list of (index, device, Route)
-        ConversionError if the other library cannot express the split.
+        One entry per shard.
+
+    Raises
+    ------
+    ConversionError
+        If the target cannot express the split.
 
     Examples
     --------

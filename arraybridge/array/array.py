@@ -58,7 +58,7 @@ class Array(ArrayObject):
     ('torch', (2, 3), (3, 1), torch.float32, Device('cpu'))
     >>> x.ndim, x.size, x.nbytes, x.readonly, x.info.layout
     (2, 6, 24, False, 'c')
-    >>> x[:, ::-1]                                  # which a torch.Tensor refuses
+    >>> x[:, ::-1]                                  # a torch.Tensor refuses this
     Array([[2., 1., 0.],
            [5., 4., 3.]], torch: float32 (2, 3) on cpu)
     >>> np.from_dlpack(x).ctypes.data == t.data_ptr()      # every library takes it
@@ -440,7 +440,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     >>> import torch
     >>> t = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> x = ab.from_dlpack(t)
-    >>> (x * x).native                              # the gradient goes on
+    >>> (x * x).native                              # the gradient is tracked
     tensor([1., 4.], grad_fn=<MulBackward0>)
     >>> x.to("numpy")
     Traceback (most recent call last):

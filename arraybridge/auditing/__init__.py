@@ -15,7 +15,7 @@ Copies = Literal["log", "warn", "forbid"]
 
 
 class Audit:
-    """What :func:`arraybridge.audit` returns.
+    """The result of :func:`arraybridge.audit`: a context manager.
 
     Examples
     --------
@@ -61,43 +61,42 @@ def _turn_on(every: tuple[Audit, ...]) -> None:
 
 
 def audit(*, copies: Copies = "log", libraries: bool = False, most: int = MOST) -> Audit:
-    """Log every route that arrays take inside a ``with`` statement, and the line that asked for it.
+    """Log every route that arrays take in a ``with`` statement, with the line that caused it.
 
-    Conversions (``convert``, ``adapt``, ``unify``, ``from_dlpack``, ``asarray``, what a namespace
-    borrows), copies (``contiguous``, ``copyto``) and exports of Arrays to other libraries are seen.
-    Results are those that there would be without it; calls take longer, as every one is planned.
-    Once no audit is on, calls cost what they did before.
+    The log has conversions (``convert``, ``adapt``, ``unify``, ``from_dlpack``, ``asarray``,
+    namespace functions), copies (``contiguous``, ``copyto``), and exports of Arrays to other
+    libraries. Results do not change. Calls take longer inside the statement, but not after it.
 
     Parameters
     ----------
     copies : {"log", "warn", "forbid"}, default "log"
-        ``"warn"``: copies give a :class:`~arraybridge.auditing.CopyWarning` at the caller's line as
-        well. ``"forbid"``: the first one, also where it was asked for, raises
-        :class:`~arraybridge.auditing.CopyForbiddenError`, before memory is copied.
+        ``"warn"``: a copy also issues a :class:`~arraybridge.auditing.CopyWarning` at the caller's
+        line. ``"forbid"``: the first copy, even if requested, raises
+        :class:`~arraybridge.auditing.CopyForbiddenError` before memory is copied.
     libraries : bool, default False
-        Watch the libraries' own functions, too, where programs call them: ``numpy.asarray``,
-        ``torch.Tensor.cpu``, ``jax.numpy.asarray``, ... (`Library.watched`). Whether one of them
-        copied is known afterwards, so that is when it is forbidden.
+        Also watch the libraries' own functions, such as ``numpy.asarray``, ``torch.Tensor.cpu`` and
+        ``jax.numpy.asarray`` (see `Library.watched`). Whether such a function copied is known only
+        after its call, so a forbidden copy raises then.
     most : int, default 10000
-        How many records are kept. The sums are of all routes.
+        The largest number of records in the log. Sums include all routes.
 
     Returns
     -------
     context manager
-        Gives an :class:`~arraybridge.auditing.AuditLog`: ``print(log)`` prints a table,
-        ``log.places()`` sums by file and line, ``log.to_json()`` is for programs, and iterating
-        over it gives :class:`~arraybridge.auditing.Record` after record.
+        It returns an :class:`~arraybridge.auditing.AuditLog`: ``print(log)`` prints a table,
+        ``log.places()`` returns sums by file and line, ``log.to_json()`` returns JSON, and
+        iteration yields each :class:`~arraybridge.auditing.Record`.
 
     Raises
     ------
     ValueError
-        For another ``copies`` or ``most``.
+        If ``copies`` or ``most`` is invalid.
 
     Notes
     -----
-    An audit is the process's: what other threads and tasks do meanwhile is logged too, with the
-    name of the thread, and forbidden too. Audits may be nested and end in any order; each logs
-    everything while it is on, and a copy that one of them forbids is forbidden.
+    An audit covers the process: it also logs, and forbids, copies by other threads and tasks, with
+    the name of the thread. Audits may be nested and end in any order. Each logs all routes while it
+    is active.
 
     Examples
     --------

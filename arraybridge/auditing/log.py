@@ -21,24 +21,27 @@ class Record(NamedTuple):
     Attributes
     ----------
     call : str
-        What was called: ``"convert"``, ``"adapt(f)"``, ``"__dlpack__"``, ``"numpy.asarray"``, ...
+        The call, such as ``"convert"``, ``"adapt(f)"``, ``"__dlpack__"`` or ``"numpy.asarray"``.
     source, target : str
-        Libraries.
+        The names of the libraries.
     kind : {"view", "kernel", "transfer"}
-        As :func:`arraybridge.explain` says it: `kernel` is a copy on one device, whoever makes it.
+        As in :func:`arraybridge.explain`. ``"kernel"`` is any copy on one device.
     nbytes : int
-        Bytes that were copied: 0 for a view.
+        The number of bytes that were copied; 0 for a view.
     why : str
+        The reason for the route.
     kernel : str or None
-        What made the copy.
+        The name of what made the copy.
     dtype : str
+        The data type of the array.
     shape : tuple of int
+        The shape of the array.
     device : str
-        Where the result lies.
+        The device of the result.
     file, line, function : str, int, str
         The caller: the first frame outside arraybridge and the array libraries.
     thread : str
-        Its name.
+        The name of the thread.
 
     Examples
     --------
@@ -85,7 +88,7 @@ class Record(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The sums of a place: ``calls``, how many of them were ``copies``, and ``nbytes`` copied.
+    """The sums of a place: number of ``calls``, number of ``copies``, and ``nbytes`` copied.
 
     Examples
     --------
@@ -104,7 +107,7 @@ class Sums(NamedTuple):
     nbytes: int
 
     def plus(self, record: Record) -> Sums:
-        """Add a record."""
+        """Return the sums with one more record."""
         calls, copies, nbytes = self
         return Sums(calls + 1, copies + record.copied, nbytes + record.nbytes)
 
@@ -116,18 +119,18 @@ _HEAD = ("bytes", "copies", "calls", "route", "call", "why", "where")
 
 
 class AuditLog:
-    """The routes that were taken while an audit was on; iterate over it for its records.
+    """The routes taken during an audit; iterate over it for its records.
 
     Attributes
     ----------
     records : list of Record
-        The first `most` routes, in the order in which they were taken.
+        The first ``most`` routes, in order.
     dropped : int
-        How many more there were. They are in the sums all the same.
+        The number of routes without a record. The sums include them.
     total : Sums
-        Of all routes.
+        The sums over all routes.
     untold : int
-        Calls of the libraries' own functions of which nobody can say whether they copied.
+        The number of calls of the libraries' own functions that may or may not have copied.
 
     Examples
     --------
@@ -162,7 +165,7 @@ class AuditLog:
         return vars(self) | {"records": [*self.records], "_lines": {**self._lines}}
 
     def add(self, record: Record) -> None:
-        """Count a route; keep its record while there is room. For one thread at a time."""
+        """Count a route, and keep its record if there is room. Not thread-safe."""
         self.total = self.total.plus(record)
         if len(self.records) < self._most:
             self.records.append(record)
@@ -177,7 +180,7 @@ class AuditLog:
         self._lines[line] = self._lines.get(line, _NOTHING).plus(record)
 
     def places(self) -> dict[str, Sums]:
-        """Sum by ``file:line``: most bytes first, then most copies, then most calls."""
+        """Return the sums by ``file:line``, ordered by bytes, then copies, then calls."""
         found: dict[str, Sums] = {}
         for line, sums in [*self._lines.items()]:
             place = f"{line[0]}:{line[1]}"
@@ -186,7 +189,7 @@ class AuditLog:
         return dict(sorted(found.items(), key=_weight))
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return totals, sums by place and records as JSON."""
+        """Return totals, sums by place, and records as JSON."""
         return json.dumps(
             {
                 **self.total._asdict(),
@@ -211,7 +214,7 @@ class AuditLog:
         return f"<AuditLog: {self.summary()}>"
 
     def summary(self) -> str:
-        """Say in a line how many routes were taken, and what was copied."""
+        """Return one line with the number of routes, copies and bytes."""
         calls, copies, nbytes = self.total
         copied = f"{_counted(copies, 'copy', 'copies')} of {nbytes:,} bytes"
         text = f"{_counted(calls, 'route', 'routes')}, {copied}"
@@ -243,7 +246,7 @@ class AuditLog:
         return table_html("Audit", self.summary(), [_HEAD, *rows] if rows else [], 3, more)
 
     def rows(self) -> tuple[list[tuple[str, ...]], list[str]]:
-        """Return the rows of the table, and a line on those that it leaves out, if any."""
+        """Return the rows of the printed table, and a line that counts omitted rows, if any."""
         lines = sorted([*self._lines.items()], key=_weight)
         left = len(lines) - _SHOWN
         more = [f"... and {left:,} more"] if left > 0 else []

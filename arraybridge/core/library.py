@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Arrays:
-    """What every library says of its arrays."""
+    """The part of a library that every other part uses: its arrays and their export."""
 
     name: str = ""
     exports_description: bool = False
@@ -29,31 +29,32 @@ class Arrays:
 
     @property
     def accepts(self) -> Accepts:
-        """What the library takes as a view, now (JAX's x64 state may change it)."""
+        """The arrays that the library accepts as views now; JAX's x64 mode may change it."""
         raise NotImplementedError
 
     def accepts_of(self, info: TensorInfo) -> Accepts:
-        """Return `accepts`, or what of it is true of arrays with a dtype and shape."""
+        """Return `accepts`, restricted to arrays of the described dtype and shape."""
         return self.accepts
 
     def owns(self, array_type: type) -> bool:
-        """Whether instances of a type are arrays of this library."""
+        """Return whether instances of a type are arrays of this library."""
         raise NotImplementedError
 
     def describe(self, x: Any) -> TensorInfo:
-        """Describe ``x``; by default from its export, which is not kept.
+        """Describe ``x``; by default through its export.
 
         Raises
         ------
         TypeError, BufferError
-            For what cannot be described (no memory yet, no DLPack dtype), with the remedy.
+            If ``x`` cannot be described, because it has no memory yet or no DLPack dtype. The
+            message names the remedy.
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
         """Return an owning tensor on ``x``; by default through DLPack.
 
-        Called after :meth:`describe` has found neither ``pending`` nor ``refused``.
+        It is called after :meth:`describe` found neither ``pending`` nor ``refused``.
         """
         if self.exports_description and stream is None:
             return self.export_described(x, self.describe(x))
@@ -72,23 +73,23 @@ class Arrays:
         return _on_memory(info, self.memory_owner(x, info))
 
     def memory_owner(self, x: Any, info: TensorInfo) -> object:
-        """Return an object that keeps the memory of ``x`` alive, whatever happens to ``x``.
+        """Return an object that keeps the memory of ``x`` alive.
 
-        By default ``x`` itself, which serves for arrays that have the same memory as long as they
-        live. Of those that can be freed, or given other memory, it is what holds the memory.
+        By default, ``x`` itself. If arrays can be freed or given other memory, return the object
+        that holds their memory.
 
         Raises
         ------
         ConversionError
-            If the memory is not that of ``info`` any more: another thread was quicker.
+            If the memory has changed since ``info`` was made, because another thread replaced it.
         """
         return x
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
-        """Wrap ``tensor``, whose fields ``accepts`` allows, as an array of this library.
+        """Wrap ``tensor``, which `accepts` allows, as an array of this library.
 
-        With ``move`` the tensor is a fresh block that may be handed over whole. A library that is
-        a source only has none.
+        With ``move``, the tensor is a new block that the array may take over. A library without
+        this method cannot be a target.
         """
         raise ConversionError(self.no_wrap)
 
@@ -102,25 +103,25 @@ class Edges:
     """Conversions that a library makes by itself, and the coarse signature that picks them."""
 
     edges: tuple[Edge, ...] = ()
-    #: What of the process changes the library's own functions (modes, transformations), as a
-    #: hashable value that is true where something does: no edge to it is taken then.
+    #: Return the modes and transformations of the process that change the library's own functions,
+    #: as a hashable value. If it is true, no edge to the library is used.
     modes: Callable[[], Hashable] | None = None
-    #: The coarse signature of an array, a tuple that :meth:`decode` understands; None for an array
-    #: that is not usual: its description then tells. Without it all arrays are described.
+    #: Return the coarse signature of an array, a tuple for :meth:`decode`; None for an unusual one,
+    #: which is then described. Without this function, every array is described.
     signature: Callable[[Any], Hashable | None] | None = None
-    #: The address of the first element of an array that has a coarse signature, quick: with it the
-    #: signature says as well whether a target's alignment is kept.
+    #: Return the address of the first element of an array with a coarse signature, quickly. The
+    #: signature then also shows whether the alignment suits a target.
     pointer: Callable[[Any], int] | None = None
 
     def has_edges(self, array_type: type) -> bool:
-        """Whether :attr:`edges` serve arrays of a type that it owns.
+        """Return whether :attr:`edges` serve arrays of a type that the library owns.
 
-        They do not serve subclasses, which may mean something else.
+        Edges do not serve subclasses, whose arrays may have another meaning.
         """
         return True
 
     def decode(self, key: Any) -> Signature:
-        """Return what a coarse signature says."""
+        """Return the description that a coarse signature stands for."""
         raise NotImplementedError
 
 
@@ -128,37 +129,37 @@ class Memory(Arrays):
     """Memory that may change, be freed or be replaced, whatever becomes of the array."""
 
     def alias(self, x: Any) -> Any:
-        """Return ``x``, or a holder of its current memory, which another thread may replace."""
+        """Return ``x``, or an object that holds its memory if another thread may replace it."""
         return x
 
     def export_borrowed(self, x: Any, info: TensorInfo) -> ManagedTensor:
-        """Export ``x`` for a copy on the host, pinning no more than that needs.
+        """Export ``x`` for a copy on the host.
 
-        The tensor must not outlive the call that requested it.
+        The tensor is used only during the call that requested it.
         """
         if not self.exports_description:
             return self.export_described(x, info)
         return _on_memory(info, x)
 
     def may_change(self, x: Any) -> bool:
-        """Whether somebody may still write to the memory of a read-only array.
+        """Return whether other code may still write to the memory of a read-only array.
 
-        Then it is not shared with libraries whose arrays never change. By default nobody does.
+        If so, the memory is not shared with libraries whose arrays never change.
         """
         return False
 
     def address(self, x: Any) -> int:
-        """Return the address of the first element of an array; quick.
+        """Return the address of the first element of an array, quickly.
 
-        Of libraries whose arrays may be given other memory (``x.data =``): `arraybridge.adapt` asks
-        whether a function has done so. By default nobody asks.
+        Define it if arrays can be given other memory (``x.data = ...``): `arraybridge.adapt` then
+        checks whether a function did so.
         """
         raise NotImplementedError
 
     def extent(self, x: Any) -> tuple[int, int]:
-        """Return the addresses between which all elements of an array lie; quick.
+        """Return the start and end addresses of the elements of an array, quickly.
 
-        The same one twice for an array without elements, in several pieces, or that never changes.
+        Both are equal if the array has no elements, is in several pieces, or never changes.
         """
         return extent_of(self.describe(x))
 
@@ -166,24 +167,24 @@ class Memory(Arrays):
         """Notify the library that the memory of ``x`` was written through its address."""
 
     def read_only(self, x: Any) -> Any:
-        """Return a view of a read-only NumPy array that refuses to be written, or None.
+        """Return an array on the memory of a read-only NumPy array that refuses writes, or None.
 
-        For libraries that cannot mark memory as read-only (``accepts.readonly``) and yet have an
-        array by which none is written. None: it is copied.
+        For libraries that cannot mark memory as read-only (``accepts.readonly``). With None, the
+        array is copied.
         """
         return None
 
     def only_memory(self, x: Any) -> bool:
-        """Whether ``x`` is no more than the memory that :meth:`describe` tells of.
+        """Return whether ``x`` has no state beyond the memory that :meth:`describe` describes.
 
-        Then it is pickled as that memory.
+        If so, ``x`` is pickled as this memory.
         """
         return True
 
     def serve_processes(self) -> list[Callable[[], object]]:
-        """Enter in tables of other packages what they need to send arrays, and return the undoing.
+        """Let other packages send the library's arrays, and return functions that undo this.
 
-        Called by :func:`arraybridge.pickling.register`.
+        :func:`arraybridge.pickling.register` calls it.
         """
         return []
 
@@ -192,60 +193,63 @@ class Copies(Arrays):
     """Copies by the library, and what a kernel needs to copy in its place."""
 
     in_pieces: bool = False
-    #: Whether an array of its has the one layout that it can have, and is contiguous so.
+    #: Whether all arrays have the same, contiguous layout.
     one_layout: bool = False
-    #: Copies a small array on the CPU to a new C-contiguous one, with all that is pending applied;
-    #: None for an array that is not small. Called of arrays that have a coarse signature.
+    #: Copy a small array on the CPU to a new C-contiguous one, with all that is pending applied;
+    #: return None if it is not small. It is called for arrays with a coarse signature.
     copy_small: Callable[[Any], Any] | None = None
-    #: The most elements of an array that :attr:`copy_small` copies.
+    #: The largest number of elements that :attr:`copy_small` copies.
     most_small: int = SMALL
-    #: Copies an array off the host to a new C-contiguous one on its device, as soon as can be; None
-    #: where :meth:`empty` and the kernel must do. Called of arrays that have a coarse signature.
+    #: Copy an array off the host to a C-contiguous one on its device; return None to leave it to
+    #: :meth:`empty` and the kernel. It is called for arrays with a coarse signature.
     copy_on_device: Callable[[Any], Any] | None = None
 
     def resolve(self, x: Any) -> object:
-        """Copy ``x`` with everything ``pending`` applied."""
+        """Return a copy of ``x`` with everything ``pending`` applied."""
         return x
 
     def copy(self, x: Any) -> object | None:
-        """Copy ``x`` to a new C-contiguous array by the library; None to leave it to the kernel.
+        """Copy ``x`` to a new C-contiguous array, or return None to leave the copy to a kernel.
 
-        Asked where the kernels have nothing for the device, or gradients are tracked.
+        It is called if no kernel serves the device, or gradients are tracked.
         """
         return None
 
     def copies(self, info: TensorInfo) -> bool:
-        """Whether :meth:`copy` can copy the described array outside the host."""
+        """Return whether :meth:`copy` can copy the described array outside the host."""
         return type(self).copy is not Library.copy
 
     def empty(self, info: TensorInfo) -> object:
-        """Allocate a C-contiguous array of the described shape, dtype and device, off the host.
+        """Allocate a C-contiguous array of the described shape and dtype off the host.
 
-        By the library's own allocator, on the stream that :meth:`current_stream` names: a kernel
-        writes to it there. A library that has neither this nor :meth:`empty_like` copies by itself.
+        A kernel writes to it on the stream of :meth:`current_stream`. A library without this method
+        and :meth:`empty_like` copies its arrays itself.
         """
         raise NotImplementedError
 
     def empty_like(self, x: Any) -> object:
-        """Allocate as :meth:`empty` does, for the elements of ``x``."""
+        """Allocate an array as :meth:`empty` does, for the elements of ``x``."""
         return self.empty(self.describe(x))
 
     def assign(self, dst: Any, src: Any) -> bool:
-        """Copy one array of this library to another directly; False to take the general way.
+        """Copy one array of this library to another, or return False to leave it to arraybridge.
 
-        Asked first, every time. Both may overlap.
+        It is called before all other ways. The arrays may overlap.
         """
         return False
 
     def overwrite(self, dst: Any, src: Any) -> bool:
-        """Copy one array of this library to another by the library, off the host.
+        """Copy one array of this library to another off the host, or return False.
 
-        Asked where no kernel copies on their device; False if it cannot. Both may overlap.
+        It is called if no kernel serves their device. The arrays may overlap.
         """
         return False
 
     def gathered(self, x: Any) -> object | None:
-        """A NumPy array of the elements of ``x`` in several pieces of host memory; else None."""
+        """Return a NumPy array of the elements of ``x`` if they are in several blocks on the host.
+
+        Otherwise, return None.
+        """
         return None
 
 
@@ -253,26 +257,26 @@ class Casts(Arrays):
     """Other data types and orders of axes."""
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        """Whether :meth:`astype` can make an array of a data type from the described one."""
+        """Return whether :meth:`astype` can cast the described array to a dtype."""
         return type(self).astype is not Library.astype and dtype.name in self.accepts.dtypes
 
     def astype(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
-        """Copy ``x`` to another data type by the library, whatever its values become.
+        """Copy ``x`` to another dtype, whatever its values become.
 
         Parameters
         ----------
         dtype : DataType
-            May be that of ``x``.
+            The dtype of the copy; may be that of ``x``.
         axes : tuple of int
-            The order of the axes in the memory of the copy, which is dense; the outermost first.
+            The order of the axes in the memory of the copy, outermost first. The copy is dense.
         """
         raise NotImplementedError
 
     def assign_cast(self, dst: Any, src: Any) -> bool:
-        """Copy one array on the CPU to another of another data type; False to leave it to NumPy.
+        """Copy one array on the CPU to one of another dtype, or return False to leave it to NumPy.
 
-        Asked of large arrays that the library has views of: True where it was quicker than NumPy
-        and gave the same values.
+        It is called for large arrays. Return True only if the values are those that NumPy would
+        give.
         """
         return False
 
@@ -283,25 +287,24 @@ class Devices(Arrays):
     def place(self, device: object) -> Device | None:
         """Return the Device of the library's own device object; None for other objects.
 
-        Asked as well about strings that are no Device's name.
+        It is also called with strings that are not the name of a Device.
         """
         return None
 
     def native_device(self, device: Device) -> object:
         """Return the library's own device object for ``device=``.
 
-        Asked by the plan of every route that ends off the CPU: what is usable here and now, where
-        :attr:`accepts` names what the library is built for.
+        It is called when a route ends off the CPU, and checks that the device can be used.
 
         Raises
         ------
         ConversionError
-            For a device that is not there, or has no driver.
+            If the device does not exist or has no driver.
         """
         return str(device)
 
     def to_host(self, x: Any) -> object:
-        """Copy ``x``, in any layout, to the CPU, as an array of any library that is known."""
+        """Copy ``x``, in any layout, to the CPU, as an array of any known library."""
         raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
 
     def to_device(self, x: Any, device: Device) -> object:
@@ -309,18 +312,19 @@ class Devices(Arrays):
         raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
 
     def current_stream(self, device: Device) -> int | None:
-        """Return the stream on which the library would read, in the standard's numbering."""
+        """Return the stream on which the library would read, by the standard's numbering."""
         return None
 
     def shardings(self) -> Any:
-        """Return the module of its sharded arrays (`arraybridge.sharding`); None if it has none."""
+        """Return the module for sharded arrays (see `arraybridge.sharding`), or None."""
         return None
 
     @contextmanager
     def on_stream(self, device: Device, stream: int) -> Iterator[None]:
-        """Return a context in which the library's work is in order with a stream of a CUDA device.
+        """Return a context in which the library works in order with a stream of a CUDA device.
 
-        By default its own stream waits for that one at the start, and that one for it at the end.
+        By default, the library's stream waits for that stream at the start, and that stream for the
+        library's at the end.
         """
         from ..kernels.cuda import context
 
@@ -332,12 +336,11 @@ class Devices(Arrays):
             context.order(device.id, waiting=stream, after=own)
 
     def read_on(self, x: Any, device: Device, stream: int | None) -> None:
-        """Notify the library that a copy of ``x`` was queued on a stream of another library's.
+        """Notify the library that a copy of ``x`` was queued on a stream of another library.
 
-        The memory must not be given to anybody else before that copy is done. By default what the
-        library does next on its own stream waits for it, which holds for every allocator whose
-        memory is reused in the order of a stream; an array of a library whose stream nobody knows
-        is kept alive until then.
+        The memory must not be reused before the copy is done. By default, later work on the
+        library's own stream waits for the copy. If that stream is unknown, the array is kept alive
+        until the copy is done.
         """
         if device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or stream is None:
             return
@@ -355,9 +358,9 @@ class Computing(Arrays):
     """What arrays of Python numbers, namespaces, Arrays and gradients need."""
 
     def data_type(self, dtype: Any) -> DataType | None:
-        """Return the DataType of the library's own object for one; None for other objects.
+        """Return the DataType of the library's own dtype object; None for other objects.
 
-        By default by the last part of its text, which for PyTorch's and others' is the name.
+        By default, the last part of its text is the name, as in ``torch.float32``.
         """
         for name in (str(dtype), getattr(dtype, "__name__", None), getattr(dtype, "name", None)):
             found = BY_NAME.get(name.rpartition(".")[2]) if isinstance(name, str) else None
@@ -366,47 +369,48 @@ class Computing(Arrays):
         return None
 
     def native_dtype(self, dtype: DataType) -> object | None:
-        """Return the library's own object for a data type; None if it has none."""
+        """Return the library's own dtype object for a data type; None if it has none."""
         return getattr(self.native_namespace(), dtype.name, None)
 
     def from_python(self, obj: Any) -> object | None:
-        """Make an array of Python's numbers, for a library without an array-API namespace."""
+        """Make an array from Python numbers, for a library without an array API namespace."""
         return None
 
     def native_namespace(self) -> Any:
-        """Return the array API namespace of native arrays; None if there is none.
+        """Return the array API namespace of native arrays, or None.
 
-        See ``arraybridge.xp.native_namespace``, which makes one.
+        ``arraybridge.xp.native_namespace`` makes one.
         """
         return None
 
     def array_class(self) -> Any:
-        """Return the subclass of ``NativeArray`` for its arrays; None if there is none.
+        """Return the subclass of ``NativeArray`` for its arrays, or None.
 
-        Without one its arrays are carried, described and converted; their operators are those of
-        the library that computes on their device.
+        With None, Arrays are described and converted, and computed by the library that serves their
+        device.
         """
         return None
 
     def differentiation(self) -> Any:
-        """Return its ``Differentiation`` (arraybridge.array); None if it has no gradients.
+        """Return its ``Differentiation`` (see `arraybridge.adapting.autograd`), or None.
 
-        Without one, ``adapt(..., differentiable=True)`` is refused for its functions.
+        With None, ``adapt(..., differentiable=True)`` is an error for its functions.
         """
         return None
 
     def supports(self, x: Any) -> bool:
-        """Whether an Array may wrap ``x``; quick, since every ``from_dlpack`` checks it.
+        """Return whether an Array may wrap ``x``, quickly: every ``from_dlpack`` calls it.
 
-        One that cannot be exported as it is may be supported (its gradient is tracked).
+        An array that cannot be exported may be supported, for example because its gradient is
+        tracked.
         """
         return self.describe(x).refused is None
 
     def check_supported(self, x: Any, *, read: bool = False) -> None:
-        """Raise ConversionError for one of its arrays that the namespace of Arrays cannot take.
+        """Raise ConversionError if the namespace of Arrays cannot take ``x``.
 
-        Unlike in :meth:`supports`, what has no memory passes, such as a compiler's tracers; what is
-        about to be read must be there.
+        Unlike :meth:`supports`, this accepts arrays without memory, such as the tracers of a
+        compiler, unless ``read`` is True.
         """
 
     def check_together(self, every: Sequence[Any]) -> None:
@@ -415,7 +419,8 @@ class Computing(Arrays):
         Raises
         ------
         ConversionError
-            If some have elements, for one, and others a shape alone; the message says what to do.
+            If they do not, for example if some have elements and others only a shape. The message
+            names the remedy.
         """
 
 
@@ -425,14 +430,14 @@ class Lazy(Arrays):
     lazy: bool = False
 
     def deferred(self, x: Any, target: Library, **options: Any) -> Any:
-        """Convert an array of this lazy library later, or one in memory to this lazy library.
+        """Convert an array of this lazy library later, or an array in memory to this lazy library.
 
         The options are those of :func:`arraybridge.convert`.
         """
         raise ConversionError(f"{self.name} arrays are in memory: there is nothing to defer")
 
     def like(self, model: Any, x: Any, **options: Any) -> Any:
-        """Convert an array to a graph as ``model``, an array of this lazy library, is one."""
+        """Convert an array to a graph like ``model``, an array of this lazy library."""
         raise NotImplementedError
 
     def applied(self, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
@@ -441,32 +446,30 @@ class Lazy(Arrays):
 
 
 class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
-    """One array library: how to describe, export and wrap its arrays.
+    """An array library: how to describe, export and wrap its arrays.
 
-    Subclass it, fill in the attributes, and hand an instance to
-    :func:`arraybridge.register_library`.
+    Subclass it, define ``name``, ``accepts`` and ``owns``, and pass an instance to
+    :func:`arraybridge.register_library`. All other methods have defaults.
 
     Attributes
     ----------
     name : str
-        What ``convert(x, name)`` calls it.
+        The library's name in ``convert(x, name)``.
     exports_description : bool
-        Whether what :meth:`describe` says of an array on the CPU, with :meth:`memory_owner` as the
-        owner, is all that an export is.
+        Whether :meth:`describe`, with :meth:`memory_owner` as the owner, is enough to export an
+        array on the CPU.
     edges : tuple of Edge
-        Its own functions for conversions from or to another library, such as
-        ``torch.from_numpy``: sooner than the general way, and otherwise the same. Each says which
-        arrays it serves.
+        The library's own conversions from or to another library, such as ``torch.from_numpy``,
+        which are preferred to :meth:`export` and :meth:`wrap`.
     in_pieces : bool
-        Whether its arrays are only a description of memory in pieces.
+        Whether arrays describe elements in several blocks of memory.
     forms : tuple of type
-        Classes of what conversions give where another library owns them.
+        Classes of conversion results that another library owns.
     lazy : bool
-        Whether its arrays are graphs that are computed later: :meth:`deferred` converts them.
+        Whether arrays are graphs that are computed later; :meth:`deferred` converts them.
     watched : tuple of str
-        Its own functions that copy arrays or take them in, from the package on
-        (``"torch.Tensor.cpu"``): an audit watches them where it is to watch libraries. Those of the
-        libraries that come with arraybridge are watched in any case.
+        Names of the library's own functions that copy or import arrays, such as
+        ``"torch.Tensor.cpu"``. An audit with ``libraries=True`` watches them.
 
     Examples
     --------

@@ -306,7 +306,7 @@ class Accepts(_Accepts):
     >>> record = ab.Accepts(
     ...     library="table", tested="1.0", dtypes=frozenset({"float64"}), strides="c", ndim=(2, 2)
     ... )
-    >>> record.readonly, record.alignment       # what is left out is taken to be usual
+    >>> record.readonly, record.alignment       # defaults
     (False, 1)
     >>> ab.Accepts(library="table", tested="1.0", dtypes=frozenset({"flaot64"}))
     Traceback (most recent call last):

@@ -1,9 +1,7 @@
-"""The DLPack core on ctypes: structs, capsules, owning and borrowed tensors, the C exchange API.
+"""DLPack on ctypes: structs, capsules, owning and borrowed tensors, and the C exchange API.
 
-Public for those who bind C libraries. It knows no array library, not even NumPy.
-
-A conversion that is a library's own needs data types and devices alone: whatever else is here is
-loaded when it is first used.
+This module is public, for bindings of C libraries. It does not import any array library, not even
+NumPy. Names other than data types and devices are loaded on first use.
 """
 
 from __future__ import annotations

@@ -28,14 +28,14 @@ _NEEDED = (
 
 
 class ExchangeAPI:
-    """The exchange functions that one array type offers.
+    """The C exchange functions of one array type.
 
     Attributes
     ----------
     version : tuple of int
         The DLPack version of the table.
     table : DLPackExchangeAPI
-        The functions' addresses.
+        The addresses of the functions.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class ExchangeAPI:
         self._stream = header.CURRENT_WORK_STREAM(table.current_work_stream)
 
     def acquire(self, x: object) -> ManagedTensor:
-        """Return an owning tensor on ``x``, whose exact type offers this table."""
+        """Return an owning tensor on ``x``, whose type must be exactly that of the table."""
         out = c_void_p()
         # A Python exception that the C function set is raised by ctypes itself (PYFUNCTYPE).
         if self._export(id(x), byref(out)) or not out.value:
@@ -76,7 +76,7 @@ class ExchangeAPI:
         return ManagedTensor.from_struct(out.value, versioned=True)
 
     def borrow(self, x: object) -> Tensor:
-        """Return a description of ``x``, read before any other code can run."""
+        """Return a description of ``x``, without owning its memory."""
         if not self._borrow:
             return self.acquire(x)
         out = header.DLTensor()
@@ -85,9 +85,9 @@ class ExchangeAPI:
         return Tensor(ctypes.addressof(out))
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
-        """Make an array of the offering library on ``tensor``.
+        """Make an array of the table's library on ``tensor``.
 
-        The library owns the struct that it is given, even if it fails.
+        The library then owns the struct, even if the call fails.
         """
         address = tensor.hand_over() if move else tensor.to_struct()
         return self._imported(address, tensor)
@@ -99,14 +99,14 @@ class ExchangeAPI:
         return pyapi.take_object(out)
 
     def empty(self, shape: tuple[int, ...], dtype: DataType, device: Device) -> object:
-        """Make a C-contiguous array of the offering library, by its own allocator.
+        """Allocate a C-contiguous array with the allocator of the table's library.
 
         Raises
         ------
         MemoryError
-            If the library says that there is no memory.
+            If the library has no memory.
         DLPackError
-            For any other error of its allocator, in its own words.
+            If the allocator fails for another reason; the message is the library's.
         """
         if not self._allocate:
             raise DLPackError("the library's C exchange API has no allocator")
@@ -142,12 +142,11 @@ _tables: WeakKeyDictionary[type, ExchangeAPI] = WeakKeyDictionary()
 
 
 def exchange_api(array_type: type) -> ExchangeAPI | None:
-    """Return the exchange functions that ``array_type`` itself offers, or None.
+    """Return the C exchange functions of an array type, or None.
 
-    A subclass that inherits the attribute does not count: the table is only valid for instances
-    of the type that it was made for (the header; torch's FakeTensor inherits it and has no memory).
-    The chain ``prev_api`` is walked to a table of our major version; a table without the functions
-    that the header demands does not count either.
+    A subclass that inherits the attribute gets None, because the table serves only instances of the
+    exact type. Among tables chained by ``prev_api``, the one with a supported major version is
+    used. A table that lacks required functions is ignored.
 
     Parameters
     ----------
@@ -157,7 +156,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
     Returns
     -------
     ExchangeAPI or None
-        The same object for every call.
+        The same object in every call.
 
     Examples
     --------

@@ -15,15 +15,17 @@ from .validate import struct_address
 
 
 def is_capsule(x: object) -> bool:
-    """Whether ``x`` is a PyCapsule (of any name).
+    """Return whether ``x`` is a PyCapsule, of any name.
 
     Parameters
     ----------
     x : object
+        Any object.
 
     Returns
     -------
     bool
+        True for a capsule.
 
     Examples
     --------
@@ -57,24 +59,24 @@ def _open(capsule: object) -> tuple[int, bool]:
 
 
 def from_capsule(capsule: object) -> ManagedTensor:
-    """Consume a capsule: take over its tensor, and rename it ``used_...``.
+    """Consume a capsule: take ownership of its tensor and rename the capsule ``used_...``.
 
     Parameters
     ----------
     capsule : capsule
-        Named ``dltensor`` or ``dltensor_versioned``.
+        A capsule named ``dltensor`` or ``dltensor_versioned``.
 
     Returns
     -------
     ManagedTensor
-        Read-only if the capsule is a legacy one, which cannot say otherwise.
+        Read-only if the capsule is a legacy one, which has no read-only flag.
 
     Raises
     ------
     TypeError
-        For anything that is not a DLPack capsule.
+        If the argument is not a DLPack capsule.
     ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
-        BufferErrors; on the latter two the tensor's deleter has run.
+        These are BufferErrors. For the last two, the tensor's deleter has run.
 
     Examples
     --------
@@ -84,7 +86,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
     >>> tensor = dlpack.from_capsule(x.__dlpack__(max_version=(1, 3)))
     >>> tensor.pointer == x.ctypes.data, tensor.readonly
     (True, False)
-    >>> dlpack.from_capsule(x.__dlpack__()).readonly        # a legacy capsule cannot say
+    >>> dlpack.from_capsule(x.__dlpack__()).readonly        # it has no read-only flag
     True
     """
     for versioned in (True, False):
@@ -97,7 +99,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
 
 
 def peek(capsule: object) -> Tensor:
-    """Describe the tensor in a capsule without consuming it.
+    """Describe the tensor in a capsule without consuming the capsule.
 
     Parameters
     ----------
@@ -107,12 +109,12 @@ def peek(capsule: object) -> Tensor:
     Returns
     -------
     Tensor
-        Valid as long as the capsule is neither consumed nor gone.
+        Valid until the capsule is consumed or deleted.
 
     Raises
     ------
     TypeError, ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
-        As :func:`from_capsule`, but nothing is released.
+        As in :func:`from_capsule`, but the tensor is not released.
 
     Examples
     --------
@@ -133,23 +135,25 @@ def peek(capsule: object) -> Tensor:
 def to_capsule(
     tensor: ManagedTensor, *, versioned: bool = True, move: bool = False, as_is: bool = False
 ) -> CapsuleType:
-    """Make a capsule on a tensor.
+    """Make a capsule that shares the memory of a tensor.
 
     Parameters
     ----------
     tensor : ManagedTensor
+        The tensor to export.
     versioned : bool
-        ``dltensor_versioned``, else the legacy ``dltensor``, which cannot say read-only: it is for
-        the caller to see that the consumer may write.
+        True for a ``dltensor_versioned`` capsule, False for a legacy ``dltensor``. A legacy capsule
+        has no read-only flag: pass it only if the consumer may write.
     move : bool
-        Give up the block of ``tensor`` (:meth:`ManagedTensor.hand_over`), which is dead afterwards.
+        Give up the memory of ``tensor`` (:meth:`ManagedTensor.hand_over`). Do not use it
+        afterwards.
     as_is : bool
-        Keep strides that reach no element, as :meth:`ManagedTensor.to_struct` does.
+        Keep strides that reach no element, as in :meth:`ManagedTensor.to_struct`.
 
     Returns
     -------
     capsule
-        Keeps the memory; a consumer takes that over.
+        It keeps the memory alive until a consumer takes ownership.
 
     Examples
     --------

@@ -11,7 +11,7 @@ class DLPackError(BufferError):
     >>> import arraybridge as ab
     >>> from arraybridge import dlpack
     >>> try:
-    ...     ab.inspect(8)                           # no address of a DLTensor
+    ...     ab.inspect(8)                           # not an address of a DLTensor
     ... except ab.DLPackError as error:
     ...     print(f"{type(error).__name__}: {error}")
     MalformedTensorError: the DLTensor pointer is 8; expected an address: a multiple of 8,

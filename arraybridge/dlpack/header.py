@@ -48,7 +48,7 @@ class DLDevice(Structure):
 
 
 class DLDataType(Structure):
-    """A data type: a ``DLDataTypeCode``, bits a lane, lanes.
+    """A data type: type code, bits per lane, and number of lanes.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class DLTensor(Structure):
 
 
 class DLManagedTensor(Structure):
-    """The legacy struct, of capsules named ``dltensor``.
+    """The struct of legacy capsules, named ``dltensor``.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class DLPackExchangeAPIHeader(Structure):
 
 
 class DLPackExchangeAPI(Structure):
-    """The exchange functions of an array type.
+    """The C exchange functions of an array type.
 
     Examples
     --------

@@ -62,15 +62,15 @@ if C is not None:
 
 
 class ManagedTensor(Tensor):
-    """An owning tensor: the memory lives as long as the ManagedTensor or anything exported from it.
+    """An owning tensor: its memory lives as long as the tensor and all that is exported from it.
 
-    Not called directly: see :meth:`adopt`, :meth:`allocate`, :meth:`from_struct` and
+    Make one with :meth:`adopt`, :meth:`allocate`, :meth:`from_struct` or
     :func:`arraybridge.dlpack.acquire`.
 
     Attributes
     ----------
     owner : object
-        What keeps the memory alive.
+        The object that keeps the memory alive.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """Make a tensor on memory that ``owner`` keeps alive; strides are in elements.
 
-        Read-only where ``readonly`` is true, or the owner exports a buffer that is read-only.
+        It is read-only if ``readonly`` is True or the owner exports a read-only buffer.
 
         Raises
         ------
         MalformedTensorError
             If shape, strides and offset describe memory that cannot exist.
         TypeError
-            For numbers that are not integers.
+            If a number is not an integer.
 
         Examples
         --------
@@ -156,9 +156,12 @@ class ManagedTensor(Tensor):
         padded: bool,
         owner: object,
     ) -> ManagedTensor:
-        """Make a tensor as :meth:`adopt` does, with few checks, for an array library's own array.
+        """Make a tensor as :meth:`adopt` does, with few checks, from an array library's own array.
 
-        MalformedTensorError for a NULL pointer under elements.
+        Raises
+        ------
+        MalformedTensorError
+            If the pointer is NULL although there are elements.
         """
         if not data and 0 not in shape:
             validate.check_address(data, 0, 0, 1, device)
@@ -185,8 +188,9 @@ class ManagedTensor(Tensor):
         Raises
         ------
         MemoryError
+            If there is not enough memory.
         MalformedTensorError
-            For a shape that cannot be.
+            If the shape is invalid.
         """
         strides, nbytes = _dense(shape, dtype, padded)
         try:
@@ -199,19 +203,18 @@ class ManagedTensor(Tensor):
 
     @classmethod
     def from_struct(cls, address: int, versioned: bool) -> ManagedTensor:
-        """Take over a ``DLManagedTensor`` or ``DLManagedTensorVersioned``.
+        """Take ownership of a ``DLManagedTensor`` or ``DLManagedTensorVersioned``.
 
-        Whatever happens, its deleter runs exactly once: at once if the struct is refused, else when
-        the last reference goes. The legacy struct cannot say whether its memory may be written: it
-        is taken as read-only, as NumPy has it.
+        The struct's deleter runs exactly once: now if the struct is refused, else when the last
+        reference is gone. Memory of a legacy struct, which has no read-only flag, counts as
+        read-only, as in NumPy.
 
         Raises
         ------
         UnsupportedVersionError
-            For another major version than 1; no field behind the deleter has been read.
+            If the major version is not 1. Fields after the deleter are not read.
         MalformedTensorError
-            If a field contradicts ``dlpack.h``; or for what can be no address, where there is no
-            deleter to run.
+            If a field contradicts ``dlpack.h``, or the address is invalid.
 
         Examples
         --------
@@ -259,19 +262,20 @@ class ManagedTensor(Tensor):
 
     @property
     def linear(self) -> bool:
-        """Whether this is a block of :meth:`allocate` to which nothing else refers yet."""
+        """Whether this is a block of :meth:`allocate` that no other object refers to."""
         return type(self.owner) is Block and pyapi.holds_alone(self, "owner")
 
     def to_struct(self, versioned: bool = True, as_is: bool = False) -> int:
         """Return the address of a new struct that keeps this tensor's owner alive.
 
-        ``byte_offset`` is folded into ``data`` where the device is addressable, since consumers
-        ignore or refuse it. Strides that reach no element become those of a dense array; with
-        ``as_is`` only where they are negative. The caller owns the struct.
+        The caller owns the struct. ``byte_offset`` is added to ``data`` if the device uses
+        addresses, because consumers ignore or refuse it. Strides that reach no element are replaced
+        by those of a dense array; with ``as_is``, only negative ones.
 
         Raises
         ------
         MemoryError
+            If there is not enough memory.
 
         Examples
         --------
@@ -287,9 +291,9 @@ class ManagedTensor(Tensor):
         return pyapi.claim(self._capsule(versioned, as_is), bool(versioned))
 
     def hand_over(self, versioned: bool = True) -> int:
-        """Make a struct as :meth:`to_struct` does; a block that is :attr:`linear` leaves with it.
+        """Return a struct as :meth:`to_struct` does; give up the memory if it is :attr:`linear`.
 
-        This object must not be used again then.
+        Do not use the tensor afterwards.
 
         Examples
         --------

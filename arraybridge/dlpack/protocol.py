@@ -43,12 +43,12 @@ def device_of(x: object) -> Device:
     Returns
     -------
     Device
-        Of the type that the pair names, a plain int where ``dlpack.h`` 1.3 has no name for it.
+        Its ``type`` is an int if ``dlpack.h`` 1.3 does not define the code.
 
     Raises
     ------
     TypeError
-        If ``x`` has no such method, or it returns no pair of integers.
+        If ``x`` has no such method, or it does not return a pair of integers.
 
     Examples
     --------
@@ -102,33 +102,32 @@ def _unknown_to(
 
 
 def call_dlpack(x: object, **keywords: object) -> object:
-    """Call ``x.__dlpack__(**keywords)``, without the keywords that its signature lacks.
+    """Call ``x.__dlpack__(**keywords)`` without the keywords that the producer does not support.
 
-    A producer without ``copy`` or ``dl_device`` is called without them: the caller compares the
-    result with what it asked for.
+    The caller must then check that the result has the requested device or copy.
 
     Parameters
     ----------
     x : object
         A producer.
     **keywords : object
-        Those of the standard: ``stream``, ``max_version``, ``dl_device``, ``copy``.
+        Keywords of the array API standard: ``stream``, ``max_version``, ``dl_device``, ``copy``.
 
     Returns
     -------
     object
-        What the producer returned: a capsule, if it keeps to the standard.
+        The result of the producer; a capsule, if it follows the standard.
 
     Raises
     ------
     Exception
-        The producer's own errors, unchanged.
+        The producer's own errors.
 
     Examples
     --------
     >>> from arraybridge import dlpack
     >>> import numpy as np
-    >>> class Old:                                  # knows the keyword of 2021 alone
+    >>> class Old:                                  # has only the keyword of 2021
     ...     def __dlpack__(self, stream=None):
     ...         return np.ones(3).__dlpack__()
     >>> dlpack.call_dlpack(Old(), max_version=(1, 3), copy=None)
@@ -161,32 +160,33 @@ def acquire(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> ManagedTensor:
-    """Return an owning tensor on the export of ``x``: an object with ``__dlpack__``, or a capsule.
+    """Return an owning tensor on an object with ``__dlpack__``, or on a capsule.
 
     Parameters
     ----------
     x : object
-        A producer or a capsule; a capsule is consumed.
+        A producer, or a capsule, which is consumed.
     stream : int or None
-        The consumer's stream by the standard's numbering (CUDA: 1 legacy, 2 per-thread default, -1
-        no synchronization, else a handle; ROCm: 0 default). Never sent to a CPU producer: several
-        refuse any value (cuda-python#473). None leaves the producer's default.
+        The consumer's stream, by the numbering of the array API standard (CUDA: 1 legacy, 2
+        per-thread default, -1 no synchronization, else a handle; ROCm: 0 default). None selects the
+        producer's default. It is not passed to producers on the CPU, because several refuse any
+        value (cuda-python#473).
     dl_device : (int, int), optional
-        Sent to producers that know it; not enforced here.
+        Passed to producers that support it. The result is not checked.
     copy : bool, optional
         As ``dl_device``.
 
     Returns
     -------
     ManagedTensor
-        Read-only where the producer says so, and of a legacy capsule, which cannot say otherwise.
+        Read-only if the producer flags it so, or returns a legacy capsule, which has no such flag.
 
     Raises
     ------
     TypeError
         If ``x`` does not support DLPack or does not return a capsule.
     BufferError
-        For what cannot be exchanged; see :func:`from_capsule`.
+        If the tensor cannot be exchanged; see :func:`from_capsule`.
 
     Examples
     --------
@@ -247,35 +247,36 @@ def offer(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> CapsuleType:
-    """Implement ``tensor.__dlpack__`` with the standard's keywords: a capsule on the same memory.
+    """Implement ``__dlpack__`` with the standard's keywords for a tensor.
 
     Parameters
     ----------
     tensor : ManagedTensor
+        The tensor to export.
     stream : int, optional
-        The consumer's stream, by the standard's numbering.
+        The consumer's stream, by the numbering of the array API standard.
     max_version : (int, int), optional
-        The newest version that the consumer reads; without it the capsule is a legacy one.
+        The newest DLPack version that the consumer reads. Without it, the capsule is a legacy one.
     dl_device : (int, int), optional
-        The device of ``tensor``, or an error.
+        The requested device, which must be that of ``tensor``.
     copy : bool, optional
         True is an error.
 
     Returns
     -------
     capsule
-        On the memory of ``tensor``.
+        It shares the memory of ``tensor``.
 
     Raises
     ------
     DLPackError
-        A BufferError, where it would take a copy: ``copy=True``, another ``dl_device``, or
-        read-only memory without ``max_version``, as a legacy capsule cannot say so. The core copies
-        nothing; an :class:`arraybridge.Array` does.
+        If the export needs a copy: ``copy=True``, another ``dl_device``, or read-only memory
+        without ``max_version``, because a legacy capsule has no read-only flag. This is a
+        BufferError. To copy, export an :class:`arraybridge.Array`.
     TypeError
-        For a ``stream`` that is no integer, or a ``max_version`` that is no pair.
+        If ``stream`` is not an integer, or ``max_version`` is not a pair.
     ValueError
-        For a stream that the device does not have.
+        If the device has no such stream.
 
     Examples
     --------

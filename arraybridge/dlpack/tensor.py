@@ -16,39 +16,41 @@ from .dtypes import DataType
 
 
 class Tensor:
-    """A borrowed tensor: a description of memory that somebody else keeps alive.
+    """A borrowed tensor: a description of memory that other code keeps alive.
 
     Parameters
     ----------
     address : int or ctypes.c_void_p
-        The address of a raw ``DLTensor``, as C libraries hand it to a function. It is read and
-        checked here, and may go away afterwards.
+        The address of a raw ``DLTensor``, as C libraries pass it. The struct is read and checked
+        now, and may be freed afterwards.
 
     Attributes
     ----------
     data : int
-        The pointer (an address, or an opaque handle on OpenCL, Vulkan, Metal, ...).
+        The pointer: an address, or an opaque handle on OpenCL, Vulkan or Metal.
     byte_offset : int
-        Bytes from ``data`` to the first element.
+        The number of bytes from ``data`` to the first element.
     shape, strides : tuple of int
-        Strides in elements.
+        Extents, and strides in elements.
     dtype : DataType
+        The data type of the elements.
     device : Device
+        The device of the memory.
     readonly, copied, padded : bool
-        The flags of the versioned struct; ``padded``: a sub-byte type that takes a byte an element.
+        The flags of the versioned struct. ``padded``: each sub-byte element takes one byte.
     version : tuple of int or None
-        ``(major, minor)`` of the struct; None for a legacy struct or a bare ``DLTensor``.
+        ``(major, minor)`` of the struct; None for a legacy struct or a raw ``DLTensor``.
     legacy : bool
-        True for a legacy struct, which is assumed to be read-only; else unset.
+        True for a legacy struct, which counts as read-only; otherwise unset.
     ordered : bool
-        True where the legacy default stream of CUDA waits for whoever made the memory; else unset.
+        True if CUDA's legacy default stream waits for the producer; otherwise unset.
     immutable : bool
-        Whether nobody writes to the memory, which no flag of DLPack says; unset where not known.
+        Whether the memory never changes, for which DLPack has no flag; unset if unknown.
 
     Raises
     ------
     MalformedTensorError
-        If a field contradicts ``dlpack.h``, or the address can be none (NULL, not aligned).
+        If a field contradicts ``dlpack.h``, or the address is invalid (NULL, misaligned).
 
     Examples
     --------
@@ -144,17 +146,17 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, were they compact."""
+        """The number of bytes of the elements in a compact layout."""
         return self.dtype.nbytes(self.size, self.padded)
 
     @property
     def pointer(self) -> int:
-        """The address of the first element; only where the device is addressable."""
+        """The address of the first element, if the device uses addresses."""
         return self.data + self.byte_offset
 
     @property
     def flags(self) -> int:
-        """The flags as the versioned struct has them."""
+        """The flags of a versioned struct."""
         return (
             self.readonly * header.FLAG_READ_ONLY
             | self.copied * header.FLAG_IS_COPIED

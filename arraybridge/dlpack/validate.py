@@ -208,21 +208,21 @@ def check_address(data: int, byte_offset: int, first: int, end: int, device: Dev
 
 
 def check_stream(stream: Any, device: Device) -> None:
-    """Check the argument ``stream`` of ``__dlpack__`` on a device.
+    """Check the ``stream`` argument of ``__dlpack__`` for a device.
 
     Parameters
     ----------
     stream : int or None
-        By the standard's numbering.
+        A stream, by the numbering of the array API standard.
     device : Device
         The device of the memory.
 
     Raises
     ------
     TypeError
-        For anything but an integer; a boolean is none.
+        If ``stream`` is not an integer; booleans are not accepted.
     ValueError
-        For a stream that the device does not have.
+        If the device has no such stream.
 
     Examples
     --------
